@@ -1,0 +1,309 @@
+//! Points in time as the services write them. This module tells no time; see [`Clock`].
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Where decisions get the time from. It never goes backwards within a process, whatever the wall
+/// clock does, so that a deadline that has passed stays passed.
+pub trait Clock: Send + Sync + 'static {
+    fn now(&self) -> Timestamp;
+}
+
+/// Ticks of 100 ns since the beginning of the year 1, in UTC: the resolution of the services'
+/// timestamps, and the number their ETags are made of.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct Timestamp(u64);
+
+const TICKS_PER_SECOND: u64 = 10_000_000;
+const SECONDS_PER_DAY: u64 = 86_400;
+const UNIX_EPOCH_TICKS: u64 = 719_162 * SECONDS_PER_DAY * TICKS_PER_SECOND;
+
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+impl Timestamp {
+    /// The last tick of the year 9999, which the services use for "never".
+    pub const MAX: Self = Self(3_652_059 * SECONDS_PER_DAY * TICKS_PER_SECOND - 1);
+
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
+    pub fn from_unix(since_epoch: Duration) -> Self {
+        let ticks = u64::try_from(since_epoch.as_nanos() / 100).unwrap_or(u64::MAX);
+        Self(UNIX_EPOCH_TICKS.saturating_add(ticks)).min(Self::MAX)
+    }
+
+    pub fn unix_seconds(self) -> i64 {
+        self.0 as i64 / TICKS_PER_SECOND as i64 - (UNIX_EPOCH_TICKS / TICKS_PER_SECOND) as i64
+    }
+
+    /// The sum, or [`Timestamp::MAX`].
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let ticks = u64::try_from(duration.as_nanos() / 100).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(ticks)).min(Self::MAX)
+    }
+
+    /// How long after `earlier` this is; zero if it is not.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0).saturating_mul(100))
+    }
+
+    /// The same time with the fraction of its second cut off, as RFC 1123 dates show it.
+    #[must_use]
+    pub fn whole_seconds(self) -> Self {
+        Self(self.0 - self.0 % TICKS_PER_SECOND)
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    pub fn rfc1123(self) -> Rfc1123 {
+        Rfc1123(self)
+    }
+
+    /// `2024-01-31T12:34:56.1234567Z`
+    pub fn iso8601(self) -> Iso8601 {
+        Iso8601(self)
+    }
+
+    /// Accepts `Sun, 06 Nov 1994 08:49:37 GMT`; the day of the week is not checked.
+    pub fn parse_rfc1123(text: &str) -> Option<Self> {
+        let (_, rest) = text.trim().split_once(',')?;
+        let mut fields = rest.split_ascii_whitespace();
+        let day = digits(fields.next()?, 1..=2)?;
+        let month = fields.next()?;
+        let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? as u64 + 1;
+        let year = digits(fields.next()?, 4..=4)?;
+        let mut clock = fields.next()?.split(':');
+        let (hour, minute, second) = (clock.next()?, clock.next()?, clock.next()?);
+        let zone = fields.next()?;
+        if fields.next().is_some() || clock.next().is_some() || !matches!(zone, "GMT" | "UTC") {
+            return None;
+        }
+        let seconds = [hour, minute, second].map(|field| digits(field, 2..=2));
+        Self::from_civil(year, month, day, seconds[0]?, seconds[1]?, seconds[2]?, 0)
+    }
+
+    /// Accepts the forms that SAS and entities use: `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ`,
+    /// `YYYY-MM-DDThh:mm:ss[.f]Z`, with up to seven digits of fraction (more are cut) and `Z` or
+    /// an offset `+hh:mm`.
+    pub fn parse_iso8601(text: &str) -> Option<Self> {
+        let (date, time) = match text.split_once('T') {
+            Some((date, time)) => (date, Some(time)),
+            None => (text, None),
+        };
+        let mut date = date.split('-');
+        let (year, month, day) = (date.next()?, date.next()?, date.next()?);
+        if date.next().is_some() {
+            return None;
+        }
+        let (year, month, day) = (digits(year, 4..=4)?, digits(month, 2..=2)?, digits(day, 2..=2)?);
+        let Some(time) = time else { return Self::from_civil(year, month, day, 0, 0, 0, 0) };
+        let (time, offset_seconds) = split_zone(time)?;
+        let (time, fraction) = match time.split_once('.') {
+            Some((time, fraction)) => (time, parse_fraction(fraction)?),
+            None => (time, 0),
+        };
+        let mut clock = time.split(':');
+        let hour = digits(clock.next()?, 2..=2)?;
+        let minute = digits(clock.next()?, 2..=2)?;
+        let second = clock.next().map_or(Some(0), |second| digits(second, 2..=2))?;
+        if clock.next().is_some() {
+            return None;
+        }
+        let local = Self::from_civil(year, month, day, hour, minute, second, fraction)?;
+        let ticks = i64::try_from(local.0).ok()? - offset_seconds * TICKS_PER_SECOND as i64;
+        u64::try_from(ticks).ok().map(Self)
+    }
+
+    fn from_civil(
+        year: u64,
+        month: u64,
+        day: u64,
+        hour: u64,
+        minute: u64,
+        second: u64,
+        fraction: u64,
+    ) -> Option<Self> {
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let month_days = match month {
+            4 | 6 | 9 | 11 => 30,
+            2 if leap => 29,
+            2 => 28,
+            1..=12 => 31,
+            _ => return None,
+        };
+        if year == 0 || day == 0 || day > month_days || hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        // Counting years from March puts the leap day last, so that months have fixed offsets.
+        let years = if month <= 2 { year - 1 } else { year };
+        let months = (month + 9) % 12;
+        let day_of_year = (153 * months + 2) / 5 + day - 1;
+        let days = years * 365 + years / 4 - years / 100 + years / 400 + day_of_year - 306;
+        let seconds = days * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
+        Some(Self(seconds * TICKS_PER_SECOND + fraction))
+    }
+
+    fn civil(self) -> Civil {
+        let seconds = self.0 / TICKS_PER_SECOND;
+        let days = seconds / SECONDS_PER_DAY;
+        let shifted = days + 306;
+        let era = shifted / 146_097;
+        let day_of_era = shifted % 146_097;
+        let year_of_era =
+            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let months = (5 * day_of_year + 2) / 153;
+        let month = if months < 10 { months + 3 } else { months - 9 };
+        Civil {
+            year: era * 400 + year_of_era + u64::from(month <= 2),
+            month,
+            day: day_of_year - (153 * months + 2) / 5 + 1,
+            weekday: (days % 7) as usize,
+            hour: seconds / 3600 % 24,
+            minute: seconds / 60 % 60,
+            second: seconds % 60,
+            fraction: self.0 % TICKS_PER_SECOND,
+        }
+    }
+}
+
+struct Civil {
+    year: u64,
+    month: u64,
+    day: u64,
+    weekday: usize,
+    hour: u64,
+    minute: u64,
+    second: u64,
+    fraction: u64,
+}
+
+fn digits(text: &str, length: std::ops::RangeInclusive<usize>) -> Option<u64> {
+    let plain = length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if plain { text.parse().ok() } else { None }
+}
+
+fn split_zone(time: &str) -> Option<(&str, i64)> {
+    if let Some(time) = time.strip_suffix('Z') {
+        return Some((time, 0));
+    }
+    let sign_at = time.rfind(['+', '-'])?;
+    let (time, zone) = time.split_at(sign_at);
+    let sign = if zone.starts_with('-') { -1 } else { 1 };
+    let (hours, minutes) = zone[1..].split_once(':')?;
+    let (hours, minutes) = (digits(hours, 2..=2)? as i64, digits(minutes, 2..=2)? as i64);
+    Some((time, sign * (hours * 3600 + minutes * 60)))
+}
+
+fn parse_fraction(fraction: &str) -> Option<u64> {
+    digits(fraction, 1..=18)?;
+    format!("{fraction:0<7}")[..7].parse().ok()
+}
+
+pub struct Rfc1123(Timestamp);
+
+impl fmt::Display for Rfc1123 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Civil { year, month, day, weekday, hour, minute, second, .. } = self.0.civil();
+        let (weekday, month) = (WEEKDAYS[weekday], MONTHS[month as usize - 1]);
+        write!(
+            formatter,
+            "{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
+        )
+    }
+}
+
+pub struct Iso8601(Timestamp);
+
+impl fmt::Display for Iso8601 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Civil { year, month, day, hour, minute, second, fraction, .. } = self.0.civil();
+        write!(
+            formatter,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc1123_dates_come_back_as_they_went_in() {
+        for text in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Thu, 29 Feb 2024 23:59:59 GMT",
+            "Fri, 31 Dec 9999 23:59:59 GMT",
+            "Mon, 01 Jan 0001 00:00:00 GMT",
+            "Thu, 01 Jan 1970 00:00:00 GMT",
+            "Wed, 01 Mar 2000 00:00:00 GMT",
+        ] {
+            let parsed = Timestamp::parse_rfc1123(text).expect(text);
+            assert_eq!(parsed.rfc1123().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn every_form_of_iso8601_is_the_same_instant() {
+        let expected = Timestamp::parse_rfc1123("Wed, 31 Jan 2024 12:34:00 GMT");
+        for text in [
+            "2024-01-31T12:34Z",
+            "2024-01-31T12:34:00Z",
+            "2024-01-31T12:34:00.0Z",
+            "2024-01-31T12:34:00.0000000Z",
+            "2024-01-31T14:34:00+02:00",
+        ] {
+            assert_eq!(Timestamp::parse_iso8601(text), expected, "{text}");
+        }
+        let day = Timestamp::parse_iso8601("2024-01-31").map(|day| day.iso8601().to_string());
+        assert_eq!(day.as_deref(), Some("2024-01-31T00:00:00.0000000Z"));
+        let exact = "2024-01-31T12:34:56.1234567Z";
+        let parsed = Timestamp::parse_iso8601(exact).map(|time| time.iso8601().to_string());
+        assert_eq!(parsed.as_deref(), Some(exact));
+    }
+
+    #[test]
+    fn dates_that_do_not_exist_are_refused() {
+        for text in [
+            "2023-02-29",
+            "2024-13-01",
+            "2024-00-10",
+            "2024-01-31T24:00:00Z",
+            "x",
+            "",
+            "2024-01-31T12:34:56",
+            "2024-1-31",
+            "0000-01-01",
+        ] {
+            assert_eq!(Timestamp::parse_iso8601(text), None, "{text}");
+        }
+        for text in [
+            "Sun, 32 Nov 1994 08:49:37 GMT",
+            "06 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37",
+            "Sun, 06 Nov 1994 08:49:37 PST",
+        ] {
+            assert_eq!(Timestamp::parse_rfc1123(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn unix_time_has_the_ticks_of_the_year_1970() {
+        let epoch = Timestamp::from_unix(Duration::ZERO);
+        assert_eq!(epoch.rfc1123().to_string(), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(Timestamp::from_unix(Duration::from_secs(86_400)).unix_seconds(), 86_400);
+        assert_eq!(Timestamp::MAX.iso8601().to_string(), "9999-12-31T23:59:59.9999999Z");
+    }
+}

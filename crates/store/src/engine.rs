@@ -1,0 +1,297 @@
+//! The contract of a row store: snapshots to read from, and batches that commit only if what the
+//! decision was based on has not changed since its snapshot.
+//!
+//! A batch names the rows and ranges it relied on; the engine refuses it with
+//! [`CommitError::Conflict`] when any of them was written after the batch's [`Moment`]. That is all
+//! a caller needs for serializable decisions, and it is cheap everywhere: the embedded engine
+//! answers it from memory, a SQL engine by the transaction that last wrote each row.
+
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+/// Longest key a caller may use; every engine must take it.
+pub const KEY_BYTES_MAX: usize = 8 * 1024;
+/// Longest value a caller may use; every engine must take it.
+pub const VALUE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+#[async_trait]
+pub trait Engine: Send + Sync + 'static {
+    /// The newest committed state. It stays still for as long as it is held.
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Fault>;
+
+    /// Applies all writes of the batch or none. `Ok` means durable, to the degree the engine was
+    /// opened with.
+    async fn commit(&self, batch: Batch) -> Result<(), CommitError>;
+
+    /// Why the engine no longer accepts commits, once a write or sync has failed.
+    fn poisoned(&self) -> Option<Fault>;
+
+    fn statistics(&self) -> EngineStatistics;
+}
+
+#[async_trait]
+pub trait Snapshot: Send + Sync {
+    /// What a batch decided on this snapshot states as its basis.
+    fn moment(&self) -> Moment;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fault>;
+
+    /// At most `limit` rows of `range`, in the given order.
+    async fn scan(&self, range: &KeyRange, order: Order, limit: usize) -> Result<Vec<Row>, Fault>;
+}
+
+/// A point in the history of an engine, opaque to callers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub(crate) sequence: u64,
+    /// Engines whose history is not one sequence keep their own text here.
+    pub(crate) text: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub key: Bytes,
+    pub value: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Ascending,
+    Descending,
+}
+
+/// Keys from `start` to `end`, each bound inclusive, exclusive or absent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    pub start: Bound<Bytes>,
+    pub end: Bound<Bytes>,
+}
+
+impl KeyRange {
+    pub fn all() -> Self {
+        Self { start: Bound::Unbounded, end: Bound::Unbounded }
+    }
+
+    /// Every key that begins with `prefix`.
+    pub fn prefix(prefix: impl Into<Bytes>) -> Self {
+        let prefix = prefix.into();
+        let end = match successor_of_prefix(&prefix) {
+            Some(end) => Bound::Excluded(end),
+            None => Bound::Unbounded,
+        };
+        Self { start: Bound::Included(prefix), end }
+    }
+
+    /// The same range without the keys up to and including `key`.
+    #[must_use]
+    pub fn after(mut self, key: impl Into<Bytes>) -> Self {
+        self.start = Bound::Excluded(key.into());
+        self
+    }
+
+    /// The same range without the keys before `key`.
+    #[must_use]
+    pub fn starting_at(mut self, key: impl Into<Bytes>) -> Self {
+        self.start = Bound::Included(key.into());
+        self
+    }
+
+    pub fn contains(&self, key: &[u8]) -> bool {
+        let after_start = match &self.start {
+            Bound::Included(start) => key >= start.as_ref(),
+            Bound::Excluded(start) => key > start.as_ref(),
+            Bound::Unbounded => true,
+        };
+        let before_end = match &self.end {
+            Bound::Included(end) => key <= end.as_ref(),
+            Bound::Excluded(end) => key < end.as_ref(),
+            Bound::Unbounded => true,
+        };
+        after_start && before_end
+    }
+
+    /// Whether no key at all can lie in the range, so that an engine need not be asked (and
+    /// `BTreeMap::range` would panic).
+    pub fn is_empty(&self) -> bool {
+        match (&self.start, &self.end) {
+            (Bound::Included(start), Bound::Included(end)) => start > end,
+            (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end))
+            | (Bound::Excluded(start), Bound::Included(end)) => start >= end,
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        }
+    }
+}
+
+/// The smallest key greater than every key with this prefix; none if the prefix is all `0xFF`.
+pub fn successor_of_prefix(prefix: &[u8]) -> Option<Bytes> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xFF)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end.into())
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    Put { key: Bytes, value: Bytes },
+    Delete { key: Bytes },
+}
+
+impl Write {
+    pub fn key(&self) -> &Bytes {
+        match self {
+            Self::Put { key, .. } | Self::Delete { key } => key,
+        }
+    }
+}
+
+/// Writes, and the rows and ranges that must be as they were at a moment for them to be applied.
+/// Of several writes to one key the last counts.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub(crate) since: Option<Moment>,
+    pub(crate) expected_rows: Vec<Bytes>,
+    pub(crate) expected_ranges: Vec<KeyRange>,
+    pub(crate) writes: Vec<Write>,
+}
+
+impl Batch {
+    /// A batch that relies on nothing it has read.
+    pub fn blind() -> Self {
+        Self::default()
+    }
+
+    /// A batch decided on what was read at `moment`.
+    pub fn since(moment: Moment) -> Self {
+        Self { since: Some(moment), ..Self::default() }
+    }
+
+    /// Commit only if this row, present or absent, is as it was at the moment.
+    ///
+    /// # Panics
+    /// On a blind batch: it has no moment to compare with.
+    pub fn expect_row(&mut self, key: impl Into<Bytes>) -> &mut Self {
+        assert!(self.since.is_some(), "an expectation needs a moment");
+        self.expected_rows.push(key.into());
+        self
+    }
+
+    /// Commit only if no row of this range was added, changed or removed since the moment.
+    ///
+    /// # Panics
+    /// On a blind batch: it has no moment to compare with.
+    pub fn expect_range(&mut self, range: KeyRange) -> &mut Self {
+        assert!(self.since.is_some(), "an expectation needs a moment");
+        self.expected_ranges.push(range);
+        self
+    }
+
+    pub fn put(&mut self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> &mut Self {
+        self.writes.push(Write::Put { key: key.into(), value: value.into() });
+        self
+    }
+
+    pub fn delete(&mut self, key: impl Into<Bytes>) -> &mut Self {
+        self.writes.push(Write::Delete { key: key.into() });
+        self
+    }
+
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+}
+
+/// Why a batch is not known to be committed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Something the batch relied on has changed, or its moment is too old to tell. Nothing was
+    /// applied.
+    #[error("the rows this batch was decided on have changed")]
+    Conflict,
+    /// The batch may or may not be committed, now or after a restart.
+    #[error("it is not known whether the batch was committed")]
+    OutcomeUnknown(#[source] Fault),
+    /// Nothing was applied.
+    #[error("the batch was not committed")]
+    Fault(#[source] Fault),
+}
+
+/// A failure of the store itself: I/O, corruption, or a store that has been poisoned by one.
+#[derive(Clone)]
+pub struct Fault {
+    what: Arc<str>,
+    why: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Fault {
+    pub fn new(what: impl Into<Arc<str>>) -> Self {
+        Self { what: what.into(), why: None }
+    }
+
+    pub fn because(
+        what: impl Into<Arc<str>>,
+        why: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self { what: what.into(), why: Some(Arc::new(why)) }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.what)
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Some(why) => write!(formatter, "{}: {why}", self.what),
+            None => formatter.write_str(&self.what),
+        }
+    }
+}
+
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.why.as_deref().map(|why| why as &(dyn std::error::Error + 'static))
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineStatistics {
+    pub commits: u64,
+    pub conflicts: u64,
+    pub syncs: u64,
+    /// Approximate: a log-structured engine does not know exactly without reading everything.
+    pub rows: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn successor_of_prefix_skips_bytes_that_cannot_grow() {
+        assert_eq!(successor_of_prefix(b"a").as_deref(), Some(b"b".as_slice()));
+        assert_eq!(successor_of_prefix(b"a\xFF").as_deref(), Some(b"b".as_slice()));
+        assert_eq!(successor_of_prefix(b"\xFF\xFF"), None);
+    }
+
+    #[test]
+    fn prefix_range_holds_every_longer_key_and_no_other() {
+        let range = KeyRange::prefix("ab");
+        for (key, inside) in [("ab", true), ("abc", true), ("aa", false), ("ac", false)] {
+            assert_eq!(range.contains(key.as_bytes()), inside, "{key}");
+        }
+    }
+
+    #[test]
+    fn crossed_bounds_are_empty() {
+        assert!(KeyRange::prefix("a").after("b").is_empty());
+        assert!(!KeyRange::prefix("a").after("a").is_empty());
+        assert!(!KeyRange::all().is_empty());
+    }
+}

@@ -1,0 +1,13 @@
+//! Durable ordered rows ([`engine`]) and extents of bytes ([`extents`]), and what implements them.
+//!
+//! This crate knows keys, values, snapshots and pieces of files. It must not know a word of the
+//! services built on it, nor the time of day.
+
+pub mod engine;
+pub mod extents;
+pub mod memory;
+
+pub use engine::{
+    Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Row, Snapshot, Write,
+};
+pub use extents::{Extent, ExtentId, ExtentWriter, Extents};
