@@ -2,10 +2,23 @@
 //!
 //! No HTTP, no sockets, no files and no clocks: time and randomness are arguments.
 
+pub mod access;
+
+pub mod background;
+pub mod blob;
 pub mod condition;
+pub mod content;
+mod domain;
 pub mod etag;
+pub mod failure;
+mod latch;
 pub mod lease;
 pub mod metadata;
 pub mod names;
+mod rows;
 pub mod tags;
 pub mod time;
+mod transact;
+
+pub use domain::Domain;
+pub use failure::Failure;

@@ -1,0 +1,285 @@
+//! Containers: create, read, change, lease, delete, list.
+
+use holdfast_store::{Fault, KeyRange, Order, Snapshot};
+
+use super::Container;
+use crate::access::{PublicAccess, StoredPolicy};
+use crate::condition::DateConditions;
+use crate::domain::{Domain, Stamp, read};
+use crate::failure::Failure;
+use crate::lease::{
+    self, Access, AccessRefusal, LeaseAction, LeaseId, LeaseKind, LeaseOutcome, LeaseRefusal,
+};
+use crate::metadata::Metadata;
+use crate::names::{AccountName, ContainerName};
+use crate::rows::{self, Stored};
+use crate::time::Timestamp;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContainerRefusal {
+    NotFound,
+    AlreadyExists,
+    ConditionNotMet,
+    LeaseAccess(AccessRefusal),
+    LeaseAction(LeaseRefusal),
+}
+
+impl From<AccessRefusal> for ContainerRefusal {
+    fn from(refusal: AccessRefusal) -> Self {
+        Self::LeaseAccess(refusal)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ContainerPath {
+    pub account: AccountName,
+    pub container: ContainerName,
+}
+
+impl ContainerPath {
+    pub(crate) fn key(&self) -> bytes::Bytes {
+        rows::container(self.account.as_str(), self.container.as_str())
+    }
+}
+
+pub struct CreateContainer {
+    pub path: ContainerPath,
+    pub metadata: Metadata,
+    pub public_access: PublicAccess,
+}
+
+pub struct SetContainerMetadata {
+    pub path: ContainerPath,
+    pub metadata: Metadata,
+    pub conditions: DateConditions,
+    pub lease_id: Option<LeaseId>,
+}
+
+pub struct SetContainerAcl {
+    pub path: ContainerPath,
+    pub public_access: PublicAccess,
+    pub policies: Vec<StoredPolicy>,
+    pub conditions: DateConditions,
+    pub lease_id: Option<LeaseId>,
+}
+
+pub struct DeleteContainer {
+    pub path: ContainerPath,
+    pub conditions: DateConditions,
+    pub lease_id: Option<LeaseId>,
+}
+
+pub struct LeaseContainer {
+    pub path: ContainerPath,
+    pub action: LeaseAction,
+    /// The id of the lease, if this acquires one without proposing an id.
+    pub fresh_id: LeaseId,
+    pub conditions: DateConditions,
+}
+
+pub struct ListContainers {
+    pub account: AccountName,
+    pub prefix: String,
+    /// The name to begin at, from the page before.
+    pub marker: Option<String>,
+    pub limit: usize,
+}
+
+pub struct ContainerPage {
+    pub containers: Vec<(String, Container)>,
+    pub next_marker: Option<String>,
+    pub now: Timestamp,
+}
+
+type Answer<T> = Result<T, Failure<ContainerRefusal>>;
+
+impl Domain {
+    pub async fn create_container(&self, command: CreateContainer) -> Answer<Container> {
+        let key = command.path.key();
+        self.transact(&[key.clone()], async |mut transaction| {
+            let existing: Option<Container> = read(&mut transaction, &key).await?;
+            let container = decide_create(existing.as_ref(), &command, self.stamp())
+                .map_err(Failure::Refused)?;
+            transaction.put(key.clone(), container.encode());
+            Ok((container, transaction))
+        })
+        .await
+    }
+
+    /// The container, its lease as it is now, and that now.
+    pub async fn get_container(
+        &self,
+        path: &ContainerPath,
+        lease_id: Option<LeaseId>,
+    ) -> Answer<(Container, Timestamp)> {
+        let now = self.now();
+        let snapshot = self.engine.snapshot().await?;
+        let container = find_container(&*snapshot, path).await?;
+        let container = container.ok_or(Failure::Refused(ContainerRefusal::NotFound))?;
+        check_lease(&container, Access::Read, lease_id, now).map_err(Failure::Refused)?;
+        Ok((container, now))
+    }
+
+    pub async fn set_container_metadata(&self, command: SetContainerMetadata) -> Answer<Container> {
+        self.change_container(
+            &command.path,
+            &command.conditions,
+            command.lease_id,
+            |container| container.metadata = command.metadata.clone(),
+        )
+        .await
+    }
+
+    pub async fn set_container_acl(&self, command: SetContainerAcl) -> Answer<Container> {
+        self.change_container(&command.path, &command.conditions, command.lease_id, |container| {
+            container.public_access = command.public_access;
+            container.policies = command.policies.clone();
+        })
+        .await
+    }
+
+    async fn change_container(
+        &self,
+        path: &ContainerPath,
+        conditions: &DateConditions,
+        lease_id: Option<LeaseId>,
+        change: impl Fn(&mut Container),
+    ) -> Answer<Container> {
+        let key = path.key();
+        self.transact(&[key.clone()], async |mut transaction| {
+            let stamp = self.stamp();
+            let existing: Option<Container> = read(&mut transaction, &key).await?;
+            let mut container =
+                decide_change(existing, conditions, Access::Write, lease_id, stamp.now)
+                    .map_err(Failure::Refused)?;
+            change(&mut container);
+            container.etag = stamp.etag;
+            container.last_modified = stamp.now;
+            transaction.put(key.clone(), container.encode());
+            Ok((container, transaction))
+        })
+        .await
+    }
+
+    /// The name is free at once; the blobs are removed in the background, see
+    /// [`crate::background`].
+    pub async fn delete_container(&self, command: DeleteContainer) -> Answer<()> {
+        let key = command.path.key();
+        self.transact(&[key.clone()], async |mut transaction| {
+            let existing: Option<Container> = read(&mut transaction, &key).await?;
+            let container = decide_change(
+                existing,
+                &command.conditions,
+                Access::Delete,
+                command.lease_id,
+                self.now(),
+            )
+            .map_err(Failure::Refused)?;
+            transaction.delete(key.clone());
+            transaction.put(rows::condemned_container(container.id), bytes::Bytes::new());
+            Ok(((), transaction))
+        })
+        .await
+    }
+
+    pub async fn lease_container(
+        &self,
+        command: LeaseContainer,
+    ) -> Answer<(Container, LeaseOutcome)> {
+        let key = command.path.key();
+        self.transact(&[key.clone()], async |mut transaction| {
+            let existing: Option<Container> = read(&mut transaction, &key).await?;
+            let (container, outcome) =
+                decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;
+            transaction.put(key.clone(), container.encode());
+            Ok(((container, outcome), transaction))
+        })
+        .await
+    }
+
+    pub async fn list_containers(&self, command: ListContainers) -> Answer<ContainerPage> {
+        let account = command.account.as_str();
+        let mut range = KeyRange::prefix(rows::containers(account, &command.prefix));
+        if let Some(marker) = command.marker.filter(|marker| **marker >= *command.prefix) {
+            range = range.starting_at(rows::container(account, &marker));
+        }
+        let snapshot = self.engine.snapshot().await?;
+        let mut found = snapshot.scan(&range, Order::Ascending, command.limit + 1).await?;
+        let next = if found.len() > command.limit { found.pop() } else { None };
+        let name = |key: &[u8]| rows::container_name(account, key).map(str::to_owned);
+        let containers = found
+            .iter()
+            .map(|row| Ok((name(&row.key)?, Container::decode(&row.value)?)))
+            .collect::<Result<_, Fault>>()?;
+        let next_marker = next.map(|row| name(&row.key)).transpose()?;
+        Ok(ContainerPage { containers, next_marker, now: self.now() })
+    }
+}
+
+pub(super) async fn find_container(
+    snapshot: &dyn Snapshot,
+    path: &ContainerPath,
+) -> Result<Option<Container>, Fault> {
+    snapshot.get(&path.key()).await?.map(|row| Container::decode(&row)).transpose()
+}
+
+fn decide_create(
+    existing: Option<&Container>,
+    command: &CreateContainer,
+    stamp: Stamp,
+) -> Result<Container, ContainerRefusal> {
+    if existing.is_some() {
+        return Err(ContainerRefusal::AlreadyExists);
+    }
+    Ok(Container {
+        id: stamp.etag.ticks(),
+        etag: stamp.etag,
+        last_modified: stamp.now,
+        metadata: command.metadata.clone(),
+        public_access: command.public_access,
+        policies: Vec::new(),
+        lease: lease::Lease::default(),
+    })
+}
+
+/// The container that a change or deletion may go on with.
+fn decide_change(
+    existing: Option<Container>,
+    conditions: &DateConditions,
+    access: Access,
+    lease_id: Option<LeaseId>,
+    now: Timestamp,
+) -> Result<Container, ContainerRefusal> {
+    let container = existing.ok_or(ContainerRefusal::NotFound)?;
+    check_dates(&container, conditions)?;
+    check_lease(&container, access, lease_id, now)?;
+    Ok(container)
+}
+
+fn decide_lease(
+    existing: Option<Container>,
+    command: &LeaseContainer,
+    now: Timestamp,
+) -> Result<(Container, LeaseOutcome), ContainerRefusal> {
+    let mut container = existing.ok_or(ContainerRefusal::NotFound)?;
+    check_dates(&container, &command.conditions)?;
+    let decided =
+        lease::decide(&container.lease, command.action, LeaseKind::Container, command.fresh_id, now)
+            .map_err(ContainerRefusal::LeaseAction)?;
+    container.lease = decided.lease;
+    Ok((container, decided.outcome))
+}
+
+fn check_dates(container: &Container, conditions: &DateConditions) -> Result<(), ContainerRefusal> {
+    conditions.check(container.last_modified).map_err(|_| ContainerRefusal::ConditionNotMet)
+}
+
+fn check_lease(
+    container: &Container,
+    access: Access,
+    lease_id: Option<LeaseId>,
+    now: Timestamp,
+) -> Result<(), ContainerRefusal> {
+    lease::check_access(&container.lease, access, lease_id, LeaseKind::Container, now)?;
+    Ok(())
+}

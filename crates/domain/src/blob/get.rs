@@ -1,0 +1,134 @@
+//! Get Blob and Get Blob Properties.
+
+use std::ops::Range;
+
+use holdfast_store::Snapshot;
+
+use super::container::find_container;
+use super::{Blob, BlobPath, BlobRefusal};
+use crate::condition::{self, CombinationRule, Conditions};
+use crate::content::ContentReader;
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::lease::{Access, LeaseId};
+use crate::rows::{self, Stored};
+use crate::time::Timestamp;
+
+pub struct GetBlob {
+    pub path: BlobPath,
+    pub conditions: Conditions,
+    pub combination: CombinationRule,
+    pub lease_id: Option<LeaseId>,
+}
+
+/// The part of a blob that is asked for, before its length is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadRange {
+    pub first: u64,
+    /// The last byte, inclusive, if one is named; it may lie past the end.
+    pub last: Option<u64>,
+}
+
+impl ReadRange {
+    /// The bytes that exist of the range, in a content of `length` bytes.
+    pub fn within(self, length: u64) -> Option<Range<u64>> {
+        let end = self.last.map_or(length, |last| last.saturating_add(1).min(length));
+        (self.first < end).then_some(self.first..end)
+    }
+}
+
+pub struct Download {
+    pub blob: Blob,
+    pub range: Range<u64>,
+    pub reader: ContentReader,
+    pub now: Timestamp,
+}
+
+impl Domain {
+    pub async fn get_blob_properties(
+        &self,
+        command: &GetBlob,
+    ) -> Result<(Blob, Timestamp), Failure<BlobRefusal>> {
+        let snapshot = self.engine.snapshot().await?;
+        let now = self.now();
+        let blob = self.find_blob(&*snapshot, command, now).await?;
+        Ok((blob, now))
+    }
+
+    /// The blob and a reader of its bytes as they are now: whatever is written meanwhile, the
+    /// reader sees this state to its end.
+    pub async fn get_blob(
+        &self,
+        command: &GetBlob,
+        range: Option<ReadRange>,
+    ) -> Result<Download, Failure<BlobRefusal>> {
+        let pin = self.extents.pin_all();
+        let snapshot = self.engine.snapshot().await?;
+        let now = self.now();
+        let blob = self.find_blob(&*snapshot, command, now).await?;
+        let range = decide_range(range, blob.length).map_err(Failure::Refused)?;
+        let reader =
+            ContentReader::open(&self.extents, &*snapshot, pin, &blob.content, range.clone())
+                .await?;
+        Ok(Download { blob, range, reader, now })
+    }
+
+    async fn find_blob(
+        &self,
+        snapshot: &dyn Snapshot,
+        command: &GetBlob,
+        now: Timestamp,
+    ) -> Result<Blob, Failure<BlobRefusal>> {
+        let container = find_container(snapshot, &command.path.container).await?;
+        let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?;
+        let key = rows::blob(container.id, command.path.blob.as_str());
+        let blob = snapshot.get(&key).await?.map(|row| Blob::decode(&row)).transpose()?;
+        decide_read(blob, command, now).map_err(Failure::Refused)
+    }
+}
+
+fn decide_read(
+    blob: Option<Blob>,
+    command: &GetBlob,
+    now: Timestamp,
+) -> Result<Blob, BlobRefusal> {
+    let check = match command.combination {
+        CombinationRule::Free => condition::check_read,
+        CombinationRule::Pairs => condition::check_read_by_pairs,
+    };
+    let Some(blob) = blob else {
+        check(&command.conditions, None)?;
+        return Err(BlobRefusal::NotFound);
+    };
+    blob.lease_after(Access::Read, command.lease_id, now)?;
+    check(&command.conditions, Some(&blob.subject()))?;
+    Ok(blob)
+}
+
+fn decide_range(range: Option<ReadRange>, length: u64) -> Result<Range<u64>, BlobRefusal> {
+    match range {
+        None => Ok(0..length),
+        Some(range) => range.within(length).ok_or(BlobRefusal::InvalidRange { length }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_cut_at_the_end_and_refused_past_it() {
+        let cases = [
+            ("the first byte", 0, Some(0), 10, Some(0..1)),
+            ("to the end", 3, None, 10, Some(3..10)),
+            ("past the end", 3, Some(99), 10, Some(3..10)),
+            ("the largest end", 0, Some(u64::MAX), 10, Some(0..10)),
+            ("begins at the end", 10, None, 10, None),
+            ("of an empty blob", 0, None, 0, None),
+        ];
+        for (case, first, last, length, expected) in cases {
+            let decided = decide_range(Some(ReadRange { first, last }), length);
+            assert_eq!(decided, expected.ok_or(BlobRefusal::InvalidRange { length }), "{case}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Lease Blob.
+
+use super::{Blob, BlobPath, BlobRefusal, read_blob};
+use crate::condition::{self, Conditions, WriteKind};
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::lease::{self, LeaseAction, LeaseId, LeaseKind, LeaseOutcome};
+use crate::rows::Stored;
+use crate::time::Timestamp;
+
+pub struct LeaseBlob {
+    pub path: BlobPath,
+    pub action: LeaseAction,
+    /// The id of the lease, if this acquires one without proposing an id.
+    pub fresh_id: LeaseId,
+    pub conditions: Conditions,
+}
+
+impl Domain {
+    pub async fn lease_blob(
+        &self,
+        command: LeaseBlob,
+    ) -> Result<(Blob, LeaseOutcome), Failure<BlobRefusal>> {
+        self.transact(&[command.path.latch()], async |mut transaction| {
+            let (key, existing) = read_blob(&mut transaction, &command.path).await?;
+            let (blob, outcome) =
+                decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;
+            transaction.put(key, blob.encode());
+            Ok(((blob, outcome), transaction))
+        })
+        .await
+    }
+}
+
+fn decide_lease(
+    existing: Option<Blob>,
+    command: &LeaseBlob,
+    now: Timestamp,
+) -> Result<(Blob, LeaseOutcome), BlobRefusal> {
+    let Some(mut blob) = existing else {
+        condition::check_write(&command.conditions, WriteKind::InPlace, None)?;
+        return Err(BlobRefusal::NotFound);
+    };
+    condition::check_write(&command.conditions, WriteKind::InPlace, Some(&blob.subject()))?;
+    let decided =
+        lease::decide(&blob.lease, command.action, LeaseKind::Blob, command.fresh_id, now)
+            .map_err(BlobRefusal::LeaseAction)?;
+    blob.lease = decided.lease;
+    Ok((blob, decided.outcome))
+}

@@ -1,0 +1,114 @@
+//! The state that all operations share, and the ways they read and change rows.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use holdfast_store::{Batch, CommitError, Engine, Extents, Fault};
+
+use crate::content::{self, ByteSource, ReceiveFailure, Received};
+use crate::etag::{ETag, ETagSource};
+use crate::failure::Failure;
+use crate::latch::Latches;
+use crate::rows::{self, Stored};
+use crate::time::{Clock, Timestamp};
+use crate::transact::{Transaction, transact};
+
+/// How far the ETags of a run may have gone past the time that was last recorded. The recording is
+/// due every few seconds, see [`crate::background`]; this leaves room for a stalled one.
+const ETAGS_PAST_RECORDED_TIME_MAX: Duration = Duration::from_secs(60);
+
+pub struct Domain {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) extents: Arc<dyn Extents>,
+    clock: Arc<dyn Clock>,
+    etags: ETagSource,
+    latches: Latches,
+}
+
+impl Domain {
+    /// `clock` must not be behind [`recorded_time`].
+    pub async fn open(
+        engine: Arc<dyn Engine>,
+        extents: Arc<dyn Extents>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Fault> {
+        let etags = ETagSource::default();
+        if let Some(recorded) = recorded_time(&*engine).await? {
+            let bound = recorded.plus(ETAGS_PAST_RECORDED_TIME_MAX);
+            etags.resume_above(ETag::from_ticks(bound.ticks()));
+        }
+        Ok(Self { engine, extents, clock, etags, latches: Latches::default() })
+    }
+
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    pub fn extents(&self) -> &dyn Extents {
+        &*self.extents
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Makes a body durable, before any decision about it. Dropping the result frees it again.
+    pub async fn receive<R: Send>(
+        &self,
+        source: &mut dyn ByteSource<Refusal = R>,
+    ) -> Result<Received, ReceiveFailure<R>> {
+        content::receive(&self.extents, source).await
+    }
+
+    /// The time of a change and the ETag it gives.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let now = self.now();
+        Stamp { now, etag: self.etags.next(now) }
+    }
+
+    pub(crate) async fn transact<T, R, F>(
+        &self,
+        latched: &[Bytes],
+        attempt: impl FnMut(Transaction) -> F,
+    ) -> Result<T, Failure<R>>
+    where
+        F: Future<Output = Result<(T, Transaction), Failure<R>>>,
+    {
+        transact(&*self.engine, &self.latches, latched, attempt).await
+    }
+
+    /// Records the time for the next run, see [`recorded_time`].
+    pub(crate) async fn record_time(&self) -> Result<(), CommitError> {
+        let mut batch = Batch::blind();
+        batch.put(rows::clock(), self.now().encode());
+        self.engine.commit(batch).await
+    }
+}
+
+/// A time that an earlier run has reached: deadlines and ETags go on from here even if the wall
+/// clock was set back in between.
+pub async fn recorded_time(engine: &dyn Engine) -> Result<Option<Timestamp>, Fault> {
+    let row = engine.snapshot().await?.get(&rows::clock()).await?;
+    row.map(|row| Timestamp::decode(&row)).transpose()
+}
+
+impl Stored for Timestamp {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "the recorded time";
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub now: Timestamp,
+    pub etag: ETag,
+}
+
+/// Reads and decodes a row, which becomes an expectation of the transaction.
+pub(crate) async fn read<T: Stored>(
+    transaction: &mut Transaction,
+    key: &Bytes,
+) -> Result<Option<T>, Fault> {
+    transaction.get(key).await?.map(|row| T::decode(&row)).transpose()
+}

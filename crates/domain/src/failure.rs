@@ -1,0 +1,45 @@
+//! How an operation can fail. The four kinds are never mixed: a rule said no, too many others were
+//! at it, nobody knows, or something of ours broke.
+
+use holdfast_store::{CommitError, Fault};
+
+#[derive(Debug)]
+pub enum Failure<R> {
+    /// A rule of the service: lease mismatch, condition not met.
+    Refused(R),
+    /// Bounded retries were lost to other writers; safe to retry.
+    Busy,
+    /// May have happened; only the client can decide what to do.
+    OutcomeUnknown(Fault),
+    /// Ours: I/O, corruption.
+    Fault(Fault),
+}
+
+impl<R> Failure<R> {
+    /// The same failure with its refusal seen as part of a wider family.
+    pub fn map<S>(self, widen: impl FnOnce(R) -> S) -> Failure<S> {
+        match self {
+            Self::Refused(refusal) => Failure::Refused(widen(refusal)),
+            Self::Busy => Failure::Busy,
+            Self::OutcomeUnknown(fault) => Failure::OutcomeUnknown(fault),
+            Self::Fault(fault) => Failure::Fault(fault),
+        }
+    }
+}
+
+impl<R> From<Fault> for Failure<R> {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl<R> From<CommitError> for Failure<R> {
+    /// A conflict that was not retried.
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Conflict => Self::Busy,
+            CommitError::OutcomeUnknown(fault) => Self::OutcomeUnknown(fault),
+            CommitError::Fault(fault) => Self::Fault(fault),
+        }
+    }
+}

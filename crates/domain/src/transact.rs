@@ -1,0 +1,166 @@
+//! Read, decide, commit: the one way in which anything is changed.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use holdfast_store::{Batch, CommitError, Engine, Fault, KeyRange, Order, Row, Snapshot};
+
+use crate::failure::Failure;
+use crate::latch::Latches;
+
+/// With the latch held, a conflict comes only from rows the operation shares with others (its
+/// container, an extent), so a few attempts are plenty; more would hide a livelock.
+const ATTEMPTS_MAX: usize = 16;
+
+/// What an operation reads and wants to write. Everything it reads becomes an expectation of the
+/// commit, so a decision can never be applied to a state it was not made for.
+pub struct Transaction {
+    snapshot: Box<dyn Snapshot>,
+    batch: Batch,
+}
+
+impl Transaction {
+    pub async fn begin(engine: &dyn Engine) -> Result<Self, Fault> {
+        let snapshot = engine.snapshot().await?;
+        let batch = Batch::since(snapshot.moment());
+        Ok(Self { snapshot, batch })
+    }
+
+    pub async fn get(&mut self, key: &Bytes) -> Result<Option<Bytes>, Fault> {
+        self.batch.expect_row(key.clone());
+        self.snapshot.get(key).await
+    }
+
+    pub async fn scan(&mut self, range: &KeyRange, limit: usize) -> Result<Vec<Row>, Fault> {
+        self.batch.expect_range(range.clone());
+        self.snapshot.scan(range, Order::Ascending, limit).await
+    }
+
+    pub fn put(&mut self, key: impl Into<Bytes>, value: impl Into<Bytes>) {
+        self.batch.put(key, value);
+    }
+
+    pub fn delete(&mut self, key: impl Into<Bytes>) {
+        self.batch.delete(key);
+    }
+
+    async fn commit(self, engine: &dyn Engine) -> Result<(), CommitError> {
+        if self.batch.writes().is_empty() {
+            return Ok(());
+        }
+        // The snapshot goes first: holding it during the sync would only keep old rows alive.
+        drop(self.snapshot);
+        engine.commit(self.batch).await
+    }
+}
+
+/// Runs `attempt` on fresh snapshots until its writes commit, it is refused, or the attempts are
+/// used up. `latched` names the objects it changes.
+pub async fn transact<T, R, F>(
+    engine: &dyn Engine,
+    latches: &Latches,
+    latched: &[Bytes],
+    mut attempt: impl FnMut(Transaction) -> F,
+) -> Result<T, Failure<R>>
+where
+    F: Future<Output = Result<(T, Transaction), Failure<R>>>,
+{
+    let _turn = latches.acquire(latched).await;
+    for _ in 0..ATTEMPTS_MAX {
+        let transaction = Transaction::begin(engine).await?;
+        let (outcome, transaction) = attempt(transaction).await?;
+        match transaction.commit(engine).await {
+            Ok(()) => return Ok(outcome),
+            Err(CommitError::Conflict) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Err(Failure::Busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use holdfast_store::memory::MemoryEngine;
+
+    use super::*;
+
+    fn counter(value: Option<Bytes>) -> u64 {
+        value.map_or(0, |bytes| u64::from_be_bytes(bytes.as_ref().try_into().expect("8 bytes")))
+    }
+
+    async fn increment(engine: &dyn Engine, latches: &Latches, latched: &[Bytes]) -> u64 {
+        let key = Bytes::from_static(b"counter");
+        let incremented: Result<u64, Failure<()>> =
+            transact(engine, latches, latched, async |mut transaction: Transaction| {
+                let next = counter(transaction.get(&key).await?) + 1;
+                transaction.put(key.clone(), next.to_be_bytes().to_vec());
+                // Lets others commit between the read and the commit of this attempt.
+                tokio::task::yield_now().await;
+                Ok((next, transaction))
+            })
+            .await;
+        incremented.expect("the counter is incremented")
+    }
+
+    #[tokio::test]
+    async fn concurrent_increments_under_one_latch_lose_nothing() {
+        let (engine, latches) = (Arc::new(MemoryEngine::default()), Arc::new(Latches::default()));
+        let tasks = (0..100).map(|_| {
+            let (engine, latches) = (Arc::clone(&engine), Arc::clone(&latches));
+            tokio::spawn(async move {
+                increment(&*engine, &latches, &[Bytes::from_static(b"counter")]).await
+            })
+        });
+        let mut seen: Vec<u64> = Vec::new();
+        for task in tasks.collect::<Vec<_>>() {
+            seen.push(task.await.expect("no panic"));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (1..=100).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn without_a_latch_the_expectations_alone_prevent_a_lost_update() {
+        let (engine, latches) = (MemoryEngine::default(), Latches::default());
+        let (first, second) =
+            tokio::join!(increment(&engine, &latches, &[]), increment(&engine, &latches, &[]));
+        assert_eq!(first.max(second), 2, "both increments counted");
+        assert_eq!(engine.statistics().conflicts, 1, "one of them had to try again");
+    }
+
+    #[tokio::test]
+    async fn an_operation_that_never_wins_is_told_so_after_bounded_attempts() {
+        let (engine, latches) = (MemoryEngine::default(), Latches::default());
+        let attempts = AtomicUsize::new(0);
+        let key = Bytes::from_static(b"contended");
+        let outcome: Result<(), Failure<()>> =
+            transact(&engine, &latches, &[], async |mut transaction: Transaction| {
+                attempts.fetch_add(1, Ordering::Relaxed);
+                transaction.get(&key).await?;
+                transaction.put(key.clone(), "mine");
+                let mut other = Batch::blind();
+                other.put(key.clone(), "theirs");
+                engine.commit(other).await.expect("blind writes always commit");
+                Ok(((), transaction))
+            })
+            .await;
+        assert!(matches!(outcome, Err(Failure::Busy)), "{outcome:?}");
+        assert_eq!(attempts.load(Ordering::Relaxed), ATTEMPTS_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_commits_nothing() {
+        let (engine, latches) = (MemoryEngine::default(), Latches::default());
+        let outcome: Result<(), Failure<&str>> =
+            transact(&engine, &latches, &[], async |mut transaction: Transaction| {
+                transaction.put("key", "value");
+                Err(Failure::Refused("no"))
+            })
+            .await;
+        assert!(matches!(outcome, Err(Failure::Refused("no"))));
+        assert_eq!(engine.statistics().commits, 0);
+    }
+}

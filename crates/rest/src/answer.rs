@@ -1,0 +1,122 @@
+//! What is sent back: status, headers and a body that is never held whole unless it is small.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use holdfast_domain::content::ContentReader;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{HeaderMap, StatusCode};
+
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: AnswerBody,
+}
+
+impl Answer {
+    pub fn new(status: StatusCode) -> Self {
+        Self { status, headers: HeaderMap::with_capacity(32), body: AnswerBody::Empty }
+    }
+
+    /// Sets a header. A value that cannot stand in one (a stored value from elsewhere, say) is
+    /// left out rather than failing the answer.
+    pub fn header(&mut self, name: &str, value: impl AsRef<str>) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = HeaderValue::from_bytes(value.as_ref().as_bytes());
+        if let (Ok(name), Ok(value)) = (name, value) {
+            self.headers.insert(name, value);
+        }
+    }
+
+    pub fn optional_header(&mut self, name: &str, value: Option<impl AsRef<str>>) {
+        if let Some(value) = value {
+            self.header(name, value);
+        }
+    }
+
+    pub fn xml(status: StatusCode, body: String) -> Self {
+        let mut answer = Self::new(status);
+        answer.header("content-type", "application/xml");
+        answer.body = AnswerBody::Whole(Bytes::from(body));
+        answer
+    }
+}
+
+pub enum AnswerBody {
+    Empty,
+    Whole(Bytes),
+    /// Exactly this many bytes will come.
+    Stream(u64, Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>),
+}
+
+impl AnswerBody {
+    /// The rest of `reader` after `first`, which has been read from it already.
+    pub fn content(first: Option<Bytes>, reader: ContentReader) -> Self {
+        let Some(first) = first else { return Self::Empty };
+        if reader.remaining() == 0 {
+            return Self::Whole(first);
+        }
+        let length = first.len() as u64 + reader.remaining();
+        let stream = futures_util::stream::unfold((Some(first), reader), async |(first, mut reader)| {
+            if let Some(first) = first {
+                return Some((Ok(first), (None, reader)));
+            }
+            match reader.next().await {
+                Ok(Some(bytes)) => Some((Ok(bytes), (None, reader))),
+                Ok(None) => None,
+                Err(fault) => {
+                    // The status is sent already: breaking the connection off is the only way left
+                    // to tell the client.
+                    tracing::error!(?fault, "a download was broken off");
+                    Some((Err(std::io::Error::other(fault)), (None, reader)))
+                }
+            }
+        });
+        Self::Stream(length, Box::pin(stream))
+    }
+
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Empty => 0,
+            Self::Whole(bytes) => bytes.len() as u64,
+            Self::Stream(length, _) => *length,
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        match &mut *self {
+            Self::Empty => Poll::Ready(None),
+            Self::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                *self = Self::Empty;
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Self::Stream(remaining, stream) => {
+                let polled = stream.as_mut().poll_next(context);
+                if let Poll::Ready(Some(Ok(bytes))) = &polled {
+                    *remaining = remaining.saturating_sub(bytes.len() as u64);
+                }
+                polled.map(|item| item.map(|bytes| bytes.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.length() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length())
+    }
+}

@@ -1,0 +1,143 @@
+//! Get Blob, Get Blob Properties, Get Blob Metadata.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use holdfast_domain::blob::{Download, GetBlob, ReadRange};
+use holdfast_domain::content::ContentReader;
+use hyper::StatusCode;
+
+use super::headers;
+use crate::answer::{Answer, AnswerBody};
+use crate::body::Digests;
+use crate::error::{Code, Error};
+use crate::range;
+use crate::request::Call;
+use crate::version::Version;
+
+/// The longest range that is answered with its own MD5 or CRC64.
+const CHECKED_RANGE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
+    let asked = range::requested(call.headers)?;
+    let check = RangeCheck::asked(call, asked)?;
+    let download = call.frontend.domain().get_blob(&command(call)?, asked).await?;
+    let Download { blob, range, mut reader, now } = download;
+    check.admit(range.end - range.start)?;
+
+    let status = if asked.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let mut answer = Answer::new(status);
+    headers::blob_properties(&mut answer, call, &blob, now);
+    headers::stored_headers(&mut answer, call, &blob.headers);
+    answer.header("accept-ranges", "bytes");
+    let md5 = blob.headers.content_md5.map(headers::encode_md5);
+    if asked.is_some() {
+        let (first, last) = (range.start, range.end - 1);
+        answer.header("content-range", format!("bytes {first}-{last}/{}", blob.length));
+        if call.version >= Version::V2016_05_31 {
+            answer.optional_header("x-ms-blob-content-md5", md5);
+        }
+        check.describe(&mut answer, reader.clone()).await?;
+    } else {
+        answer.optional_header("content-md5", md5);
+    }
+    // The first bytes are read before the status is sent, so that bytes that cannot be read are an
+    // error of the request and not a broken connection.
+    let first = reader.next().await?;
+    answer.body = AnswerBody::content(first, reader);
+    Ok(answer)
+}
+
+pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
+    let (blob, now) = call.frontend.domain().get_blob_properties(&command(call)?).await?;
+    let mut answer = Answer::new(StatusCode::OK);
+    headers::blob_properties(&mut answer, call, &blob, now);
+    headers::stored_headers(&mut answer, call, &blob.headers);
+    answer.header("accept-ranges", "bytes");
+    answer.header("content-length", blob.length.to_string());
+    answer.optional_header("content-md5", blob.headers.content_md5.map(headers::encode_md5));
+    if call.version >= Version::V2017_04_17 {
+        answer.header("x-ms-access-tier", "Hot");
+        answer.header("x-ms-access-tier-inferred", "true");
+    }
+    Ok(answer)
+}
+
+pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
+    let (blob, _) = call.frontend.domain().get_blob_properties(&command(call)?).await?;
+    let mut answer = Answer::new(StatusCode::OK);
+    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
+    headers::metadata(&mut answer, &blob.metadata);
+    Ok(answer)
+}
+
+fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
+    // Snapshots and versions come with their own operations; without any, none can be found.
+    for name in ["snapshot", "versionid"] {
+        if call.query.get_nonempty(name).is_some() {
+            return Err(Code::BlobNotFound.into());
+        }
+    }
+    let (conditions, combination) = headers::read_conditions(call)?;
+    Ok(GetBlob { path: call.blob_path()?, conditions, combination, lease_id: call.lease_id()? })
+}
+
+/// What `x-ms-range-get-content-md5` and `-crc64` ask for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RangeCheck {
+    None,
+    Md5,
+    Crc64,
+}
+
+impl RangeCheck {
+    fn asked(call: &Call<'_>, range: Option<ReadRange>) -> Result<Self, Error> {
+        const MD5: &str = "x-ms-range-get-content-md5";
+        const CRC64: &str = "x-ms-range-get-content-crc64";
+        let check = match (flag(call, MD5)?, flag(call, CRC64)?) {
+            (false, false) => Self::None,
+            (true, false) => Self::Md5,
+            (false, true) => Self::Crc64,
+            (true, true) => return Err(Error::invalid_header(CRC64, "true")),
+        };
+        match (check, range) {
+            (Self::Md5, None) => Err(Error::invalid_header(MD5, "true")),
+            (Self::Crc64, None) => Err(Error::invalid_header(CRC64, "true")),
+            (Self::None | Self::Md5 | Self::Crc64, _) => Ok(check),
+        }
+    }
+
+    fn admit(self, length: u64) -> Result<(), Error> {
+        if self != Self::None && length > CHECKED_RANGE_BYTES_MAX {
+            return Err(Code::OutOfRangeInput.into());
+        }
+        Ok(())
+    }
+
+    /// Reads the range once for its digest; it is read again to be sent, so that no body is held.
+    async fn describe(self, answer: &mut Answer, mut reader: ContentReader) -> Result<(), Error> {
+        let mut digests = match self {
+            Self::None => return Ok(()),
+            Self::Md5 => Digests::md5(),
+            Self::Crc64 => Digests::crc64(),
+        };
+        while let Some(bytes) = reader.next().await? {
+            digests.update(&bytes);
+        }
+        let digests = digests.finish();
+        answer.optional_header("content-md5", digests.md5.map(|md5| STANDARD.encode(md5)));
+        answer.optional_header(
+            "x-ms-content-crc64",
+            digests.crc64.map(|crc64| STANDARD.encode(crc64.to_le_bytes())),
+        );
+        Ok(())
+    }
+}
+
+fn flag(call: &Call<'_>, name: &'static str) -> Result<bool, Error> {
+    match call.header(name)? {
+        None => Ok(false),
+        Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+        Some(text) => Err(Error::invalid_header(name, text)),
+    }
+}

@@ -1,0 +1,194 @@
+//! Headers that several blob operations read or write.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use holdfast_domain::blob::{Blob, ContentHeaders};
+use holdfast_domain::condition::{
+    CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
+};
+use holdfast_domain::etag::ETag;
+use holdfast_domain::lease::{DurationKind, Lease, LeaseState, LeaseStatus};
+use holdfast_domain::metadata::Metadata;
+use holdfast_domain::tags::TagPredicate;
+use holdfast_domain::time::Timestamp;
+
+use crate::answer::Answer;
+use crate::error::{Code, Error};
+use crate::request::Call;
+use crate::version::Version;
+
+const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
+
+/// The conditions of a write: pairs of headers only.
+pub fn write_conditions(call: &Call<'_>) -> Result<Conditions, Error> {
+    conditions(call, CombinationRule::Pairs)
+}
+
+/// The conditions of a read, and the rule by which they combine at the version of the request.
+pub fn read_conditions(call: &Call<'_>) -> Result<(Conditions, CombinationRule), Error> {
+    let rule = if call.version >= Version::V2013_08_15 {
+        CombinationRule::Free
+    } else {
+        CombinationRule::Pairs
+    };
+    let mut conditions = conditions(call, rule)?;
+    if call.version < Version::V2016_05_31 && conditions.if_none_match == Some(ETagList::Any) {
+        conditions.if_none_match = None;
+    }
+    Ok((conditions, rule))
+}
+
+fn conditions(call: &Call<'_>, rule: CombinationRule) -> Result<Conditions, Error> {
+    let conditions = Conditions {
+        if_match: etags(call, "if-match")?,
+        if_none_match: etags(call, "if-none-match")?,
+        if_modified_since: call.date_header("if-modified-since")?,
+        if_unmodified_since: call.date_header("if-unmodified-since")?,
+        if_tags: tag_predicate(call)?,
+    };
+    validate_combination(&conditions, rule)
+        .map_err(|_| Code::MultipleConditionHeadersNotSupported)?;
+    Ok(conditions)
+}
+
+/// The conditions that containers take.
+pub fn date_conditions(call: &Call<'_>) -> Result<DateConditions, Error> {
+    let conditions = DateConditions {
+        if_modified_since: call.date_header("if-modified-since")?,
+        if_unmodified_since: call.date_header("if-unmodified-since")?,
+    };
+    conditions.validate_combination().map_err(|_| Code::MultipleConditionHeadersNotSupported)?;
+    Ok(conditions)
+}
+
+fn etags(call: &Call<'_>, name: &'static str) -> Result<Option<ETagList>, Error> {
+    let Some(text) = call.header(name)? else { return Ok(None) };
+    ETagList::parse(text).map(Some).ok_or_else(|| Error::invalid_header(name, text))
+}
+
+fn tag_predicate(call: &Call<'_>) -> Result<Option<TagPredicate>, Error> {
+    const NAME: &str = "x-ms-if-tags";
+    let Some(text) = call.header(NAME)? else { return Ok(None) };
+    if !call.granted.may_read_tags {
+        return Err(Code::AuthorizationPermissionMismatch.into());
+    }
+    match TagPredicate::parse(text) {
+        Ok(predicate) => Ok(Some(predicate)),
+        Err(_) => Err(Error::invalid_header(NAME, text)),
+    }
+}
+
+/// The headers `x-ms-blob-content-*`; `plain` ones count where those are absent and the operation
+/// takes them.
+pub fn content_headers(call: &Call<'_>, plain: bool) -> Result<ContentHeaders, Error> {
+    let either = |own: &'static str, other: &'static str| -> Result<Option<String>, Error> {
+        let sent = match call.header(own)? {
+            Some(value) => Some(value),
+            None if plain => call.header(other)?,
+            None => None,
+        };
+        Ok(sent.map(str::to_owned))
+    };
+    Ok(ContentHeaders {
+        content_type: either("x-ms-blob-content-type", "content-type")?,
+        content_encoding: either("x-ms-blob-content-encoding", "content-encoding")?,
+        content_language: either("x-ms-blob-content-language", "content-language")?,
+        content_disposition: call.header("x-ms-blob-content-disposition")?.map(str::to_owned),
+        cache_control: either("x-ms-blob-cache-control", "cache-control")?,
+        content_md5: md5_header(call, "x-ms-blob-content-md5")?,
+    })
+}
+
+pub fn md5_header(call: &Call<'_>, name: &'static str) -> Result<Option<[u8; 16]>, Error> {
+    let Some(text) = call.header(name)? else { return Ok(None) };
+    let decoded = STANDARD.decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+    decoded.map(Some).ok_or_else(|| Code::InvalidMd5.into())
+}
+
+/// ETag and Last-Modified, which every answer about one resource has.
+pub fn identity(answer: &mut Answer, etag: ETag, last_modified: Timestamp, version: Version) {
+    if version >= Version::V2011_08_18 {
+        answer.header("etag", etag.to_string());
+    } else {
+        answer.header("etag", etag.unquoted().to_string());
+    }
+    answer.header("last-modified", last_modified.rfc1123().to_string());
+}
+
+pub fn metadata(answer: &mut Answer, metadata: &Metadata) {
+    for (name, value) in metadata.iter() {
+        answer.header(&format!("x-ms-meta-{name}"), value);
+    }
+}
+
+pub fn lease(answer: &mut Answer, lease: &Lease, now: Timestamp) {
+    answer.header("x-ms-lease-status", lease_status(lease, now));
+    answer.header("x-ms-lease-state", lease_state(lease, now));
+    answer.optional_header("x-ms-lease-duration", lease_duration(lease, now));
+}
+
+pub fn lease_status(lease: &Lease, now: Timestamp) -> &'static str {
+    match lease.status(now) {
+        LeaseStatus::Locked => "locked",
+        LeaseStatus::Unlocked => "unlocked",
+    }
+}
+
+pub fn lease_state(lease: &Lease, now: Timestamp) -> &'static str {
+    match lease.state(now) {
+        LeaseState::Available => "available",
+        LeaseState::Leased => "leased",
+        LeaseState::Breaking => "breaking",
+        LeaseState::Broken => "broken",
+        LeaseState::Expired => "expired",
+    }
+}
+
+pub fn lease_duration(lease: &Lease, now: Timestamp) -> Option<&'static str> {
+    lease.duration_kind(now).map(|kind| match kind {
+        DurationKind::Infinite => "infinite",
+        DurationKind::Fixed => "fixed",
+    })
+}
+
+pub fn content_type(headers: &ContentHeaders) -> &str {
+    headers.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE)
+}
+
+pub fn encode_md5(md5: [u8; 16]) -> String {
+    STANDARD.encode(md5)
+}
+
+/// What Get Blob and Get Blob Properties say about a blob, without the headers of its bytes.
+pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, blob: &Blob, now: Timestamp) {
+    identity(answer, blob.etag, blob.last_modified, call.version);
+    metadata(answer, &blob.metadata);
+    lease(answer, &blob.lease, now);
+    answer.header("x-ms-blob-type", "BlockBlob");
+    answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
+    answer.header("x-ms-server-encrypted", "true");
+    if !blob.tags.is_empty() && call.granted.may_read_tags {
+        answer.header("x-ms-tag-count", blob.tags.len().to_string());
+    }
+}
+
+/// The headers stored for the bytes, or what the caller's signature overrides them with.
+pub fn stored_headers(answer: &mut Answer, call: &Call<'_>, headers: &ContentHeaders) {
+    let overrides = &call.granted.response_headers;
+    let or = |own: &Option<String>, stored: &Option<String>| own.clone().or_else(|| stored.clone());
+    let content_type_override = overrides.content_type.as_deref();
+    answer.header("content-type", content_type_override.unwrap_or(content_type(headers)));
+    answer.optional_header(
+        "content-encoding",
+        or(&overrides.content_encoding, &headers.content_encoding),
+    );
+    answer.optional_header(
+        "content-language",
+        or(&overrides.content_language, &headers.content_language),
+    );
+    answer.optional_header("cache-control", or(&overrides.cache_control, &headers.cache_control));
+    answer.optional_header(
+        "content-disposition",
+        or(&overrides.content_disposition, &headers.content_disposition),
+    );
+}

@@ -1,0 +1,254 @@
+//! List Containers and List Blobs.
+
+use holdfast_domain::blob::{Blob, Container, ListBlobs, ListContainers, Listed};
+use holdfast_domain::metadata::Metadata;
+use holdfast_domain::time::Timestamp;
+use hyper::StatusCode;
+
+use super::{container, headers};
+use crate::answer::Answer;
+use crate::error::{Code, Error};
+use crate::request::Call;
+use crate::version::Version;
+use crate::xml::Writer;
+
+/// The most entries of a page, whatever is asked for.
+const PAGE_MAX: u32 = 5000;
+
+pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
+    let include = Include::parse(call, &["metadata", "deleted", "system"])?;
+    let limit = call.query.page_size(PAGE_MAX)? as usize;
+    let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
+    let command = ListContainers {
+        account: call.account()?,
+        prefix: prefix.unwrap_or_default().to_owned(),
+        marker: marker.map(str::to_owned),
+        limit,
+    };
+    let page = call.frontend.domain().list_containers(command).await?;
+
+    let mut xml = Writer::document();
+    xml.open_with("EnumerationResults", &[("ServiceEndpoint", &endpoint(call))]);
+    echo(&mut xml, call, prefix, marker);
+    xml.open("Containers");
+    for (name, container) in &page.containers {
+        write_container(&mut xml, name, container, include, page.now);
+    }
+    xml.close("Containers");
+    xml.element("NextMarker", page.next_marker.as_deref().unwrap_or_default());
+    xml.close("EnumerationResults");
+    Ok(Answer::xml(StatusCode::OK, xml.finish()))
+}
+
+fn write_container(
+    xml: &mut Writer,
+    name: &str,
+    container: &Container,
+    include: Include,
+    now: Timestamp,
+) {
+    xml.open("Container");
+    xml.element("Name", name);
+    xml.open("Properties");
+    xml.element("Last-Modified", &container.last_modified.rfc1123().to_string());
+    xml.element("Etag", &container.etag.to_string());
+    xml.element("LeaseStatus", headers::lease_status(&container.lease, now));
+    xml.element("LeaseState", headers::lease_state(&container.lease, now));
+    xml.optional("LeaseDuration", headers::lease_duration(&container.lease, now));
+    xml.optional("PublicAccess", container::public_access(container.public_access));
+    xml.element("HasImmutabilityPolicy", "false");
+    xml.element("HasLegalHold", "false");
+    xml.element("ImmutableStorageWithVersioningEnabled", "false");
+    xml.element("DefaultEncryptionScope", "$account-encryption-key");
+    xml.element("DenyEncryptionScopeOverride", "false");
+    xml.close("Properties");
+    if include.metadata {
+        write_metadata(xml, &container.metadata);
+    }
+    xml.close("Container");
+}
+
+pub async fn blobs(call: &Call<'_>) -> Result<Answer, Error> {
+    let include = Include::parse(call, BLOB_INCLUDES)?;
+    let limit = call.query.page_size(PAGE_MAX)? as usize;
+    let delimiter = call.query.get_nonempty("delimiter");
+    if delimiter.is_some() && include.snapshots {
+        return Err(Code::InvalidQueryParameterValue.into());
+    }
+    let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
+    let start_from = call.query.get_nonempty("startFrom");
+    let path = call.container_path()?;
+    let command = ListBlobs {
+        container: path.clone(),
+        prefix: prefix.unwrap_or_default().to_owned(),
+        delimiter: delimiter.map(str::to_owned),
+        marker: marker.or(start_from).map(str::to_owned),
+        limit,
+    };
+    let page = call.frontend.domain().list_blobs(command).await?;
+
+    let mut xml = Writer::document();
+    if call.version >= Version::V2013_08_15 {
+        let attributes =
+            [("ServiceEndpoint", endpoint(call)), ("ContainerName", path.container.to_string())];
+        let attributes = attributes.each_ref().map(|(name, value)| (*name, value.as_str()));
+        xml.open_with("EnumerationResults", &attributes);
+    } else {
+        let url = format!("{}{}", endpoint(call), path.container);
+        xml.open_with("EnumerationResults", &[("ContainerName", url.as_str())]);
+    }
+    echo(&mut xml, call, prefix, marker);
+    xml.optional("Delimiter", delimiter);
+    xml.open("Blobs");
+    for entry in &page.entries {
+        match entry {
+            Listed::Blob(name, blob) => write_blob(&mut xml, call, name, blob, include, page.now),
+            Listed::Prefix(name) => {
+                xml.open("BlobPrefix");
+                write_name(&mut xml, call, name);
+                xml.close("BlobPrefix");
+            }
+        }
+    }
+    xml.close("Blobs");
+    xml.element("NextMarker", page.next_marker.as_deref().unwrap_or_default());
+    xml.close("EnumerationResults");
+    Ok(Answer::xml(StatusCode::OK, xml.finish()))
+}
+
+fn write_blob(
+    xml: &mut Writer,
+    call: &Call<'_>,
+    name: &str,
+    blob: &Blob,
+    include: Include,
+    now: Timestamp,
+) {
+    xml.open("Blob");
+    write_name(xml, call, name);
+    xml.open("Properties");
+    if call.version >= Version::V2017_11_09 {
+        xml.element("Creation-Time", &blob.created.rfc1123().to_string());
+    }
+    xml.element("Last-Modified", &blob.last_modified.rfc1123().to_string());
+    // Listings show ETags without their quotes.
+    xml.element("Etag", &blob.etag.unquoted().to_string());
+    xml.element("Content-Length", &blob.length.to_string());
+    xml.element("Content-Type", headers::content_type(&blob.headers));
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    xml.element("Content-Encoding", &text(&blob.headers.content_encoding));
+    xml.element("Content-Language", &text(&blob.headers.content_language));
+    let md5 = blob.headers.content_md5.map(headers::encode_md5);
+    xml.element("Content-MD5", &md5.unwrap_or_default());
+    xml.element("Cache-Control", &text(&blob.headers.cache_control));
+    xml.element("Content-Disposition", &text(&blob.headers.content_disposition));
+    xml.element("BlobType", "BlockBlob");
+    if call.version >= Version::V2017_04_17 {
+        xml.element("AccessTier", "Hot");
+        xml.element("AccessTierInferred", "true");
+    }
+    xml.element("LeaseStatus", headers::lease_status(&blob.lease, now));
+    xml.element("LeaseState", headers::lease_state(&blob.lease, now));
+    xml.optional("LeaseDuration", headers::lease_duration(&blob.lease, now));
+    xml.element("ServerEncrypted", "true");
+    let tag_count = (!blob.tags.is_empty()).then(|| blob.tags.len().to_string());
+    xml.optional("TagCount", tag_count.as_deref());
+    xml.close("Properties");
+    if include.metadata {
+        write_metadata(xml, &blob.metadata);
+    }
+    if include.tags && !blob.tags.is_empty() {
+        xml.open("Tags");
+        xml.open("TagSet");
+        for (key, value) in blob.tags.iter() {
+            xml.open("Tag");
+            xml.element("Key", key);
+            xml.element("Value", value);
+            xml.close("Tag");
+        }
+        xml.close("TagSet");
+        xml.close("Tags");
+    }
+    xml.close("Blob");
+}
+
+/// A name that XML cannot carry is percent-encoded, and says so, from 2021-02-12.
+fn write_name(xml: &mut Writer, call: &Call<'_>, name: &str) {
+    let unfit = name.chars().any(|letter| !crate::xml::is_character(letter));
+    if unfit && call.version >= Version::V2021_02_12 {
+        let encoded = percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
+        xml.element_with("Name", &[("Encoded", "true")], &encoded.to_string());
+    } else {
+        xml.element("Name", name);
+    }
+}
+
+fn write_metadata(xml: &mut Writer, metadata: &Metadata) {
+    xml.open("Metadata");
+    for (name, value) in metadata.iter() {
+        xml.element(name, value);
+    }
+    xml.close("Metadata");
+}
+
+/// The parameters of the request, as every listing repeats them.
+fn echo(xml: &mut Writer, call: &Call<'_>, prefix: Option<&str>, marker: Option<&str>) {
+    xml.optional("Prefix", prefix);
+    xml.optional("Marker", marker);
+    xml.optional("MaxResults", call.query.get_nonempty("maxresults"));
+}
+
+fn endpoint(call: &Call<'_>) -> String {
+    let account = if call.address.path_style { call.address.account } else { "" };
+    let slash = if account.is_empty() { "" } else { "/" };
+    format!("{}/{account}{slash}", call.origin)
+}
+
+/// What a listing shows beside names and properties.
+#[derive(Clone, Copy, Default)]
+struct Include {
+    metadata: bool,
+    snapshots: bool,
+    tags: bool,
+}
+
+const BLOB_INCLUDES: &[&str] = &[
+    "snapshots",
+    "metadata",
+    "uncommittedblobs",
+    "copy",
+    "deleted",
+    "tags",
+    "versions",
+    "deletedwithversions",
+    "immutabilitypolicy",
+    "legalhold",
+    "permissions",
+];
+
+impl Include {
+    /// Of what is allowed, that which these operations know: there are no snapshots, copies,
+    /// versions and deleted blobs to show yet.
+    fn parse(call: &Call<'_>, allowed: &[&str]) -> Result<Self, Error> {
+        let mut include = Self::default();
+        let lists = call.query.all("include").flat_map(|list| list.split(','));
+        for name in lists.map(str::trim).filter(|name| !name.is_empty()) {
+            let known = allowed.iter().find(|known| known.eq_ignore_ascii_case(name));
+            match known.copied() {
+                Some("metadata") => include.metadata = true,
+                Some("snapshots") => include.snapshots = true,
+                Some("tags") if !call.granted.may_read_tags => {
+                    return Err(Code::AuthorizationPermissionMismatch.into());
+                }
+                Some("tags") => include.tags = true,
+                Some(_) => {}
+                None => {
+                    return Err(Error::from(Code::InvalidQueryParameterValue)
+                        .detail("QueryParameterName", "include")
+                        .detail("QueryParameterValue", name));
+                }
+            }
+        }
+        Ok(include)
+    }
+}

@@ -1,0 +1,56 @@
+//! The Blob service on HTTP: each operation is parse, call, respond.
+
+mod acl;
+mod container;
+mod delete_blob;
+mod get_blob;
+mod headers;
+mod lease;
+mod list;
+mod put_blob;
+mod set_blob;
+
+use crate::answer::Answer;
+use crate::error::{Code, Error};
+use crate::operation::Operation;
+use crate::request::Call;
+use crate::request_body::RequestBody;
+use crate::service_operations;
+
+/// Runs an operation of the Blob service that the operation table calls built.
+pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+    match call.operation {
+        Operation::GetBlobServiceProperties => service_operations::get_properties(call).await,
+        Operation::SetBlobServiceProperties => service_operations::set_properties(call, body).await,
+        Operation::GetUserDelegationKey => service_operations::user_delegation_key(call, body).await,
+        Operation::ListContainers => list::containers(call).await,
+        Operation::CreateContainer => container::create(call).await,
+        Operation::GetContainerProperties | Operation::HeadContainerProperties => {
+            container::get_properties(call).await
+        }
+        Operation::GetContainerMetadata => container::get_metadata(call).await,
+        Operation::SetContainerMetadata => container::set_metadata(call).await,
+        Operation::GetContainerAcl | Operation::HeadContainerAcl => acl::get(call).await,
+        Operation::SetContainerAcl => acl::set(call, body).await,
+        Operation::DeleteContainer => container::delete(call).await,
+        Operation::AcquireContainerLease
+        | Operation::RenewContainerLease
+        | Operation::ChangeContainerLease
+        | Operation::ReleaseContainerLease
+        | Operation::BreakContainerLease => lease::container(call).await,
+        Operation::ListBlobsFlat | Operation::ListBlobsHierarchy => list::blobs(call).await,
+        Operation::PutBlockBlob => put_blob::put(call, body).await,
+        Operation::GetBlob => get_blob::get(call).await,
+        Operation::GetBlobProperties => get_blob::get_properties(call).await,
+        Operation::GetBlobMetadata => get_blob::get_metadata(call).await,
+        Operation::SetBlobMetadata => set_blob::set_metadata(call).await,
+        Operation::SetBlobProperties => set_blob::set_properties(call).await,
+        Operation::AcquireBlobLease
+        | Operation::RenewBlobLease
+        | Operation::ChangeBlobLease
+        | Operation::ReleaseBlobLease
+        | Operation::BreakBlobLease => lease::blob(call).await,
+        Operation::DeleteBlob => delete_blob::delete(call).await,
+        _ => Err(Code::NotImplemented.into()),
+    }
+}

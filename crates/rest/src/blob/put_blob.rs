@@ -1,0 +1,72 @@
+//! Put Blob of a block blob.
+
+use holdfast_domain::blob::PutBlob;
+use holdfast_domain::tags::TagSet;
+use hyper::StatusCode;
+
+use super::headers;
+use crate::answer::Answer;
+use crate::error::{Code, Error};
+use crate::request::Call;
+use crate::request_body::{Checks, RequestBody};
+use crate::version::Version;
+
+const MIB: u64 = 1024 * 1024;
+
+pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+    let mut content = headers::content_headers(call, true)?;
+    if call.headers.contains_key("x-ms-blob-content-length") {
+        return Err(Error::invalid_header(
+            "x-ms-blob-content-length",
+            call.header("x-ms-blob-content-length")?.unwrap_or_default(),
+        ));
+    }
+    // The MD5 that is stored is checked too, and comes before the one of the transfer.
+    let checks = Checks::from_headers(call, content.content_md5)?;
+    let mut body = body.open(call, put_blob_bytes_max(call.version), checks)?;
+    let mut command = PutBlob {
+        path: call.blob_path()?,
+        headers: Default::default(),
+        metadata: call.metadata()?,
+        tags: tags(call)?,
+        conditions: headers::write_conditions(call)?,
+        lease_id: call.lease_id()?,
+        create_only: call.granted.create_only,
+    };
+    let received = call.frontend.domain().receive(&mut body).await?;
+    let digests = body.finish();
+    content.content_md5 = Some(digests.md5);
+    command.headers = content;
+    let blob = call.frontend.domain().put_blob(command, received).await?;
+
+    let mut answer = Answer::new(StatusCode::CREATED);
+    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
+    answer.header("content-md5", headers::encode_md5(digests.md5));
+    if call.version >= Version::V2019_02_02 {
+        answer.header("x-ms-content-crc64", digests.encoded_crc64());
+    }
+    answer.optional_header("x-ms-structured-body", digests.structured_body);
+    answer.header("x-ms-request-server-encrypted", "true");
+    Ok(answer)
+}
+
+fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
+    match call.header("x-ms-tags")? {
+        None => Ok(TagSet::default()),
+        Some(_) if !call.granted.may_write_tags => {
+            Err(Code::AuthorizationPermissionMismatch.into())
+        }
+        Some(text) => Ok(TagSet::parse_header(text)?),
+    }
+}
+
+/// The largest blob that one Put Blob may send, by version.
+fn put_blob_bytes_max(version: Version) -> u64 {
+    if version >= Version::V2019_12_12 {
+        5000 * MIB
+    } else if version >= Version::V2016_05_31 {
+        256 * MIB
+    } else {
+        64 * MIB
+    }
+}

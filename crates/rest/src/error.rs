@@ -1,0 +1,219 @@
+//! The one place where refusals get their HTTP status, error code and message.
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use quick_xml::escape::escape;
+
+use crate::answer::{Answer, AnswerBody};
+use crate::request::RequestId;
+use crate::service::Service;
+use crate::xml;
+use holdfast_domain::time::Timestamp;
+
+macro_rules! codes {
+    ($($name:ident = $status:literal $message:literal;)*) => {
+        /// An error code of the services, with the status and message it is answered with.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $($name,)* }
+
+        impl Code {
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$name => $status,)* }
+            }
+
+            const fn message(self) -> &'static str {
+                match self { $(Self::$name => $message,)* }
+            }
+
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+codes! {
+    AuthenticationFailed = 403 "The request could not be authenticated. Check the form of the Authorization header and its signature.";
+    AuthorizationFailure = 403 "The caller is not authorized to perform this operation.";
+    AuthorizationPermissionMismatch = 403 "The caller lacks a permission that this operation needs.";
+    AuthorizationProtocolMismatch = 403 "The signature does not allow the protocol that was used.";
+    AuthorizationResourceTypeMismatch = 403 "The signature does not cover this type of resource.";
+    AuthorizationServiceMismatch = 403 "The signature does not cover this service.";
+    AuthorizationSourceIPMismatch = 403 "The signature does not allow the address of the caller.";
+    BlobAlreadyExists = 409 "The blob already exists.";
+    BlobNotFound = 404 "The blob does not exist.";
+    ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
+    ConditionNotMet = 412 "A condition of the request headers is not met.";
+    ContainerAlreadyExists = 409 "The container already exists.";
+    ContainerNotFound = 404 "The container does not exist.";
+    CorsPreflightFailure = 403 "Cross-origin access is switched off, or no rule allows this request.";
+    Crc64Mismatch = 400 "The CRC64 of the body differs from the one in the request.";
+    EmptyMetadataKey = 400 "A metadata name is empty.";
+    InsufficientAccountPermissions = 403 "The account may not perform this operation.";
+    InternalError = 500 "The server met an internal error. Please retry the request.";
+    InvalidAuthenticationInfo = 400 "The authentication information has not the right form.";
+    InvalidBlobOrBlock = 400 "The blob or its content is not valid.";
+    InvalidBlobType = 409 "The blob is of a type that this operation does not work on.";
+    InvalidCrc64 = 400 "The CRC64 in the request is not valid.";
+    InvalidHeaderValue = 400 "A request header has a value that is not valid.";
+    InvalidInput = 400 "A part of the request is not valid.";
+    InvalidMd5 = 400 "The MD5 in the request is not valid.";
+    InvalidMetadata = 400 "A metadata name or value has characters that are not allowed.";
+    InvalidOperation = 400 "The operation does not apply to this resource.";
+    InvalidQueryParameterValue = 400 "A query parameter has a value that is not valid.";
+    InvalidRange = 416 "The range lies outside the resource.";
+    InvalidResourceName = 400 "The name of the resource has characters that are not allowed.";
+    InvalidUri = 400 "The address of the request is not valid.";
+    InvalidXmlDocument = 400 "The body is not a valid XML document for this operation.";
+    InvalidXmlNodeValue = 400 "A value in the XML body is not valid.";
+    LeaseAlreadyPresent = 409 "There is a lease already.";
+    LeaseIdMismatchWithBlobOperation = 412 "The lease id of the request is not that of the lease of the blob.";
+    LeaseIdMismatchWithContainerOperation = 412 "The lease id of the request is not that of the lease of the container.";
+    LeaseIdMismatchWithFileOperation = 412 "The lease id of the request is not that of the lease of the file.";
+    LeaseIdMismatchWithLeaseOperation = 409 "The lease id of the request is not that of the lease.";
+    LeaseIdMismatchWithShareOperation = 412 "The lease id of the request is not that of the lease of the share.";
+    LeaseIdMissing = 412 "There is a lease, and the request names no lease id.";
+    LeaseIsBreakingAndCannotBeAcquired = 409 "The lease is being broken and cannot be acquired until it is.";
+    LeaseIsBreakingAndCannotBeChanged = 409 "The lease is being broken and its id cannot be changed.";
+    LeaseIsBrokenAndCannotBeRenewed = 409 "The lease has been broken and cannot be renewed.";
+    LeaseNotPresentWithBlobOperation = 412 "The request names a lease id, but the blob has no lease.";
+    LeaseNotPresentWithContainerOperation = 412 "The request names a lease id, but the container has no lease.";
+    LeaseNotPresentWithFileOperation = 412 "The request names a lease id, but the file has no lease.";
+    LeaseNotPresentWithLeaseOperation = 409 "There is no lease.";
+    LeaseNotPresentWithShareOperation = 412 "The request names a lease id, but the share has no lease.";
+    Md5Mismatch = 400 "The MD5 of the body differs from the one in the request.";
+    MetadataTooLarge = 400 "The metadata is larger than allowed.";
+    MissingContentLengthHeader = 411 "The Content-Length header is required.";
+    MissingRequiredHeader = 400 "A header that this operation needs is missing.";
+    MissingRequiredQueryParameter = 400 "A query parameter that this operation needs is missing.";
+    MissingRequiredXmlNode = 400 "An element that the XML body needs is missing.";
+    MultipleConditionHeadersNotSupported = 400 "These condition headers cannot be combined.";
+    NoAuthenticationInformation = 401 "The request carries no authentication information.";
+    NotImplemented = 501 "This operation is known but not served yet.";
+    OperationTimedOut = 500 "The operation did not finish in its time.";
+    OutOfRangeInput = 400 "A part of the request is out of range.";
+    OutOfRangeQueryParameterValue = 400 "A query parameter is out of the range that is allowed.";
+    PublicAccessNotPermitted = 409 "Public access is not permitted on this account.";
+    RequestBodyTooLarge = 413 "The body is larger than allowed.";
+    ResourceNotFound = 404 "The resource does not exist.";
+    ServerBusy = 503 "The server is busy. Please retry the request.";
+    TagsTooLarge = 400 "The tags are larger than allowed.";
+    InvalidTag = 400 "A tag has characters that are not allowed.";
+    EmptyTagName = 400 "The name of a tag is empty.";
+    DuplicateTagNames = 400 "The name of a tag is given more than once.";
+    UnauthorizedBlobOverwrite = 403 "The caller may create blobs but not replace them.";
+    UnsatisfiableCondition = 400 "The condition can never be met.";
+    UnsupportedHeader = 400 "A header is not supported by this operation.";
+    UnsupportedHttpVerb = 405 "The resource does not support this method.";
+    UnsupportedQueryParameter = 400 "A query parameter is not supported by this operation.";
+    UnsupportedXmlNode = 400 "The XML body has an element that is not supported.";
+}
+
+/// An answer other than success: what the client is told. What only the log may know stays in the
+/// log.
+#[derive(Debug)]
+pub struct Error {
+    pub code: Code,
+    /// Where it differs from the code's own: a condition that is not met is 304 on a read.
+    status: Option<StatusCode>,
+    /// Elements of the body beside code and message.
+    details: Vec<(&'static str, String)>,
+    /// Headers of the answer.
+    headers: Vec<(&'static str, String)>,
+}
+
+impl From<Code> for Error {
+    fn from(code: Code) -> Self {
+        Self { code, status: None, details: Vec::new(), headers: Vec::new() }
+    }
+}
+
+impl Error {
+    #[must_use]
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    #[must_use]
+    pub fn detail(mut self, element: &'static str, value: impl Into<String>) -> Self {
+        self.details.push((element, value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    pub fn invalid_header(name: &str, value: impl Into<String>) -> Self {
+        Self::from(Code::InvalidHeaderValue).detail("HeaderName", name).detail("HeaderValue", value)
+    }
+
+    pub fn missing_header(name: &str) -> Self {
+        Self::from(Code::MissingRequiredHeader).detail("HeaderName", name)
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| {
+            StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        })
+    }
+
+    /// The answer in the form of the service. `bodiless` for HEAD; a 304 never has a body.
+    pub fn answer(self, service: Service, id: RequestId, now: Timestamp, bodiless: bool) -> Answer {
+        let status = self.status();
+        let mut answer = Answer::new(status);
+        answer.header("x-ms-error-code", self.code.name());
+        for (name, value) in &self.headers {
+            answer.header(name, value);
+        }
+        if !bodiless && status != StatusCode::NOT_MODIFIED {
+            let (content_type, body) = match service {
+                Service::Blob | Service::Queue | Service::File => {
+                    ("application/xml", self.xml(id, now))
+                }
+                Service::Table => (
+                    "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
+                    self.json(id, now),
+                ),
+            };
+            answer.header("content-type", content_type);
+            answer.body = AnswerBody::Whole(Bytes::from(body));
+        }
+        answer
+    }
+
+    fn message(&self, id: RequestId, now: Timestamp) -> String {
+        format!("{}\nRequestId:{id}\nTime:{}", self.code.message(), now.iso8601())
+    }
+
+    fn xml(&self, id: RequestId, now: Timestamp) -> String {
+        let mut body = format!(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>{}</Code><Message>{}</Message>",
+            self.code.name(),
+            self.message(id, now),
+        );
+        for (element, value) in &self.details {
+            let value: String = value.chars().filter(|letter| xml::is_character(*letter)).collect();
+            body.push_str(&format!("<{element}>{}</{element}>", escape(value.as_str())));
+        }
+        body.push_str("</Error>");
+        body
+    }
+
+    fn json(&self, id: RequestId, now: Timestamp) -> String {
+        let message = self.message(id, now);
+        serde_json::json!({
+            "odata.error": {
+                "code": self.code.name(),
+                "message": { "lang": "en-US", "value": message },
+            }
+        })
+        .to_string()
+    }
+}

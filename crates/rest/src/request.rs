@@ -1,0 +1,141 @@
+//! What handlers see of a request, and how they take its headers apart.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use holdfast_domain::blob::{BlobPath, ContainerPath};
+use holdfast_domain::lease::LeaseId;
+use holdfast_domain::metadata::Metadata;
+use holdfast_domain::names::{AccountName, BlobName, ContainerName};
+use holdfast_domain::time::Timestamp;
+use hyper::{HeaderMap, Method};
+
+use crate::address::{Address, Resource};
+use crate::auth::Granted;
+use crate::error::{Code, Error};
+use crate::frontend::Frontend;
+use crate::operation::Operation;
+use crate::query::Query;
+use crate::version::Version;
+
+/// A request that was understood and allowed, without its body.
+pub struct Call<'a> {
+    pub frontend: &'a Frontend,
+    pub operation: Operation,
+    pub method: &'a Method,
+    pub address: &'a Address<'a>,
+    pub query: &'a Query<'a>,
+    pub headers: &'a HeaderMap,
+    pub version: Version,
+    pub granted: &'a Granted,
+    /// `http://host` as the client addressed it, for listings that name their own address.
+    pub origin: String,
+}
+
+/// A GUID that is new for every request: random per process, then counted.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestId(uuid::Uuid);
+
+pub struct RequestIds {
+    process: u64,
+    next: AtomicU64,
+}
+
+impl Default for RequestIds {
+    fn default() -> Self {
+        let (process, first) = uuid::Uuid::new_v4().as_u64_pair();
+        Self { process, next: AtomicU64::new(first) }
+    }
+}
+
+impl RequestIds {
+    pub fn next(&self) -> RequestId {
+        let count = self.next.fetch_add(1, Ordering::Relaxed);
+        RequestId(uuid::Uuid::from_u64_pair(self.process, count))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl Call<'_> {
+    /// The value of a header, if it is sent and not empty. One that is not ASCII text is refused.
+    pub fn header(&self, name: &'static str) -> Result<Option<&str>, Error> {
+        header(self.headers, name)
+    }
+
+    pub fn required_header(&self, name: &'static str) -> Result<&str, Error> {
+        self.header(name)?.ok_or_else(|| Error::missing_header(name))
+    }
+
+    pub fn date_header(&self, name: &'static str) -> Result<Option<Timestamp>, Error> {
+        let Some(text) = self.header(name)? else { return Ok(None) };
+        match Timestamp::parse_rfc1123(text) {
+            Some(date) => Ok(Some(date)),
+            None => Err(Error::invalid_header(name, text)),
+        }
+    }
+
+    pub fn lease_id_header(&self, name: &'static str) -> Result<Option<LeaseId>, Error> {
+        let Some(text) = self.header(name)? else { return Ok(None) };
+        match LeaseId::parse(text) {
+            Some(id) => Ok(Some(id)),
+            None => Err(Error::invalid_header(name, text)),
+        }
+    }
+
+    pub fn lease_id(&self) -> Result<Option<LeaseId>, Error> {
+        self.lease_id_header("x-ms-lease-id")
+    }
+
+    /// The headers `x-ms-meta-*`, checked.
+    pub fn metadata(&self) -> Result<Metadata, Error> {
+        let mut pairs = Vec::new();
+        for (name, value) in self.headers {
+            if let Some(name) = name.as_str().strip_prefix("x-ms-meta-") {
+                let value = text(value).ok_or(Code::InvalidMetadata)?;
+                pairs.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        Metadata::new(pairs).map_err(Error::from)
+    }
+
+    pub fn account(&self) -> Result<AccountName, Error> {
+        Ok(AccountName::new(self.address.account)?)
+    }
+
+    pub fn container_path(&self) -> Result<ContainerPath, Error> {
+        match &self.address.resource {
+            Resource::Container { container } | Resource::Blob { container, .. } => {
+                let container = ContainerName::new(container)?;
+                Ok(ContainerPath { account: self.account()?, container })
+            }
+            other => unreachable!("a container operation was routed to {other:?}"),
+        }
+    }
+
+    pub fn blob_path(&self) -> Result<BlobPath, Error> {
+        match &self.address.resource {
+            Resource::Blob { blob, .. } => {
+                Ok(BlobPath { container: self.container_path()?, blob: BlobName::new(blob)? })
+            }
+            other => unreachable!("a blob operation was routed to {other:?}"),
+        }
+    }
+}
+
+pub fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    match text(value) {
+        Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+        None => Err(Error::invalid_header(name, String::from_utf8_lossy(value.as_bytes()))),
+    }
+}
+
+/// Header values are ASCII by the protocol; clients that put UTF-8 there are understood.
+fn text(value: &hyper::header::HeaderValue) -> Option<&str> {
+    std::str::from_utf8(value.as_bytes()).ok().map(str::trim)
+}

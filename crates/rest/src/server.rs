@@ -1,0 +1,148 @@
+//! Connections: accepting, TLS, limits and time-outs, and a shutdown that finishes what is running.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+
+use crate::frontend::{Frontend, Peer};
+use crate::service::Service;
+
+#[derive(Clone, Debug)]
+pub struct ConnectionLimits {
+    /// Further connections wait in the listener's queue until one closes.
+    pub connections_max: usize,
+    /// The request line and all headers together.
+    pub header_bytes_max: usize,
+    /// How long a connection may be idle, and how long a request's headers may take.
+    pub idle_timeout: Duration,
+    /// How long a client may leave bytes unread, or a body unsent, without any progress.
+    pub stall_timeout: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 10_000,
+            header_bytes_max: 64 * 1024,
+            idle_timeout: Duration::from_secs(120),
+            stall_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// More headers than any client sends; each takes memory for as long as its request runs.
+const HEADERS_MAX: usize = 256;
+const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// After a failed accept (no more file descriptors, say) trying again at once would only spin.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Serves one listener until `shutdown` turns true, then waits for the requests at work. The
+/// caller bounds that wait by dropping the future.
+pub async fn serve(
+    listener: TcpListener,
+    service: Service,
+    frontend: Arc<Frontend>,
+    tls: Option<TlsAcceptor>,
+    mut shutdown: watch::Receiver<bool>,
+) {
+    let places = Arc::new(Semaphore::new(frontend.limits().connections_max));
+    let mut connections = JoinSet::new();
+    loop {
+        let place = tokio::select! {
+            _ = shutdown.wait_for(|down| *down) => break,
+            place = Arc::clone(&places).acquire_owned() => place,
+        };
+        let accepted = tokio::select! {
+            _ = shutdown.wait_for(|down| *down) => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                continue;
+            }
+        };
+        let connection =
+            Connection { service, frontend: Arc::clone(&frontend), shutdown: shutdown.clone() };
+        let tls = tls.clone();
+        connections.spawn(async move {
+            let _place = place;
+            connection.run(stream, address, tls).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+struct Connection {
+    service: Service,
+    frontend: Arc<Frontend>,
+    shutdown: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn run(self, stream: TcpStream, address: SocketAddr, tls: Option<TlsAcceptor>) {
+        // Answers are written whole: waiting to fill a packet would only delay them.
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let ip = address.ip().to_canonical();
+        let stalled = self.frontend.limits().stall_timeout;
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(stalled));
+        let stream = Box::pin(stream);
+        match tls {
+            None => self.talk(stream, Peer { ip, tls: false }).await,
+            Some(tls) => {
+                match tokio::time::timeout(TLS_HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => self.talk(stream, Peer { ip, tls: true }).await,
+                    Ok(Err(error)) => tracing::debug!(%error, %ip, "TLS handshake failed"),
+                    Err(_) => tracing::debug!(%ip, "TLS handshake took too long"),
+                }
+            }
+        }
+    }
+
+    async fn talk(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, peer: Peer) {
+        let limits = self.frontend.limits();
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.idle_timeout)
+            .max_buf_size(limits.header_bytes_max)
+            .max_headers(HEADERS_MAX)
+            .pipeline_flush(true);
+        let (frontend, service) = (Arc::clone(&self.frontend), self.service);
+        let answer = service_fn(move |request| {
+            let frontend = Arc::clone(&frontend);
+            async move {
+                Ok::<_, std::convert::Infallible>(frontend.handle(service, peer, request).await)
+            }
+        });
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = self.shutdown.wait_for(|down| *down) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, ip = %peer.ip, "connection ended");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Writing XML answers, straight into the buffer that is sent.
+
+use quick_xml::escape::escape;
+
+pub struct Writer {
+    out: String,
+}
+
+impl Writer {
+    pub fn document() -> Self {
+        Self { out: String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>") }
+    }
+
+    pub fn open(&mut self, name: &str) {
+        self.open_with(name, &[]);
+    }
+
+    pub fn open_with(&mut self, name: &str, attributes: &[(&str, &str)]) {
+        self.out.push('<');
+        self.out.push_str(name);
+        for (name, value) in attributes {
+            self.out.push(' ');
+            self.out.push_str(name);
+            self.out.push_str("=\"");
+            self.text(value);
+            self.out.push('"');
+        }
+        self.out.push('>');
+    }
+
+    pub fn close(&mut self, name: &str) {
+        self.out.push_str("</");
+        self.out.push_str(name);
+        self.out.push('>');
+    }
+
+    pub fn element(&mut self, name: &str, text: &str) {
+        self.element_with(name, &[], text);
+    }
+
+    pub fn element_with(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
+        self.open_with(name, attributes);
+        self.text(text);
+        self.close(name);
+    }
+
+    pub fn optional(&mut self, name: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.element(name, text);
+        }
+    }
+
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.chars().all(is_character) {
+            self.out.push_str(&escape(text));
+        } else {
+            let fit: String = text.chars().filter(|letter| is_character(*letter)).collect();
+            self.out.push_str(&escape(&fit));
+        }
+    }
+}
+
+/// Whether XML 1.0 can carry the character at all; what clients sent may hold any.
+pub fn is_character(letter: char) -> bool {
+    matches!(letter, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}'
+        | '\u{10000}'..='\u{10FFFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_values_is_escaped_and_unfit_characters_are_left_out() {
+        let mut xml = Writer::document();
+        xml.open_with("A", &[("b", "\"<&")]);
+        xml.element("C", "x<y&z\u{1}>");
+        xml.optional("D", None);
+        xml.close("A");
+        assert_eq!(
+            xml.finish(),
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
+             <A b=\"&quot;&lt;&amp;\"><C>x&lt;y&amp;z&gt;</C></A>"
+        );
+    }
+}
