@@ -251,12 +251,16 @@ impl ContentReader {
         };
         match content {
             _ if range.is_empty() => {}
-            Content::Empty => return Err(Fault::new("a range reaches past the end of its content")),
+            Content::Empty => {
+                return Err(Fault::new("a range reaches past the end of its content"));
+            }
             Content::Inline(id) => {
                 let bytes = snapshot.get(&rows::inline_content(*id)).await?;
                 let bytes = bytes.filter(|bytes| bytes.len() as u64 >= range.end);
                 let bytes = bytes.ok_or_else(|| Fault::new(format!("content {id} is missing")))?;
-                reader.parts.push_back(Part::Bytes(bytes.slice(range.start as usize..range.end as usize)));
+                reader
+                    .parts
+                    .push_back(Part::Bytes(bytes.slice(range.start as usize..range.end as usize)));
             }
             Content::Extents(pieces) => {
                 let mut begin = 0;

@@ -133,8 +133,11 @@ pub trait Stored: Serialize + DeserializeOwned {
 
     fn decode(value: &[u8]) -> Result<Self, Fault> {
         match value.split_first() {
-            Some((format, rest)) if *format == Self::FORMAT => postcard::from_bytes(rest)
-                .map_err(|error| Fault::because(format!("the row of {} is corrupt", Self::WHAT), error)),
+            Some((format, rest)) if *format == Self::FORMAT => {
+                postcard::from_bytes(rest).map_err(|error| {
+                    Fault::because(format!("the row of {} is corrupt", Self::WHAT), error)
+                })
+            }
             Some((format, _)) => {
                 Err(Fault::new(format!("the row of {} has unknown format {format}", Self::WHAT)))
             }

@@ -52,6 +52,7 @@ codes! {
     CorsPreflightFailure = 403 "Cross-origin access is switched off, or no rule allows this request.";
     Crc64Mismatch = 400 "The CRC64 of the body differs from the one in the request.";
     EmptyMetadataKey = 400 "A metadata name is empty.";
+    InfiniteLeaseDurationRequired = 412 "The lease of the destination must be without end.";
     InsufficientAccountPermissions = 403 "The account may not perform this operation.";
     InternalError = 500 "The server met an internal error. Please retry the request.";
     InvalidAuthenticationInfo = 400 "The authentication information has not the right form.";
@@ -97,6 +98,8 @@ codes! {
     OutOfRangeInput = 400 "A part of the request is out of range.";
     OutOfRangeQueryParameterValue = 400 "A query parameter is out of the range that is allowed.";
     PublicAccessNotPermitted = 409 "Public access is not permitted on this account.";
+    QueryParameterSasMandatory = 403 "A query parameter of the signature is missing.";
+    QueryParameterSddInvalid = 403 "The directory depth of the signature does not fit the path.";
     RequestBodyTooLarge = 413 "The body is larger than allowed.";
     ResourceNotFound = 404 "The resource does not exist.";
     ServerBusy = 503 "The server is busy. Please retry the request.";
@@ -110,6 +113,9 @@ codes! {
     UnsupportedHttpVerb = 405 "The resource does not support this method.";
     UnsupportedQueryParameter = 400 "A query parameter is not supported by this operation.";
     UnsupportedXmlNode = 400 "The XML body has an element that is not supported.";
+    XMethodIncorrectCount = 400 "The X-HTTP-Method header is sent more than once.";
+    XMethodIncorrectValue = 400 "The X-HTTP-Method header has a value that is not valid here.";
+    XMethodNotUsingPost = 400 "The X-HTTP-Method header goes with POST only.";
 }
 
 /// An answer other than success: what the client is told. What only the log may know stays in the

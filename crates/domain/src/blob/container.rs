@@ -121,12 +121,9 @@ impl Domain {
     }
 
     pub async fn set_container_metadata(&self, command: SetContainerMetadata) -> Answer<Container> {
-        self.change_container(
-            &command.path,
-            &command.conditions,
-            command.lease_id,
-            |container| container.metadata = command.metadata.clone(),
-        )
+        self.change_container(&command.path, &command.conditions, command.lease_id, |container| {
+            container.metadata = command.metadata.clone()
+        })
         .await
     }
 
@@ -263,9 +260,14 @@ fn decide_lease(
 ) -> Result<(Container, LeaseOutcome), ContainerRefusal> {
     let mut container = existing.ok_or(ContainerRefusal::NotFound)?;
     check_dates(&container, &command.conditions)?;
-    let decided =
-        lease::decide(&container.lease, command.action, LeaseKind::Container, command.fresh_id, now)
-            .map_err(ContainerRefusal::LeaseAction)?;
+    let decided = lease::decide(
+        &container.lease,
+        command.action,
+        LeaseKind::Container,
+        command.fresh_id,
+        now,
+    )
+    .map_err(ContainerRefusal::LeaseAction)?;
     container.lease = decided.lease;
     Ok((container, decided.outcome))
 }

@@ -87,11 +87,7 @@ impl Domain {
     }
 }
 
-fn decide_read(
-    blob: Option<Blob>,
-    command: &GetBlob,
-    now: Timestamp,
-) -> Result<Blob, BlobRefusal> {
+fn decide_read(blob: Option<Blob>, command: &GetBlob, now: Timestamp) -> Result<Blob, BlobRefusal> {
     let check = match command.combination {
         CombinationRule::Free => condition::check_read,
         CombinationRule::Pairs => condition::check_read_by_pairs,

@@ -29,7 +29,9 @@ use crate::content::Content;
 use crate::domain::read;
 use crate::etag::ETag;
 use crate::failure::Failure;
-use crate::lease::{self as leases, Access, AccessRefusal, Lease, LeaseId, LeaseKind, LeaseRefusal};
+use crate::lease::{
+    self as leases, Access, AccessRefusal, Lease, LeaseId, LeaseKind, LeaseRefusal,
+};
 use crate::metadata::Metadata;
 use crate::names::BlobName;
 use crate::rows::{self, Stored};
@@ -75,11 +77,7 @@ impl Stored for Blob {
 
 impl Blob {
     fn subject(&self) -> condition::Subject<'_> {
-        condition::Subject {
-            etag: self.etag,
-            last_modified: self.last_modified,
-            tags: &self.tags,
-        }
+        condition::Subject { etag: self.etag, last_modified: self.last_modified, tags: &self.tags }
     }
 
     /// The lease that is left after an access that it permits.
@@ -150,7 +148,9 @@ pub enum BlobRefusal {
     /// `If-None-Match: *` on a read can never be met.
     UnsatisfiableCondition,
     /// The range begins at or past the end of a blob of this length.
-    InvalidRange { length: u64 },
+    InvalidRange {
+        length: u64,
+    },
     LeaseAccess(AccessRefusal),
     LeaseAction(LeaseRefusal),
 }

@@ -31,7 +31,8 @@ impl Domain {
             .transact(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
                 let (key, existing) = read_blob(&mut transaction, &command.path).await?;
-                let lease = decide_put(existing.as_ref(), &command, stamp).map_err(Failure::Refused)?;
+                let lease =
+                    decide_put(existing.as_ref(), &command, stamp).map_err(Failure::Refused)?;
                 let released = match &existing {
                     Some(existing) => content::release(&mut transaction, &existing.content).await?,
                     None => Released::default(),
@@ -76,13 +77,7 @@ fn decide_put(
     existing.lease_after(Access::Write, command.lease_id, stamp.now)
 }
 
-fn replace(
-    command: &PutBlob,
-    content: Content,
-    length: u64,
-    lease: Lease,
-    stamp: Stamp,
-) -> Blob {
+fn replace(command: &PutBlob, content: Content, length: u64, lease: Lease, stamp: Stamp) -> Blob {
     Blob {
         etag: stamp.etag,
         created: stamp.now,

@@ -1,0 +1,67 @@
+//! The properties of a service of an account. Every request looks at them, so they are kept in
+//! memory once read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use holdfast_store::Fault;
+use parking_lot::RwLock;
+
+use crate::account::{ServiceKind, ServiceProperties};
+use crate::domain::{Domain, read};
+use crate::failure::Failure;
+use crate::names::AccountName;
+use crate::rows::{self, Stored};
+
+impl Stored for ServiceProperties {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "the properties of a service";
+}
+
+/// Bounded by the accounts that are served, four for each.
+#[derive(Default)]
+pub(crate) struct KnownProperties {
+    by_service: RwLock<HashMap<(AccountName, ServiceKind), Arc<ServiceProperties>>>,
+}
+
+impl Domain {
+    pub async fn service_properties(
+        &self,
+        account: &AccountName,
+        service: ServiceKind,
+    ) -> Result<Arc<ServiceProperties>, Fault> {
+        let known = &self.known_properties.by_service;
+        let name = (account.clone(), service);
+        if let Some(properties) = known.read().get(&name) {
+            return Ok(Arc::clone(properties));
+        }
+        let key = rows::service_properties(account.as_str(), service as u8);
+        let row = self.engine.snapshot().await?.get(&key).await?;
+        let stored = row.map(|row| ServiceProperties::decode(&row)).transpose()?;
+        // If somebody has set or read them meanwhile, theirs are at least as new.
+        let mut known = known.write();
+        Ok(Arc::clone(known.entry(name).or_insert_with(|| Arc::new(stored.unwrap_or_default()))))
+    }
+
+    /// Changes the properties by `change`, which gets those that are stored.
+    pub async fn set_service_properties(
+        &self,
+        account: &AccountName,
+        service: ServiceKind,
+        change: impl Fn(&mut ServiceProperties),
+    ) -> Result<(), Failure<std::convert::Infallible>> {
+        let key = rows::service_properties(account.as_str(), service as u8);
+        let changed = self
+            .transact(&[key.clone()], async |mut transaction| {
+                let stored: Option<ServiceProperties> = read(&mut transaction, &key).await?;
+                let mut properties = stored.unwrap_or_default();
+                change(&mut properties);
+                transaction.put(key.clone(), properties.encode());
+                Ok((properties, transaction))
+            })
+            .await?;
+        let name = (account.clone(), service);
+        self.known_properties.by_service.write().insert(name, Arc::new(changed));
+        Ok(())
+    }
+}

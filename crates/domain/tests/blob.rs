@@ -1,0 +1,390 @@
+//! The Blob service on the memory store: what the operations leave behind, beyond the decisions
+//! that are tested beside them.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use holdfast_domain::access::PublicAccess;
+use holdfast_domain::blob::{
+    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
+    DeleteBlob, DeleteContainer, GetBlob, LeaseBlob, ListBlobs, ListContainers, Listed, PutBlob,
+    ReadRange, SetBlobMetadata,
+};
+use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions, ETagList};
+use holdfast_domain::content::{ByteSource, INLINE_BYTES_MAX};
+use holdfast_domain::lease::{LeaseAction, LeaseDuration, LeaseId, LeaseKind, LeaseOutcome};
+use holdfast_domain::metadata::Metadata;
+use holdfast_domain::names::{AccountName, BlobName, ContainerName};
+use holdfast_domain::tags::TagSet;
+use holdfast_domain::time::{Clock, Timestamp};
+use holdfast_domain::{Domain, Failure};
+use holdfast_store::memory::{MemoryEngine, MemoryExtents};
+use holdfast_store::{Engine, Extents};
+
+/// A clock that stands still until it is moved.
+struct TestClock(AtomicU64);
+
+impl TestClock {
+    fn pass(&self, duration: Duration) {
+        let now = self.now().plus(duration);
+        self.0.store(now.ticks(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ticks(self.0.load(Ordering::Relaxed))
+    }
+}
+
+struct Body(VecDeque<Bytes>);
+
+#[async_trait]
+impl ByteSource for Body {
+    type Refusal = Infallible;
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Infallible> {
+        Ok(self.0.pop_front())
+    }
+}
+
+struct Store {
+    domain: Domain,
+    clock: Arc<TestClock>,
+    extents: MemoryExtents,
+}
+
+impl Store {
+    async fn new() -> Self {
+        let clock = Arc::new(TestClock(AtomicU64::new(638_000_000_000_000_000)));
+        let extents = MemoryExtents::default();
+        let domain = Domain::open(
+            Arc::new(MemoryEngine::default()),
+            Arc::new(extents.clone()),
+            Arc::clone(&clock) as Arc<dyn Clock>,
+        )
+        .await
+        .expect("memory opens");
+        Self { domain, clock, extents }
+    }
+
+    async fn with_container(name: &str) -> Self {
+        let store = Self::new().await;
+        store.create(name).await.expect("a new container");
+        store
+    }
+
+    async fn create(&self, name: &str) -> Result<(), Failure<ContainerRefusal>> {
+        let command = CreateContainer {
+            path: container(name),
+            metadata: Metadata::default(),
+            public_access: PublicAccess::None,
+        };
+        self.domain.create_container(command).await.map(drop)
+    }
+
+    async fn put(&self, name: &str, content: &[u8]) -> Result<(), Failure<BlobRefusal>> {
+        self.put_with(name, content, Conditions::default(), None).await
+    }
+
+    async fn put_with(
+        &self,
+        name: &str,
+        content: &[u8],
+        conditions: Conditions,
+        lease_id: Option<LeaseId>,
+    ) -> Result<(), Failure<BlobRefusal>> {
+        let chunks = content.chunks(10_000).map(Bytes::copy_from_slice).collect();
+        let Ok(received) = self.domain.receive(&mut Body(chunks)).await else {
+            panic!("a body in memory arrives");
+        };
+        let command = PutBlob {
+            path: blob(name),
+            headers: ContentHeaders::default(),
+            metadata: Metadata::default(),
+            tags: TagSet::default(),
+            conditions,
+            lease_id,
+            create_only: false,
+        };
+        self.domain.put_blob(command, received).await.map(drop)
+    }
+
+    async fn get(&self, name: &str, range: Option<ReadRange>) -> Result<Vec<u8>, BlobRefusal> {
+        let download = match self.domain.get_blob(&get(name), range).await {
+            Ok(download) => download,
+            Err(Failure::Refused(refusal)) => return Err(refusal),
+            Err(failure) => panic!("{failure:?}"),
+        };
+        let (mut reader, mut content) = (download.reader, Vec::new());
+        while let Some(bytes) = reader.next().await.expect("memory reads") {
+            content.extend_from_slice(&bytes);
+        }
+        Ok(content)
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), Failure<BlobRefusal>> {
+        let conditions = Conditions::default();
+        self.domain.delete_blob(DeleteBlob { path: blob(name), conditions, lease_id: None }).await
+    }
+
+    /// Names and prefixes (in angle brackets) of all pages of a listing, and how many pages.
+    async fn list(
+        &self,
+        prefix: &str,
+        delimiter: Option<&str>,
+        limit: usize,
+    ) -> (Vec<String>, usize) {
+        let (mut names, mut pages, mut marker) = (Vec::new(), 0, None);
+        loop {
+            let command = ListBlobs {
+                container: container("photos"),
+                prefix: prefix.to_owned(),
+                delimiter: delimiter.map(str::to_owned),
+                marker,
+                limit,
+            };
+            let page = self.domain.list_blobs(command).await.expect("a page");
+            assert!(page.entries.len() <= limit);
+            names.extend(page.entries.into_iter().map(|entry| match entry {
+                Listed::Blob(name, _) => name,
+                Listed::Prefix(name) => format!("<{name}>"),
+            }));
+            pages += 1;
+            marker = page.next_marker;
+            if marker.is_none() {
+                return (names, pages);
+            }
+        }
+    }
+
+    fn bytes_in_extents(&self) -> u64 {
+        let statistics = self.extents.statistics();
+        statistics.bytes_written - statistics.bytes_freed
+    }
+}
+
+fn container(name: &str) -> ContainerPath {
+    ContainerPath {
+        account: AccountName::new("account1").expect("a name"),
+        container: ContainerName::new(name).expect("a name"),
+    }
+}
+
+fn blob(name: &str) -> BlobPath {
+    BlobPath { container: container("photos"), blob: BlobName::new(name).expect("a name") }
+}
+
+fn get(name: &str) -> GetBlob {
+    GetBlob {
+        path: blob(name),
+        conditions: Conditions::default(),
+        combination: CombinationRule::Free,
+        lease_id: None,
+    }
+}
+
+fn content(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 % 251) as u8).collect()
+}
+
+#[tokio::test]
+async fn contents_of_every_size_come_back_whole_and_in_parts() {
+    let store = Store::with_container("photos").await;
+    for length in [0, 1, INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1, 3_000_000] {
+        let content = content(length);
+        store.put("blob", &content).await.expect("written");
+        assert_eq!(store.get("blob", None).await.as_ref(), Ok(&content), "{length} bytes");
+        if length > 10 {
+            let (first, last) = (length as u64 / 2, length as u64 - 2);
+            let part = store.get("blob", Some(ReadRange { first, last: Some(last) })).await;
+            assert_eq!(part.as_deref(), Ok(&content[length / 2..length - 1]), "{length} bytes");
+        }
+    }
+}
+
+#[tokio::test]
+async fn space_comes_back_when_a_blob_is_replaced_deleted_or_refused() {
+    let store = Store::with_container("photos").await;
+    let large = content(500_000);
+    store.put("blob", &large).await.expect("written");
+    assert_eq!(store.bytes_in_extents(), 500_000);
+
+    let new_only = Conditions { if_none_match: Some(ETagList::Any), ..Conditions::default() };
+    let refused = store.put_with("blob", &large, new_only, None).await;
+    assert!(matches!(refused, Err(Failure::Refused(BlobRefusal::AlreadyExists))), "{refused:?}");
+    assert_eq!(store.bytes_in_extents(), 500_000, "a refused body is freed");
+
+    store.put("blob", &content(100_000)).await.expect("replaced");
+    assert_eq!(store.bytes_in_extents(), 100_000, "the replaced body is freed");
+    store.delete("blob").await.expect("deleted");
+    assert_eq!(store.bytes_in_extents(), 0, "the deleted body is freed");
+}
+
+#[tokio::test]
+async fn a_download_sees_one_state_to_its_end() {
+    let store = Store::with_container("photos").await;
+    let (before, after) = (content(3_000_000), vec![7; 3_000_000]);
+    store.put("blob", &before).await.expect("written");
+    let download = store.domain.get_blob(&get("blob"), None).await.expect("a download");
+    let mut reader = download.reader;
+    let mut seen = reader.next().await.expect("memory reads").expect("some bytes").to_vec();
+
+    store.put("blob", &after).await.expect("replaced");
+    store.delete("blob").await.expect("deleted");
+    while let Some(bytes) = reader.next().await.expect("memory reads") {
+        seen.extend_from_slice(&bytes);
+    }
+    assert!(seen == before, "the bytes of the replaced blob");
+    drop(reader);
+    assert_eq!(store.bytes_in_extents(), 0, "freed once the download has ended");
+}
+
+#[tokio::test]
+async fn a_container_created_again_is_empty_and_the_old_blobs_are_collected() {
+    let store = Store::with_container("photos").await;
+    for number in 0..600 {
+        store.put(&format!("blob-{number}"), &content(100)).await.expect("written");
+    }
+    store.put("large", &content(500_000)).await.expect("written");
+    let path = container("photos");
+    let conditions = DateConditions::default();
+    let deleted = DeleteContainer { path, conditions, lease_id: None };
+    store.domain.delete_container(deleted).await.expect("deleted");
+    assert_eq!(store.get("large", None).await, Err(BlobRefusal::ContainerNotFound));
+
+    store.create("photos").await.expect("the name is free at once");
+    assert_eq!(store.get("large", None).await, Err(BlobRefusal::NotFound));
+    store.put("new", b"kept").await.expect("written");
+    let mut rounds = 0;
+    while store.domain.collect_deleted_containers().await.expect("collected") {
+        rounds += 1;
+        assert!(rounds < 100, "the collection ends");
+    }
+    assert_eq!(store.bytes_in_extents(), 0);
+    assert_eq!(store.get("new", None).await.as_deref(), Ok(b"kept".as_slice()));
+}
+
+#[tokio::test]
+async fn listings_by_hierarchy_fold_common_prefixes_on_every_page_size() {
+    let store = Store::with_container("photos").await;
+    let names = ["a", "a/1", "a/2/x", "a/3", "b", "c/1", "c/2", "c0", "d//x", "e/"];
+    for name in names {
+        store.put(name, b"x").await.expect("written");
+    }
+    for number in 0..200 {
+        store.put(&format!("many/{number:03}"), b"x").await.expect("written");
+    }
+    let top = ["a", "<a/>", "b", "<c/>", "c0", "<d/>", "<e/>", "<many/>"];
+    for limit in 1..10 {
+        let (found, pages) = store.list("", Some("/"), limit).await;
+        assert_eq!(found, top, "pages of {limit}");
+        assert_eq!(pages, top.len().div_ceil(limit), "pages of {limit}");
+        let (found, _) = store.list("a/", Some("/"), limit).await;
+        assert_eq!(found, ["a/1", "<a/2/>", "a/3"], "below a/, pages of {limit}");
+    }
+    let (flat, pages) = store.list("", None, 7).await;
+    assert_eq!((flat.len(), pages), (210, 30));
+    assert!(flat.is_sorted(), "in the order of the bytes of their names");
+    assert_eq!(store.list("many/1", None, 1000).await.0.len(), 100);
+    assert_eq!(store.list("", Some("//"), 1000).await.0.len(), 210, "a longer delimiter");
+    assert_eq!(store.list("none", Some("/"), 10).await, (Vec::new(), 1));
+}
+
+#[tokio::test]
+async fn containers_of_an_account_are_listed_in_pages() {
+    let store = Store::new().await;
+    for name in ["blue", "green", "red-1", "red-2", "red-3"] {
+        store.create(name).await.expect("created");
+    }
+    let list = async |prefix: &str, marker: Option<String>| {
+        let command = ListContainers {
+            account: AccountName::new("account1").expect("a name"),
+            prefix: prefix.to_owned(),
+            marker,
+            limit: 2,
+        };
+        let page = store.domain.list_containers(command).await.expect("a page");
+        let names: Vec<_> = page.containers.into_iter().map(|(name, _)| name).collect();
+        (names, page.next_marker)
+    };
+    let (first, marker) = list("red-", None).await;
+    assert_eq!(first, ["red-1", "red-2"]);
+    assert_eq!(list("red-", marker).await, (vec!["red-3".to_owned()], None));
+    assert_eq!(list("x", None).await, (Vec::new(), None));
+}
+
+#[tokio::test]
+async fn a_lease_guards_writes_until_it_ends_and_survives_an_overwrite() {
+    let store = Store::with_container("photos").await;
+    store.put("blob", b"1").await.expect("written");
+    let id = LeaseId::from_u128(1);
+    let duration = LeaseDuration::parse(15, LeaseKind::Blob).expect("a duration");
+    let action = LeaseAction::Acquire { proposed: None, duration };
+    let command =
+        LeaseBlob { path: blob("blob"), action, fresh_id: id, conditions: Conditions::default() };
+    let (_, outcome) = store.domain.lease_blob(command).await.expect("leased");
+    assert_eq!(outcome, LeaseOutcome::Acquired(id));
+
+    assert!(matches!(store.put("blob", b"2").await, Err(Failure::Refused(_))));
+    assert!(matches!(store.delete("blob").await, Err(Failure::Refused(_))));
+    store.put_with("blob", b"3", Conditions::default(), Some(id)).await.expect("the holder may");
+    assert!(matches!(store.put("blob", b"4").await, Err(Failure::Refused(_))), "still leased");
+    store.clock.pass(Duration::from_secs(15));
+    store.put("blob", b"5").await.expect("the lease has ended");
+}
+
+#[tokio::test]
+async fn an_if_match_update_wins_once_however_many_try_it() {
+    let store = Arc::new(Store::with_container("photos").await);
+    store.put("blob", b"1").await.expect("written");
+    let (found, _) = store.domain.get_blob_properties(&get("blob")).await.expect("found");
+    let tries = (0..50).map(|_| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            let command = SetBlobMetadata {
+                path: blob("blob"),
+                metadata: Metadata::default(),
+                conditions: Conditions {
+                    if_match: Some(found.etag.into()),
+                    ..Conditions::default()
+                },
+                lease_id: None,
+            };
+            store.domain.set_blob_metadata(command).await.is_ok()
+        })
+    });
+    let mut won = 0;
+    for attempt in tries.collect::<Vec<_>>() {
+        won += usize::from(attempt.await.expect("no panic"));
+    }
+    assert_eq!(won, 1);
+}
+
+#[tokio::test]
+async fn etags_go_on_above_those_of_an_earlier_run_when_the_clock_was_set_back() {
+    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
+    let open = async |ticks: u64| {
+        let clock = Arc::new(TestClock(AtomicU64::new(ticks)));
+        let extents = Arc::new(MemoryExtents::default());
+        Domain::open(Arc::clone(&engine), extents, clock).await.expect("opens")
+    };
+    let create = async |domain: &Domain, name: &str| {
+        let command = CreateContainer {
+            path: container(name),
+            metadata: Metadata::default(),
+            public_access: PublicAccess::None,
+        };
+        domain.create_container(command).await.expect("created").etag
+    };
+    let first_run = open(638_000_000_000_000_000).await;
+    first_run.keep_time().await.expect("recorded");
+    let earlier = create(&first_run, "one").await;
+    let second_run = open(637_000_000_000_000_000).await;
+    assert!(create(&second_run, "two").await > earlier);
+}

@@ -1,0 +1,339 @@
+//! The way of every request: address, version, operation, caller, permission, handler, answer.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use holdfast_domain::Domain;
+use holdfast_domain::access::PublicAccess;
+use holdfast_domain::blob::{ContainerPath, ContainerRefusal};
+use holdfast_domain::failure::Failure;
+use holdfast_domain::names::{AccountName, ContainerName};
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Response};
+
+use crate::address::{Address, HostStyle, Resource};
+use crate::answer::{Answer, AnswerBody};
+use crate::auth::{self, Accounts, BearerSettings, Granted, Identity, Presented};
+use crate::blob;
+use crate::cors;
+use crate::error::{Code, Error};
+use crate::metrics::Metrics;
+use crate::negotiation;
+use crate::operation::{Operation, route};
+use crate::query::Query;
+use crate::redact;
+use crate::request::{Call, RequestId, RequestIds};
+use crate::request_body::RequestBody;
+use crate::server::ConnectionLimits;
+use crate::service::Service;
+use crate::version::Version;
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    pub ip: IpAddr,
+    pub tls: bool,
+}
+
+pub struct Settings {
+    pub accounts: Accounts,
+    pub bearer: BearerSettings,
+    pub limits: ConnectionLimits,
+    pub host_style: HostStyle,
+}
+
+pub struct Frontend {
+    domain: Arc<Domain>,
+    settings: Settings,
+    metrics: Arc<Metrics>,
+    ids: RequestIds,
+}
+
+/// What became known of a request while it was looked at; for its log line and its headers.
+#[derive(Default)]
+struct Seen {
+    operation: Option<Operation>,
+    version: Option<Version>,
+    account: Option<AccountName>,
+}
+
+impl Frontend {
+    pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
+        Self { domain, settings, metrics, ids: RequestIds::default() }
+    }
+
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    pub fn limits(&self) -> &ConnectionLimits {
+        &self.settings.limits
+    }
+
+    pub fn accounts(&self) -> &Accounts {
+        &self.settings.accounts
+    }
+
+    pub async fn handle(
+        &self,
+        service: Service,
+        peer: Peer,
+        request: Request<Incoming>,
+    ) -> Response<AnswerBody> {
+        let (started, id) = (Instant::now(), self.ids.next());
+        let (parts, body) = request.into_parts();
+        let body = RequestBody::new(body, self.limits().stall_timeout);
+        let bytes_in = body.declared_length();
+        let mut seen = Seen::default();
+        let (mut answer, code) = match self.answer(service, peer, &parts, body, &mut seen).await {
+            Ok(answer) => (answer, None),
+            Err(error) => {
+                let code = error.code;
+                let bodiless = parts.method == Method::HEAD;
+                (error.answer(service, id, self.domain.now(), bodiless), Some(code))
+            }
+        };
+        self.common_headers(&mut answer, service, id, &parts, &seen).await;
+        let exchange = Exchange { service, id, peer, parts: &parts, seen: &seen, code };
+        exchange.record(&self.metrics, &answer, bytes_in, started);
+
+        let mut response = Response::new(answer.body);
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers;
+        response
+    }
+
+    async fn answer(
+        &self,
+        service: Service,
+        peer: Peer,
+        parts: &Parts,
+        body: RequestBody,
+        seen: &mut Seen,
+    ) -> Result<Answer, Error> {
+        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let host = host(parts);
+        let address =
+            Address::parse(service, host, self.settings.host_style, parts.uri.path(), &query)?;
+        seen.account = AccountName::new(address.account).ok();
+        let operation =
+            route(service, parts.method.as_str(), address.resource.scope(), &query, &parts.headers)?;
+        seen.operation = Some(operation);
+        if parts.method == Method::OPTIONS {
+            return self.preflight(service, seen, &parts.headers).await;
+        }
+        let version = match version::negotiate(service, &parts.headers, &query)? {
+            Some(version) => version,
+            None => {
+                let properties = self.properties(service, seen).await?;
+                properties.default_version().unwrap_or(Version::V2009_09_19)
+            }
+        };
+        seen.version = Some(version);
+
+        let version_text = version.to_string();
+        let pairs = query.to_pairs();
+        let presented = presented(service, peer, parts, &address, &pairs, &version_text);
+        let granted = self.authorize(&presented, &address, &operation.need(&query)).await?;
+        if address.secondary && !matches!(parts.method, Method::GET | Method::HEAD) {
+            return Err(Code::InsufficientAccountPermissions.into());
+        }
+        if !operation.row().built {
+            return Err(Code::NotImplemented.into());
+        }
+        let scheme = if peer.tls { "https" } else { "http" };
+        let call = Call {
+            frontend: self,
+            operation,
+            method: &parts.method,
+            address: &address,
+            query: &query,
+            headers: &parts.headers,
+            version,
+            granted: &granted,
+            origin: format!("{scheme}://{}", host.unwrap_or_default()),
+        };
+        match service {
+            Service::Blob => blob::dispatch(&call, body).await,
+            Service::Queue | Service::Table | Service::File => Err(Code::NotImplemented.into()),
+        }
+    }
+
+    /// Whether the caller may do this, and what the operation must still respect.
+    async fn authorize(
+        &self,
+        presented: &Presented<'_>,
+        address: &Address<'_>,
+        need: &Need,
+    ) -> Result<Granted, Error> {
+        let now = self.domain.now();
+        let settings = &self.settings;
+        let mut identity =
+            auth::authenticate(presented, &settings.accounts, &settings.bearer, now)?;
+        if let Identity::ServiceSas(sas) = &identity
+            && let Some(policy_id) = &sas.policy_id
+        {
+            let policies = self.container(address).await?.map(|container| container.policies);
+            let named = |policy: &StoredPolicy| policy.id == *policy_id;
+            let policy = policies.and_then(|policies| policies.into_iter().find(named));
+            identity = Identity::ServiceSas(auth::resolve_policy(sas.clone(), policy, now)?);
+        }
+        let granted = auth::authorize(&identity, need, presented.version)?;
+        if granted.public_access.is_some() {
+            let level = self.container(address).await?.map(|container| container.public_access);
+            auth::check_public_access(&granted, level, true)?;
+        }
+        Ok(granted)
+    }
+
+    /// The container that the address names, if it names one of the Blob service and it exists.
+    async fn container(&self, address: &Address<'_>) -> Result<Option<Container>, Error> {
+        let (Resource::Container { container } | Resource::Blob { container, .. }) =
+            &address.resource
+        else {
+            return Ok(None);
+        };
+        let path = ContainerPath {
+            account: AccountName::new(address.account)?,
+            container: ContainerName::new(container.as_ref())?,
+        };
+        match self.domain.get_container(&path, None).await {
+            Ok((container, _)) => Ok(Some(container)),
+            Err(Failure::Refused(ContainerRefusal::NotFound)) => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// The properties of the service, if the account is served at all.
+    async fn properties(
+        &self,
+        service: Service,
+        seen: &Seen,
+    ) -> Result<Arc<ServiceProperties>, Error> {
+        match &seen.account {
+            Some(account) if self.accounts().get(account.as_str()).is_some() => {
+                Ok(self.domain.service_properties(account, service.kind()).await?)
+            }
+            Some(_) | None => Ok(Arc::default()),
+        }
+    }
+
+    async fn preflight(
+        &self,
+        service: Service,
+        seen: &Seen,
+        headers: &HeaderMap,
+    ) -> Result<Answer, Error> {
+        let properties = self.properties(service, seen).await?;
+        let allowed = cors::preflight(&properties.cors, headers)?;
+        let mut answer = Answer::new(StatusCode::OK);
+        for (name, value) in allowed {
+            answer.header(name, value);
+        }
+        Ok(answer)
+    }
+
+    async fn common_headers(
+        &self,
+        answer: &mut Answer,
+        service: Service,
+        id: RequestId,
+        parts: &Parts,
+        seen: &Seen,
+    ) {
+        answer.header("server", service.server_header());
+        answer.header("x-ms-request-id", id.to_string());
+        answer.header("date", self.domain.now().rfc1123().to_string());
+        let version = seen.version.unwrap_or(Version::V2009_09_19);
+        if let Some(version) = seen.version {
+            answer.header("x-ms-version", version.to_string());
+        }
+        let client_id = parts.headers.get("x-ms-client-request-id").and_then(|id| id.to_str().ok());
+        let fits = |id: &&str| id.len() <= CLIENT_REQUEST_ID_BYTES_MAX;
+        if let Some(client_id) = client_id.filter(fits)
+            && version >= Version::V2019_02_02
+        {
+            answer.header("x-ms-client-request-id", client_id);
+        }
+        if parts.method == Method::OPTIONS {
+            return;
+        }
+        match self.properties(service, seen).await {
+            Ok(properties) => {
+                for (name, value) in cors::actual(&properties.cors, &parts.method, &parts.headers) {
+                    answer.header(name, value);
+                }
+            }
+            Err(error) => tracing::error!(?error, "the rules for other origins cannot be read"),
+        }
+    }
+}
+
+fn presented<'a>(
+    service: Service,
+    peer: Peer,
+    parts: &'a Parts,
+    address: &'a Address<'a>,
+    query: &'a [(String, String)],
+    version: &'a str,
+) -> Presented<'a> {
+    Presented {
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        path_style: address.path_style,
+        account: address.account,
+        query,
+        headers: &parts.headers,
+        service,
+        version,
+        tls: peer.tls,
+        client_ip: peer.ip,
+        target: address.target(),
+    }
+}
+
+fn host(parts: &Parts) -> Option<&str> {
+    match parts.uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => parts.headers.get(hyper::header::HOST).and_then(|host| host.to_str().ok()),
+    }
+}
+
+/// One request and its answer, for the log and the metrics.
+struct Exchange<'a> {
+    service: Service,
+    id: RequestId,
+    peer: Peer,
+    parts: &'a Parts,
+    seen: &'a Seen,
+    code: Option<Code>,
+}
+
+impl Exchange<'_> {
+    fn record(&self, metrics: &Metrics, answer: &Answer, bytes_in: u64, started: Instant) {
+        let operation = self.seen.operation.map_or("Unknown", Operation::as_str);
+        let (status, elapsed) = (answer.status.as_u16(), started.elapsed());
+        metrics.record(
+            self.service,
+            operation,
+            status,
+            elapsed,
+            bytes_in,
+            answer.body.length(),
+            self.code.map(Code::name),
+        );
+        tracing::info!(
+            id = %self.id,
+            service = self.service.name(),
+            operation,
+            method = %self.parts.method,
+            uri = %redact::uri(&self.parts.uri),
+            status,
+            code = self.code.map(Code::name),
+            micros = elapsed.as_micros() as u64,
+            ip = %self.peer.ip,
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! What each refusal and failure is answered with. Every match is exhaustive: a new refusal does
+//! not compile until it has an answer here.
+
+use holdfast_domain::blob::{BlobRefusal, ContainerRefusal};
+use holdfast_domain::content::ReceiveFailure;
+use holdfast_domain::failure::Failure;
+use holdfast_domain::lease::{AccessRefusal, LeaseRefusal};
+use holdfast_domain::metadata::MetadataRefusal;
+use holdfast_domain::names::NameRefusal;
+use holdfast_domain::tags::TagsRefusal;
+use holdfast_store::Fault;
+use hyper::StatusCode;
+
+use crate::address::InvalidUri;
+use crate::auth::AuthRefusal;
+use crate::error::{Code, Error};
+use crate::operation::RouteRefusal;
+use crate::query::QueryRefusal;
+use crate::version::InvalidVersion;
+
+impl<R: Into<Self>> From<Failure<R>> for Error {
+    fn from(failure: Failure<R>) -> Self {
+        match failure {
+            Failure::Refused(refusal) => refusal.into(),
+            Failure::Busy => Code::ServerBusy.into(),
+            Failure::OutcomeUnknown(fault) => {
+                tracing::error!(?fault, "it is not known whether a write was committed");
+                // The status says so too: a 500 may have happened or not, a 503 has not.
+                Code::InternalError.into()
+            }
+            Failure::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        tracing::error!(?fault, "a request failed");
+        Code::InternalError.into()
+    }
+}
+
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl From<ReceiveFailure<Self>> for Error {
+    fn from(failure: ReceiveFailure<Self>) -> Self {
+        match failure {
+            ReceiveFailure::Source(error) => error,
+            ReceiveFailure::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ContainerRefusal> for Error {
+    fn from(refusal: ContainerRefusal) -> Self {
+        match refusal {
+            ContainerRefusal::NotFound => Code::ContainerNotFound,
+            ContainerRefusal::AlreadyExists => Code::ContainerAlreadyExists,
+            ContainerRefusal::ConditionNotMet => Code::ConditionNotMet,
+            ContainerRefusal::LeaseAccess(refusal) => match refusal {
+                AccessRefusal::IdMissing => Code::LeaseIdMissing,
+                AccessRefusal::IdMismatch => Code::LeaseIdMismatchWithContainerOperation,
+                AccessRefusal::NotPresent => Code::LeaseNotPresentWithContainerOperation,
+                AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
+            },
+            ContainerRefusal::LeaseAction(refusal) => lease_code(refusal),
+        }
+        .into()
+    }
+}
+
+impl From<BlobRefusal> for Error {
+    fn from(refusal: BlobRefusal) -> Self {
+        match refusal {
+            BlobRefusal::ContainerNotFound => Code::ContainerNotFound,
+            BlobRefusal::NotFound => Code::BlobNotFound,
+            BlobRefusal::AlreadyExists => Code::BlobAlreadyExists,
+            BlobRefusal::OverwriteNotPermitted => Code::UnauthorizedBlobOverwrite,
+            BlobRefusal::NotModified => {
+                return Self::from(Code::ConditionNotMet).with_status(StatusCode::NOT_MODIFIED);
+            }
+            BlobRefusal::ConditionNotMet => Code::ConditionNotMet,
+            BlobRefusal::UnsatisfiableCondition => Code::UnsatisfiableCondition,
+            BlobRefusal::InvalidRange { length } => {
+                return Self::from(Code::InvalidRange)
+                    .header("content-range", format!("bytes */{length}"));
+            }
+            BlobRefusal::LeaseAccess(refusal) => match refusal {
+                AccessRefusal::IdMissing => Code::LeaseIdMissing,
+                AccessRefusal::IdMismatch => Code::LeaseIdMismatchWithBlobOperation,
+                AccessRefusal::NotPresent => Code::LeaseNotPresentWithBlobOperation,
+                AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
+            },
+            BlobRefusal::LeaseAction(refusal) => lease_code(refusal),
+        }
+        .into()
+    }
+}
+
+fn lease_code(refusal: LeaseRefusal) -> Code {
+    match refusal {
+        LeaseRefusal::AlreadyPresent => Code::LeaseAlreadyPresent,
+        LeaseRefusal::BreakingCannotBeAcquired => Code::LeaseIsBreakingAndCannotBeAcquired,
+        LeaseRefusal::BreakingCannotBeChanged => Code::LeaseIsBreakingAndCannotBeChanged,
+        LeaseRefusal::BrokenCannotBeRenewed => Code::LeaseIsBrokenAndCannotBeRenewed,
+        LeaseRefusal::IdMismatch => Code::LeaseIdMismatchWithLeaseOperation,
+        LeaseRefusal::NotPresent => Code::LeaseNotPresentWithLeaseOperation,
+        LeaseRefusal::RenewNotSupported => Code::InvalidHeaderValue,
+    }
+}
+
+impl From<NameRefusal> for Error {
+    fn from(refusal: NameRefusal) -> Self {
+        match refusal {
+            NameRefusal::Length => Code::OutOfRangeInput,
+            NameRefusal::Characters | NameRefusal::Reserved => Code::InvalidResourceName,
+            NameRefusal::Address => Code::InvalidUri,
+        }
+        .into()
+    }
+}
+
+impl From<MetadataRefusal> for Error {
+    fn from(refusal: MetadataRefusal) -> Self {
+        match refusal {
+            MetadataRefusal::EmptyName => Code::EmptyMetadataKey,
+            MetadataRefusal::Invalid | MetadataRefusal::DuplicateName => Code::InvalidMetadata,
+            MetadataRefusal::TooLarge => Code::MetadataTooLarge,
+        }
+        .into()
+    }
+}
+
+impl From<TagsRefusal> for Error {
+    fn from(refusal: TagsRefusal) -> Self {
+        match refusal {
+            TagsRefusal::TooMany | TagsRefusal::TooLong | TagsRefusal::HeaderTooLarge => {
+                Code::TagsTooLarge
+            }
+            TagsRefusal::EmptyName => Code::EmptyTagName,
+            TagsRefusal::DuplicateName => Code::DuplicateTagNames,
+            TagsRefusal::InvalidCharacter | TagsRefusal::Malformed => Code::InvalidTag,
+        }
+        .into()
+    }
+}
+
+impl From<InvalidUri> for Error {
+    fn from(_: InvalidUri) -> Self {
+        Code::InvalidUri.into()
+    }
+}
+
+impl From<QueryRefusal> for Error {
+    fn from(refusal: QueryRefusal) -> Self {
+        match refusal {
+            QueryRefusal::Unreadable => Code::InvalidUri.into(),
+            QueryRefusal::Missing { name } => Self::from(Code::MissingRequiredQueryParameter)
+                .detail("QueryParameterName", name),
+            QueryRefusal::InvalidValue { name, value } => {
+                Self::from(Code::InvalidQueryParameterValue)
+                    .detail("QueryParameterName", name)
+                    .detail("QueryParameterValue", value)
+                    .detail("Reason", "The value is not of the form that the parameter takes.")
+            }
+            QueryRefusal::OutOfRange { name, value, minimum, maximum } => {
+                Self::from(Code::OutOfRangeQueryParameterValue)
+                    .detail("QueryParameterName", name)
+                    .detail("QueryParameterValue", value)
+                    .detail("MinimumAllowed", minimum.to_string())
+                    .detail("MaximumAllowed", maximum.to_string())
+            }
+        }
+    }
+}
+
+impl From<RouteRefusal> for Error {
+    fn from(refusal: RouteRefusal) -> Self {
+        match refusal {
+            RouteRefusal::UnsupportedVerb { allow } => {
+                Self::from(Code::UnsupportedHttpVerb).header("allow", allow.to_string())
+            }
+            RouteRefusal::InvalidQueryParameterValue { name, value } => {
+                QueryRefusal::InvalidValue { name, value }.into()
+            }
+            RouteRefusal::MissingRequiredHeader { name } => Self::missing_header(name),
+            RouteRefusal::InvalidHeaderValue { name, value } => Self::invalid_header(name, value),
+            RouteRefusal::MissingRequiredQueryParameter { name } => {
+                QueryRefusal::Missing { name }.into()
+            }
+            RouteRefusal::InvalidUri => Code::InvalidUri.into(),
+            RouteRefusal::TunnelNotUsingPost => Code::XMethodNotUsingPost.into(),
+            RouteRefusal::TunnelIncorrectCount => Code::XMethodIncorrectCount.into(),
+            RouteRefusal::TunnelIncorrectValue => Code::XMethodIncorrectValue.into(),
+        }
+    }
+}
+
+impl From<AuthRefusal> for Error {
+    fn from(refusal: AuthRefusal) -> Self {
+        let duplicate = "It is sent more than once.";
+        match refusal {
+            AuthRefusal::AuthenticationFailed { detail } => Self::from(Code::AuthenticationFailed)
+                .detail("AuthenticationErrorDetail", detail),
+            AuthRefusal::InvalidAuthenticationInfo { detail } => {
+                Self::from(Code::InvalidAuthenticationInfo)
+                    .detail("AuthenticationErrorDetail", detail)
+            }
+            AuthRefusal::InvalidToken { detail, challenge } => {
+                challenged(Code::InvalidAuthenticationInfo, challenge.as_deref())
+                    .with_status(StatusCode::UNAUTHORIZED)
+                    .detail("AuthenticationErrorDetail", detail)
+            }
+            AuthRefusal::NoAuthenticationInformation { challenge } => {
+                challenged(Code::NoAuthenticationInformation, challenge.as_deref())
+            }
+            AuthRefusal::ResourceNotFound => Code::ResourceNotFound.into(),
+            AuthRefusal::PublicAccessNotPermitted => Code::PublicAccessNotPermitted.into(),
+            AuthRefusal::DuplicateHeader { name } => {
+                Self::from(Code::InvalidHeaderValue).detail("HeaderName", name).detail("Reason", duplicate)
+            }
+            AuthRefusal::DuplicateQueryParameter { name } => {
+                Self::from(Code::InvalidQueryParameterValue)
+                    .detail("QueryParameterName", name)
+                    .detail("Reason", duplicate)
+            }
+            AuthRefusal::FieldInPolicyAndToken { name } => {
+                Self::from(Code::InvalidQueryParameterValue)
+                    .detail("QueryParameterName", name)
+                    .detail("Reason", "The stored access policy gives it too.")
+            }
+            AuthRefusal::PolicyNotFound => Self::from(Code::AuthenticationFailed)
+                .detail("AuthenticationErrorDetail", "The stored access policy does not exist."),
+            AuthRefusal::SourceIpMismatch => Code::AuthorizationSourceIPMismatch.into(),
+            AuthRefusal::ProtocolMismatch => Code::AuthorizationProtocolMismatch.into(),
+            AuthRefusal::ServiceMismatch => Code::AuthorizationServiceMismatch.into(),
+            AuthRefusal::ResourceTypeMismatch => Code::AuthorizationResourceTypeMismatch.into(),
+            AuthRefusal::PermissionMismatch { hidden: true } => Code::ResourceNotFound.into(),
+            AuthRefusal::PermissionMismatch { hidden: false } => {
+                Code::AuthorizationPermissionMismatch.into()
+            }
+            AuthRefusal::AuthorizationFailure => Code::AuthorizationFailure.into(),
+            AuthRefusal::SasParameterMandatory { name } => {
+                Self::from(Code::QueryParameterSasMandatory).detail("QueryParameterName", name)
+            }
+            AuthRefusal::DirectoryDepthInvalid => Code::QueryParameterSddInvalid.into(),
+        }
+    }
+}
+
+fn challenged(code: Code, challenge: Option<&str>) -> Error {
+    match challenge {
+        Some(challenge) => Error::from(code).header("www-authenticate", challenge),
+        None => code.into(),
+    }
+}
