@@ -18,16 +18,24 @@ pub struct Accepted {
 pub struct ConditionNotSupported;
 
 impl Accepted {
+    /// Put Block, Undelete Blob, Abort Copy Blob, Set Blob Expiry, searches and listings; Create
+    /// Container and the reads of containers; queues, files; dfs append and recursive calls. Put
+    /// Block From URL takes only conditions on its source.
     pub const NONE: Self =
         Self { etags: false, if_modified_since: false, if_unmodified_since: false, tags: false };
-    /// Both ETag and both date headers.
+    /// Both ETag and both date headers: Append Blob Seal, and dfs paths.
     pub const ALL_FOUR: Self =
         Self { etags: true, if_modified_since: true, if_unmodified_since: true, tags: false };
+    /// Every other operation on a blob that reads, writes, copies, deletes, snapshots or leases it.
     pub const ALL_FOUR_AND_TAGS: Self = Self { tags: true, ..Self::ALL_FOUR };
+    /// Get Block List, Set Blob Tier, Get and Set Blob Tags.
     pub const TAGS: Self = Self { tags: true, ..Self::NONE };
+    /// Delete Container, Set Container ACL, Lease Container, dfs file systems.
     pub const DATES: Self =
         Self { if_modified_since: true, if_unmodified_since: true, ..Self::NONE };
+    /// Set Container Metadata.
     pub const IF_MODIFIED_SINCE: Self = Self { if_modified_since: true, ..Self::NONE };
+    /// Set Blob Immutability Policy.
     pub const IF_UNMODIFIED_SINCE: Self = Self { if_unmodified_since: true, ..Self::NONE };
 
     pub fn admit(&self, conditions: &Conditions) -> Result<(), ConditionNotSupported> {

@@ -1,6 +1,6 @@
 //! What a lease means for every operation other than the lease actions.
 
-use super::{Lease, LeaseDuration, LeaseId, LeaseKind, LeaseState, LeaseStatus, Stored};
+use super::{DurationKind, Lease, LeaseId, LeaseKind, LeaseState, LeaseStatus};
 use crate::time::Timestamp;
 
 /// What an operation does to the leased resource.
@@ -67,30 +67,24 @@ pub fn check_access(
     kind: LeaseKind,
     now: Timestamp,
 ) -> Result<LeaseAfter, AccessRefusal> {
-    let state = lease.state(now);
     match (lease.status(now), given) {
         (LeaseStatus::Unlocked, Some(_)) => return Err(AccessRefusal::NotPresent),
-        (LeaseStatus::Unlocked, None) => {}
+        (LeaseStatus::Unlocked, None) => return Ok(after_end(lease, access, kind, now)),
         (LeaseStatus::Locked, Some(given)) if Some(given) != lease.id() => {
             return Err(AccessRefusal::IdMismatch);
         }
-        (LeaseStatus::Locked, Some(_)) => {}
-        (LeaseStatus::Locked, None) if needs_id(lease, access, kind) => {
+        (LeaseStatus::Locked, None) if needs_id(lease, access, kind, now) => {
             return Err(AccessRefusal::IdMissing);
         }
-        (LeaseStatus::Locked, None) => {}
+        (LeaseStatus::Locked, Some(_) | None) => {}
     }
-    let ends = match &lease.0 {
-        Stored::Leased { duration, .. } => *duration != LeaseDuration::INFINITE,
-        Stored::Available | Stored::Breaking { .. } | Stored::Broken { .. } => true,
-    };
-    if access == Access::CopyOnto && lease.status(now) == LeaseStatus::Locked && ends {
+    if access == Access::CopyOnto && !is_infinite(lease, now) {
         return Err(AccessRefusal::InfiniteDurationRequired);
     }
-    Ok(after(state, access, kind))
+    Ok(LeaseAfter::Kept)
 }
 
-fn needs_id(lease: &Lease, access: Access, kind: LeaseKind) -> bool {
+fn needs_id(lease: &Lease, access: Access, kind: LeaseKind, now: Timestamp) -> bool {
     // The reference's text says that every set operation on a leased share needs the id, its table
     // that none does; a lease that guards less than its text promises is the worse error.
     let guards_writes = match kind {
@@ -101,23 +95,25 @@ fn needs_id(lease: &Lease, access: Access, kind: LeaseKind) -> bool {
         Access::Read => false,
         Access::Delete => true,
         Access::Write | Access::WriteBeside | Access::CopyOnto => guards_writes,
-        Access::AbortCopy => match &lease.0 {
-            Stored::Leased { until, .. } => until.is_none(),
-            Stored::Available | Stored::Breaking { .. } | Stored::Broken { .. } => false,
-        },
+        Access::AbortCopy => is_infinite(lease, now),
     }
 }
 
-fn after(state: LeaseState, access: Access, kind: LeaseKind) -> LeaseAfter {
+fn is_infinite(lease: &Lease, now: Timestamp) -> bool {
+    lease.duration_kind(now) == Some(DurationKind::Infinite)
+}
+
+/// Modifying a blob forgets a lease on it that has ended. Elsewhere an expired lease stays
+/// renewable until another takes its place.
+fn after_end(lease: &Lease, access: Access, kind: LeaseKind, now: Timestamp) -> LeaseAfter {
     let modifies = match access {
         Access::Write | Access::CopyOnto | Access::Delete => true,
         Access::Read | Access::WriteBeside | Access::AbortCopy => false,
     };
-    match (kind, state) {
-        (LeaseKind::Blob, LeaseState::Broken | LeaseState::Expired) if modifies => {
-            LeaseAfter::Available
-        }
-        (LeaseKind::Blob | LeaseKind::Container | LeaseKind::Share | LeaseKind::File, _) => {
+    let ended = lease.state(now) != LeaseState::Available;
+    match kind {
+        LeaseKind::Blob if modifies && ended => LeaseAfter::Available,
+        LeaseKind::Blob | LeaseKind::Container | LeaseKind::Share | LeaseKind::File => {
             LeaseAfter::Kept
         }
     }

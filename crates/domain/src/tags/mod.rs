@@ -131,7 +131,10 @@ fn hex_digit(byte: Option<u8>) -> Result<u8, TagsRefusal> {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod set_tests {
     use super::*;
 
     fn pair(name: &str, value: &str) -> (String, String) {
