@@ -13,6 +13,9 @@ use crate::engine::{
     Write,
 };
 
+/// A row's versions, oldest first; `None` is a deletion.
+type Versions = Vec<(u64, Option<Bytes>)>;
+
 #[derive(Default)]
 pub struct MemoryEngine {
     state: Arc<RwLock<State>>,
@@ -21,8 +24,7 @@ pub struct MemoryEngine {
 #[derive(Default)]
 struct State {
     sequence: u64,
-    /// Each row's versions, oldest first; `None` is a deletion.
-    rows: BTreeMap<Bytes, Vec<(u64, Option<Bytes>)>>,
+    rows: BTreeMap<Bytes, Versions>,
     /// How many snapshots are held at each sequence.
     held: BTreeMap<u64, usize>,
     /// Keys whose older versions can go once no snapshot before the sequence is held.
@@ -70,7 +72,7 @@ impl State {
         if since.sequence + COMMITS_REMEMBERED < self.sequence {
             return true;
         }
-        let changed = |versions: &Vec<(u64, Option<Bytes>)>| {
+        let changed = |versions: &Versions| {
             versions.last().is_some_and(|(sequence, _)| *sequence > since.sequence)
         };
         batch.expected_rows.iter().any(|key| self.rows.get(key).is_some_and(changed))
@@ -83,9 +85,7 @@ impl State {
     fn within<'state>(
         &'state self,
         range: &KeyRange,
-    ) -> Box<
-        dyn DoubleEndedIterator<Item = (&'state Bytes, &'state Vec<(u64, Option<Bytes>)>)> + 'state,
-    > {
+    ) -> Box<dyn DoubleEndedIterator<Item = (&'state Bytes, &'state Versions)> + 'state> {
         if range.is_empty() {
             return Box::new(std::iter::empty());
         }

@@ -1,0 +1,315 @@
+//! The row engine: opening and closing it, and reading. Reads run on the calling thread.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use lsm_tree::compaction::Leveled;
+use lsm_tree::{AbstractTree, AnyTree, Cache, DescriptorTable, Guard, SequenceNumberCounter};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{mpsc, oneshot};
+
+use super::commit::{Committer, QUEUE_MAX, Waiting};
+use super::folder::{DataFolder, sync_folder};
+use super::log::{Fill, SegmentHeader, Spare};
+use super::recent::RecentWrites;
+use super::recovery::FoundLog;
+use super::shared::{Shared, Upkeep, Visible};
+use super::upkeep::{Compactor, Flusher, SPARES_MAX};
+use super::{Durability, OpenError};
+use crate::engine::{
+    Batch, CommitError, Engine, EngineStatistics, Fault, KEY_BYTES_MAX, KeyRange, Moment, Order,
+    Row, Snapshot, VALUE_BYTES_MAX, Write,
+};
+
+const LOG_FOLDER: &str = "log";
+const ROWS_FOLDER: &str = "rows";
+
+/// The log counts the bytes of a batch in 32 bits; far below that it is a caller gone wrong.
+const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Tables open at once; the others are opened when they are read.
+const OPEN_TABLES_MAX: usize = 256;
+
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    pub durability: Durability,
+    /// A segment of the log, and with it a memtable.
+    pub log_segment_bytes: u64,
+    /// Blocks of tables kept in memory.
+    pub cache_bytes: u64,
+    /// Tables are split at this size when they are merged.
+    pub table_bytes: u64,
+    /// How much of the recent past conflicts are looked up in; a batch older than that is refused.
+    pub recent_writes_max: usize,
+    pub recent_key_bytes_max: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Fsync,
+            log_segment_bytes: 32 * 1024 * 1024,
+            cache_bytes: 64 * 1024 * 1024,
+            table_bytes: 64 * 1024 * 1024,
+            recent_writes_max: 200_000,
+            recent_key_bytes_max: 16 * 1024 * 1024,
+        }
+    }
+}
+
+pub struct EmbeddedEngine {
+    shared: Arc<Shared>,
+    /// Gone when the engine is closing.
+    queue: Option<mpsc::Sender<Waiting>>,
+    committer: Option<JoinHandle<()>>,
+    upkeep: Vec<JoinHandle<()>>,
+}
+
+impl EmbeddedEngine {
+    pub fn open(folder: &DataFolder, options: &EngineOptions) -> Result<Self, OpenError> {
+        let log_folder = folder.subfolder(LOG_FOLDER)?;
+        let rows_folder = folder.subfolder(ROWS_FOLDER)?;
+        let found = FoundLog::look(&log_folder)?;
+        let sequences = SequenceNumberCounter::new(1);
+        let tree = open_tree(&rows_folder, options, &sequences)?;
+        let shared = Arc::new(Shared {
+            tree,
+            sequences,
+            visible: Mutex::new(Visible { before: 1, held: Default::default() }),
+            upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
+            upkeep_changed: Condvar::new(),
+            log_folder,
+            poison: OnceLock::new(),
+            commits: AtomicU64::new(0),
+            conflicts: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            _folder: folder.clone(),
+        });
+        Ok(Self::start(shared, found, options)?)
+    }
+
+    fn start(shared: Arc<Shared>, found: FoundLog, options: &EngineOptions) -> Result<Self, Fault> {
+        let (last_sequence, sealed) = found.replay(&shared)?;
+        shared.sequences.set(last_sequence + 1);
+        shared.publish(last_sequence);
+        let last_incarnation = found.last_incarnation();
+        let next_file = Arc::new(AtomicU64::new(found.next_file));
+
+        // Always in a new segment, never after a torn end: a record that was lost there and its
+        // successor that was not must not be read as one history some day.
+        let segment = (|| {
+            let mut spares = found.into_spares(options.log_segment_bytes, SPARES_MAX)?;
+            let spare = match spares.pop() {
+                Some(spare) => spare,
+                None => Spare::create(
+                    &shared.log_folder,
+                    next_file.fetch_add(1, Ordering::Relaxed),
+                    options.log_segment_bytes,
+                    Fill::Reserved,
+                )?,
+            };
+            let mut upkeep = shared.upkeep.lock();
+            upkeep.sealed = sealed;
+            upkeep.spares = spares;
+            spare.begin(SegmentHeader {
+                incarnation: last_incarnation + 1,
+                base_sequence: last_sequence,
+                durability: options.durability,
+            })
+        })()
+        .map_err(|why| Fault::because("beginning the log failed", why))?;
+
+        let (sender, queue) = mpsc::channel(QUEUE_MAX);
+        let recent = RecentWrites::new(
+            last_sequence,
+            options.recent_writes_max,
+            options.recent_key_bytes_max,
+        );
+        let committer = Committer {
+            shared: Arc::clone(&shared),
+            queue,
+            segment,
+            recent,
+            durability: options.durability,
+            segment_bytes: options.log_segment_bytes,
+            next_file: Arc::clone(&next_file),
+        };
+        let flusher = Flusher {
+            shared: Arc::clone(&shared),
+            segment_bytes: options.log_segment_bytes,
+            next_file,
+        };
+        let strategy = Leveled::default().with_table_target_size(options.table_bytes);
+        let compactor = Compactor { shared: Arc::clone(&shared), strategy: Arc::new(strategy) };
+        let mut engine = Self { shared, queue: Some(sender), committer: None, upkeep: Vec::new() };
+        // Should a thread not start, the drop of `engine` stops the others.
+        engine.upkeep.push(spawn("row-flush", move || flusher.run())?);
+        engine.upkeep.push(spawn("row-compact", move || compactor.run())?);
+        engine.committer = Some(spawn("row-commit", move || committer.run())?);
+        Ok(engine)
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(|why| Fault::because(format!("start the thread {name}"), why))
+}
+
+fn open_tree(
+    folder: &Path,
+    options: &EngineOptions,
+    sequences: &SequenceNumberCounter,
+) -> Result<AnyTree, Fault> {
+    remove_drafts(folder)
+        .map_err(|why| Fault::because(format!("clean {}", folder.display()), why))?;
+    // The tree raises its own idea of what is visible when its files change. Ours is `Visible`.
+    let visible = SequenceNumberCounter::new(1);
+    let tree = lsm_tree::Config::new(folder, sequences.clone(), visible)
+        .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes)))
+        .use_descriptor_table(Some(Arc::new(DescriptorTable::new(OPEN_TABLES_MAX))))
+        .open()
+        .map_err(|why| Fault::because(format!("open the tables in {}", folder.display()), why))?;
+    Ok(tree)
+}
+
+/// The tree replaces its manifest by way of a draft that a crash leaves behind.
+fn remove_drafts(folder: &Path) -> std::io::Result<()> {
+    let mut removed = false;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(".tmp") {
+            fs::remove_file(entry.path())?;
+            removed = true;
+        }
+    }
+    if removed { sync_folder(folder) } else { Ok(()) }
+}
+
+impl Drop for EmbeddedEngine {
+    fn drop(&mut self) {
+        // What is queued is still committed; then the upkeep stops, leaving the rest to the log.
+        drop(self.queue.take());
+        if let Some(committer) = self.committer.take() {
+            let _ = committer.join();
+        }
+        self.shared.upkeep.lock().stopping = true;
+        self.shared.upkeep_changed.notify_all();
+        for thread in self.upkeep.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for EmbeddedEngine {
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
+        let before = self.shared.hold_visible();
+        Ok(Box::new(EmbeddedSnapshot { shared: Arc::clone(&self.shared), before }))
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
+        check_limits(&batch).map_err(CommitError::Fault)?;
+        let closed = || CommitError::Fault(Fault::new("the row store is closed"));
+        let queue = self.queue.as_ref().ok_or_else(closed)?;
+        let (answer, answered) = oneshot::channel();
+        if queue.send(Waiting { batch, answer }).await.is_err() {
+            return Err(self.poisoned().map_or_else(closed, CommitError::Fault));
+        }
+        answered.await.unwrap_or_else(|_| {
+            let fault = self.poisoned();
+            let fault = fault.unwrap_or_else(|| Fault::new("the committing thread has ended"));
+            Err(CommitError::OutcomeUnknown(fault))
+        })
+    }
+
+    fn poisoned(&self) -> Option<Fault> {
+        self.shared.poison.get().cloned()
+    }
+
+    fn statistics(&self) -> EngineStatistics {
+        EngineStatistics {
+            commits: self.shared.commits.load(Ordering::Relaxed),
+            conflicts: self.shared.conflicts.load(Ordering::Relaxed),
+            syncs: self.shared.syncs.load(Ordering::Relaxed),
+            rows: self.shared.tree.approximate_len() as u64,
+        }
+    }
+}
+
+fn check_limits(batch: &Batch) -> Result<(), Fault> {
+    let mut bytes = 0;
+    for write in &batch.writes {
+        let key = write.key();
+        let value_bytes = match write {
+            Write::Put { value, .. } => value.len(),
+            Write::Delete { .. } => 0,
+        };
+        if key.is_empty() || key.len() > KEY_BYTES_MAX {
+            return Err(Fault::new(format!("a key of {} bytes cannot be stored", key.len())));
+        }
+        if value_bytes > VALUE_BYTES_MAX {
+            return Err(Fault::new(format!("a value of {value_bytes} bytes cannot be stored")));
+        }
+        bytes += key.len() + value_bytes;
+    }
+    if bytes > BATCH_BYTES_MAX {
+        return Err(Fault::new(format!("a batch of {bytes} bytes cannot be stored")));
+    }
+    Ok(())
+}
+
+struct EmbeddedSnapshot {
+    shared: Arc<Shared>,
+    /// It sees the batches with a lower sequence.
+    before: u64,
+}
+
+#[async_trait]
+impl Snapshot for EmbeddedSnapshot {
+    fn moment(&self) -> Moment {
+        Moment { sequence: self.before - 1, text: None }
+    }
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
+        if key.is_empty() {
+            return Ok(None);
+        }
+        let value = self.shared.tree.get(key, self.before).map_err(reading_failed)?;
+        Ok(value.map(Bytes::from))
+    }
+
+    async fn scan(&self, range: &KeyRange, order: Order, limit: usize) -> Result<Vec<Row>, Fault> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let bounds = (range.start.clone(), range.end.clone());
+        let mut found = self.shared.tree.range(bounds, self.before, None);
+        let mut rows = Vec::new();
+        while rows.len() < limit {
+            let next = match order {
+                Order::Ascending => found.next(),
+                Order::Descending => found.next_back(),
+            };
+            let Some(row) = next else { break };
+            let (key, value) = row.into_inner().map_err(reading_failed)?;
+            rows.push(Row { key: key.into(), value: value.into() });
+        }
+        Ok(rows)
+    }
+}
+
+fn reading_failed(why: lsm_tree::Error) -> Fault {
+    Fault::because("reading rows failed", why)
+}
+
+impl Drop for EmbeddedSnapshot {
+    fn drop(&mut self) {
+        self.shared.release(self.before);
+    }
+}

@@ -1,0 +1,27 @@
+//! The default store on one machine: rows in a log-structured tree behind a write-ahead log of our
+//! own, in one locked data folder.
+//!
+//! `docs/on-disk-format.md` describes the files and argues every crash;
+//! `docs/design/0001-write-ahead-log.md` says why it is built this way.
+
+mod commit;
+mod engine;
+mod folder;
+mod log;
+mod recent;
+mod recovery;
+mod shared;
+mod upkeep;
+
+pub use engine::{EmbeddedEngine, EngineOptions};
+pub use folder::{DataFolder, OpenError};
+
+/// What must be on disk before a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The write itself: it survives a power cut.
+    Fsync,
+    /// Nothing: it survives the end of the process, and a power cut may take the newest writes, in
+    /// order, but never tears one.
+    Relaxed,
+}

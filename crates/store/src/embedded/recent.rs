@@ -1,0 +1,175 @@
+//! Which keys were written lately, and when: all that is needed to tell whether a batch was decided
+//! on rows that have changed since, without reading any.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::engine::{Batch, KeyRange, Write};
+
+/// Up to this many writes since a batch's moment, a range is checked against those writes; beyond,
+/// against the keys of the range.
+const WRITES_WALKED_MAX: usize = 256;
+
+pub(super) struct RecentWrites {
+    /// Each remembered key and the sequence of its last write.
+    keys: BTreeMap<Arc<[u8]>, u64>,
+    /// The remembered writes, oldest first.
+    order: VecDeque<(u64, Arc<[u8]>)>,
+    bytes: usize,
+    /// Every write after this sequence is remembered.
+    horizon: u64,
+    entries_max: usize,
+    bytes_max: usize,
+}
+
+impl RecentWrites {
+    pub fn new(horizon: u64, entries_max: usize, bytes_max: usize) -> Self {
+        Self {
+            keys: BTreeMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+            horizon,
+            entries_max,
+            bytes_max,
+        }
+    }
+
+    /// Whether anything the batch relied on was written after its moment, or may have been.
+    pub fn has_changed_under(&self, batch: &Batch) -> bool {
+        let Some(since) = &batch.since else { return false };
+        if batch.expected_rows.is_empty() && batch.expected_ranges.is_empty() {
+            return false;
+        }
+        let since = since.sequence;
+        if since < self.horizon {
+            return true;
+        }
+        batch
+            .expected_rows
+            .iter()
+            .any(|key| self.keys.get(key.as_ref()).is_some_and(|at| *at > since))
+            || batch.expected_ranges.iter().any(|range| self.range_changed(range, since))
+    }
+
+    fn range_changed(&self, range: &KeyRange, since: u64) -> bool {
+        if range.is_empty() {
+            return false;
+        }
+        let first = self.order.partition_point(|(at, _)| *at <= since);
+        if self.order.len() - first <= WRITES_WALKED_MAX {
+            return self.order.range(first..).any(|(_, key)| range.contains(key));
+        }
+        let bounds = (borrowed(&range.start), borrowed(&range.end));
+        self.keys.range::<[u8], _>(bounds).any(|(_, at)| *at > since)
+    }
+
+    /// Remembers the writes of the batch committed at `sequence`, and forgets the oldest ones.
+    pub fn record(&mut self, sequence: u64, writes: &[Write]) {
+        for write in writes {
+            let key: Arc<[u8]> = Arc::from(write.key().as_ref());
+            self.bytes += key.len();
+            self.keys.insert(Arc::clone(&key), sequence);
+            self.order.push_back((sequence, key));
+        }
+        while self.order.len() > self.entries_max || self.bytes > self.bytes_max {
+            let Some((at, key)) = self.order.pop_front() else { break };
+            self.bytes -= key.len();
+            self.horizon = at;
+            if self.keys.get(&key) == Some(&at) {
+                self.keys.remove(&key);
+            }
+        }
+    }
+}
+
+fn borrowed(bound: &Bound<bytes::Bytes>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key.as_ref()),
+        Bound::Excluded(key) => Bound::Excluded(key.as_ref()),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Moment;
+
+    fn batch_since(sequence: u64) -> Batch {
+        Batch::since(Moment { sequence, text: None })
+    }
+
+    fn put(key: &str) -> [Write; 1] {
+        [Write::Put { key: key.to_owned().into(), value: "v".into() }]
+    }
+
+    #[test]
+    fn write_after_the_moment_conflicts_and_write_at_it_does_not() {
+        let mut recent = RecentWrites::new(0, 100, 1000);
+        recent.record(5, &put("a"));
+        for (since, conflict) in [(4, true), (5, false)] {
+            let mut by_row = batch_since(since);
+            by_row.expect_row("a");
+            assert_eq!(recent.has_changed_under(&by_row), conflict);
+            let mut by_range = batch_since(since);
+            by_range.expect_range(KeyRange::prefix("a"));
+            assert_eq!(recent.has_changed_under(&by_range), conflict);
+        }
+    }
+
+    #[test]
+    fn moment_before_the_horizon_conflicts_only_if_something_is_expected() {
+        let mut recent = RecentWrites::new(0, 2, 1000);
+        for sequence in 1..=5 {
+            recent.record(sequence, &put(&sequence.to_string()));
+        }
+        let mut old = batch_since(2);
+        old.put("other", "v");
+        assert!(!recent.has_changed_under(&old));
+        old.expect_row("other");
+        assert!(recent.has_changed_under(&old));
+        let mut young = batch_since(3);
+        young.expect_row("other");
+        assert!(!recent.has_changed_under(&young));
+    }
+
+    #[test]
+    fn bytes_of_keys_are_bounded() {
+        let mut recent = RecentWrites::new(0, 1000, 100);
+        for sequence in 1..=50 {
+            recent.record(sequence, &put(&format!("{sequence:010}")));
+        }
+        assert_eq!(recent.order.len(), 10);
+        assert_eq!(recent.keys.len(), 10);
+        assert_eq!(recent.horizon, 40);
+    }
+
+    #[test]
+    fn ranges_are_found_by_either_way_of_looking() {
+        let mut recent = RecentWrites::new(0, 10_000, 1_000_000);
+        recent.record(1, &put("m"));
+        for sequence in 2..=(WRITES_WALKED_MAX as u64 + 10) {
+            recent.record(sequence, &put(&format!("x{sequence}")));
+        }
+        for since in [0, WRITES_WALKED_MAX as u64] {
+            let mut touched = batch_since(since);
+            touched.expect_range(KeyRange::prefix("x"));
+            assert!(recent.has_changed_under(&touched));
+            let mut untouched = batch_since(since);
+            untouched.expect_range(KeyRange::prefix("n"));
+            assert!(!recent.has_changed_under(&untouched));
+        }
+    }
+
+    #[test]
+    fn key_written_again_outlives_its_first_mention() {
+        let mut recent = RecentWrites::new(0, 2, 1000);
+        recent.record(1, &put("a"));
+        recent.record(2, &put("a"));
+        recent.record(3, &put("b"));
+        let mut batch = batch_since(1);
+        batch.expect_row("a");
+        assert!(recent.has_changed_under(&batch));
+    }
+}

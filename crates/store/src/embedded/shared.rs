@@ -1,0 +1,99 @@
+//! What the threads of the engine and its snapshots share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lsm_tree::{AbstractTree, AnyTree, SequenceNumberCounter};
+use parking_lot::{Condvar, Mutex};
+
+use super::folder::DataFolder;
+use super::log::{SealedSegment, Spare};
+use crate::engine::{Fault, Write};
+
+pub(super) struct Shared {
+    pub tree: AnyTree,
+    /// Gives out the sequence of every batch and, inside the tree, of every change of its files.
+    pub sequences: SequenceNumberCounter,
+    pub visible: Mutex<Visible>,
+    pub upkeep: Mutex<Upkeep>,
+    /// Signalled at every change of `upkeep` and when the engine is poisoned.
+    pub upkeep_changed: Condvar,
+    pub log_folder: PathBuf,
+    pub poison: OnceLock<Fault>,
+    pub commits: AtomicU64,
+    pub conflicts: AtomicU64,
+    pub syncs: AtomicU64,
+    /// The folder stays locked until the last snapshot is gone.
+    pub _folder: DataFolder,
+}
+
+/// What readers may see.
+pub(super) struct Visible {
+    /// Batches before this sequence are durable and wholly in the tree.
+    pub before: u64,
+    /// How many snapshots are held at each such bound.
+    pub held: BTreeMap<u64, usize>,
+}
+
+/// The work that the threads hand each other.
+#[derive(Default)]
+pub(super) struct Upkeep {
+    /// Oldest first; each has its own memtable, sealed with it.
+    pub sealed: Vec<SealedSegment>,
+    pub spares: Vec<Spare>,
+    pub compaction_is_due: bool,
+    pub stopping: bool,
+}
+
+impl Shared {
+    /// From now on nothing is committed. The first reason is kept.
+    pub fn poison(&self, fault: Fault) {
+        tracing::error!(fault = ?fault, "the row store is poisoned and accepts no more commits");
+        let _ = self.poison.set(fault);
+        // Under the lock, so that nobody misses it between looking and waiting.
+        let _upkeep = self.upkeep.lock();
+        self.upkeep_changed.notify_all();
+    }
+
+    pub fn apply(&self, sequence: u64, writes: Vec<Write>) {
+        for write in writes {
+            match write {
+                Write::Put { key, value } => self.tree.insert(key, value, sequence),
+                Write::Delete { key } => self.tree.remove(key, sequence),
+            };
+        }
+    }
+
+    pub fn publish(&self, last_sequence: u64) {
+        self.visible.lock().before = last_sequence + 1;
+    }
+
+    pub fn hold_visible(&self) -> u64 {
+        let mut visible = self.visible.lock();
+        let before = visible.before;
+        *visible.held.entry(before).or_default() += 1;
+        before
+    }
+
+    pub fn release(&self, before: u64) {
+        let mut visible = self.visible.lock();
+        if let Some(count) = visible.held.get_mut(&before) {
+            *count -= 1;
+            if *count == 0 {
+                visible.held.remove(&before);
+            }
+        }
+    }
+
+    /// Versions of a row that only snapshots before this one could see may be dropped.
+    pub fn oldest_visible(&self) -> u64 {
+        let visible = self.visible.lock();
+        visible.held.keys().next().copied().unwrap_or(visible.before).saturating_sub(1)
+    }
+
+    pub fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
