@@ -8,6 +8,7 @@ pub mod embedded;
 pub mod engine;
 pub mod extents;
 pub mod memory;
+mod pins;
 
 pub use engine::{
     Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Row, Snapshot, Write,

@@ -2,6 +2,8 @@
 //! own: a test file names an implementation, and a macro makes one test of every case.
 
 pub mod engine;
+#[cfg(test)]
+pub(crate) mod extents;
 mod random;
 
 pub use engine::EngineFixture;

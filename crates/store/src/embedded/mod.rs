@@ -10,16 +10,19 @@ mod folder;
 mod log;
 mod recent;
 mod recovery;
+mod segments;
 mod shared;
 mod upkeep;
 
 pub use engine::{EmbeddedEngine, EngineOptions};
 pub use folder::{DataFolder, OpenError};
+pub use segments::{SegmentExtents, SegmentOptions};
 
 /// What must be on disk before a write is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The write itself: it survives a power cut.
+    #[default]
     Fsync,
     /// Nothing: it survives the end of the process, and a power cut may take the newest writes, in
     /// order, but never tears one.

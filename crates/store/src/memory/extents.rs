@@ -13,6 +13,7 @@ use crate::extents::{
     EXTENT_BYTES_MAX, Extent, ExtentId, ExtentStatistics, ExtentWriter, Extents, Pin,
     READ_BYTES_MAX, checksums_of,
 };
+use crate::pins::{Freed, Pins};
 
 #[derive(Clone, Default)]
 pub struct MemoryExtents {
@@ -23,10 +24,7 @@ pub struct MemoryExtents {
 struct State {
     next_segment: u64,
     extents: HashMap<ExtentId, Bytes>,
-    /// Freed while somebody had pinned it; goes when the last pin does.
-    condemned: Vec<ExtentId>,
-    pins: HashMap<ExtentId, usize>,
-    pins_of_all: usize,
+    pins: Pins,
     statistics: ExtentStatistics,
 }
 
@@ -50,22 +48,19 @@ impl Extents for MemoryExtents {
     }
 
     fn pin_all(&self) -> Pin {
-        self.state.lock().pins_of_all += 1;
-        Pin::new(MemoryPin { state: Arc::clone(&self.state), pinned: None })
+        let epoch = self.state.lock().pins.pin_all();
+        Pin::new(PinOfAll { state: Arc::clone(&self.state), epoch })
     }
 
     fn pin(&self, extents: &[ExtentId]) -> Pin {
-        let mut state = self.state.lock();
-        for id in extents {
-            *state.pins.entry(*id).or_default() += 1;
-        }
-        Pin::new(MemoryPin { state: Arc::clone(&self.state), pinned: Some(extents.to_vec()) })
+        self.state.lock().pins.pin(extents);
+        Pin::new(PinOfSome { state: Arc::clone(&self.state), extents: extents.into() })
     }
 
-    fn free(&self, id: ExtentId, _length: u64) {
+    fn free(&self, id: ExtentId, length: u64) {
         let mut state = self.state.lock();
-        state.condemned.push(id);
-        state.reclaim();
+        let reclaimable = state.pins.free(Freed { id, length });
+        state.reclaim(reclaimable);
     }
 
     fn inherited_segments(&self) -> Vec<u64> {
@@ -81,44 +76,38 @@ impl Extents for MemoryExtents {
 }
 
 impl State {
-    fn reclaim(&mut self) {
-        if self.pins_of_all > 0 {
-            return;
-        }
-        let condemned = std::mem::take(&mut self.condemned);
-        for id in condemned {
-            if self.pins.contains_key(&id) {
-                self.condemned.push(id);
-            } else if let Some(content) = self.extents.remove(&id) {
+    fn reclaim(&mut self, freed: impl IntoIterator<Item = Freed>) {
+        for Freed { id, .. } in freed {
+            if let Some(content) = self.extents.remove(&id) {
                 self.statistics.bytes_freed += content.len() as u64;
             }
         }
     }
 }
 
-struct MemoryPin {
+struct PinOfAll {
     state: Arc<Mutex<State>>,
-    /// `None` pins all extents.
-    pinned: Option<Vec<ExtentId>>,
+    epoch: u64,
 }
 
-impl Drop for MemoryPin {
+impl Drop for PinOfAll {
     fn drop(&mut self) {
         let mut state = self.state.lock();
-        match &self.pinned {
-            None => state.pins_of_all -= 1,
-            Some(ids) => {
-                for id in ids {
-                    if let Some(count) = state.pins.get_mut(id) {
-                        *count -= 1;
-                        if *count == 0 {
-                            state.pins.remove(id);
-                        }
-                    }
-                }
-            }
-        }
-        state.reclaim();
+        let reclaimable = state.pins.unpin_all(self.epoch);
+        state.reclaim(reclaimable);
+    }
+}
+
+struct PinOfSome {
+    state: Arc<Mutex<State>>,
+    extents: Box<[ExtentId]>,
+}
+
+impl Drop for PinOfSome {
+    fn drop(&mut self) {
+        let mut state = self.state.lock();
+        let reclaimable = state.pins.unpin(&self.extents);
+        state.reclaim(reclaimable);
     }
 }
 
@@ -171,5 +160,17 @@ impl Drop for MemoryWriter {
         for extent in std::mem::take(&mut self.done) {
             self.extents.free(extent.id, extent.length);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryExtents;
+    use crate::contract::extents::extents_contract;
+
+    extents_contract!(empty_store);
+
+    fn empty_store() -> Box<MemoryExtents> {
+        Box::default()
     }
 }

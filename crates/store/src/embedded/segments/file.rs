@@ -1,0 +1,288 @@
+//! Segment files on the operating system. Everything that reaches the disk goes through the two
+//! traits here, so that the crash tests can put a simulated disk in their place.
+
+use std::ffi::c_int;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::BLOCK_BYTES;
+
+/// Shorter writes go through the page cache: what is small is likely to be read soon, and the copy
+/// costs little. Longer ones would push out more than they are worth and pay for a second copy.
+const DIRECT_BYTES_MIN: usize = 512 * 1024;
+/// The kernel's limit (`IOV_MAX`) on the pieces of one write.
+const SLICES_MAX: usize = 1024;
+
+pub(super) trait SegmentFolder: Send + Sync {
+    /// The segments and their lengths in bytes.
+    fn list(&self) -> io::Result<Vec<(u64, u64)>>;
+    /// Creates a file of this length with its space allocated, or leaves none behind.
+    fn create(&self, number: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>>;
+    /// Renames a file and gives it this length, all of it allocated; on error the file has its old
+    /// name.
+    fn recycle(&self, from: u64, to: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>>;
+    /// Opens a file for reading and for punching holes.
+    fn open(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>>;
+    fn delete(&self, number: u64) -> io::Result<()>;
+    /// Makes created, renamed and deleted names durable.
+    fn sync(&self) -> io::Result<()>;
+}
+
+pub(super) trait SegmentFile: Send + Sync {
+    /// Writes the slices one after the other; each is aligned and a whole number of blocks long.
+    fn write_at(&self, slices: &[&[u8]], offset: u64) -> io::Result<()>;
+    /// Makes everything written durable.
+    fn sync(&self) -> io::Result<()>;
+    /// Appends to `buffer`, up to its capacity, what the file holds at `offset`. Returns 0 at the
+    /// end of the file.
+    fn read_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
+    /// The same, but only from memory; `WouldBlock` if there is nothing to be had.
+    fn read_cached_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
+    /// Gives a stretch of blocks back to the file system; the file keeps its length.
+    fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()>;
+}
+
+pub(super) struct OsFolder {
+    path: PathBuf,
+}
+
+impl OsFolder {
+    /// Creates the folder if there is none, durably.
+    pub(super) fn new(parent: &Path) -> io::Result<Self> {
+        let path = parent.join("segments");
+        if !path.is_dir() {
+            std::fs::create_dir_all(&path)?;
+            File::open(parent)?.sync_all()?;
+        }
+        Ok(Self { path })
+    }
+
+    fn path_of(&self, number: u64) -> PathBuf {
+        self.path.join(format!("{number:08}.seg"))
+    }
+
+    fn open_for_writing(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
+        let path = self.path_of(number);
+        let buffered = OpenOptions::new().read(true).write(true).open(&path)?;
+        let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path);
+        Ok(Arc::new(OsFile::new(buffered, direct.ok())))
+    }
+}
+
+impl SegmentFolder for OsFolder {
+    fn list(&self) -> io::Result<Vec<(u64, u64)>> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(number_in);
+            match number {
+                Some(number) => found.push((number, entry.metadata()?.len())),
+                None => tracing::warn!(?name, "not a segment file; left alone"),
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn create(&self, number: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>> {
+        let path = self.path_of(number);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let opened = allocate(&file, bytes).and_then(|()| self.open_for_writing(number));
+        if opened.is_err() {
+            std::fs::remove_file(&path)?;
+        }
+        opened
+    }
+
+    fn recycle(&self, from: u64, to: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>> {
+        let file = OpenOptions::new().write(true).open(self.path_of(from))?;
+        if file.metadata()?.len() > bytes {
+            file.set_len(bytes)?;
+        }
+        allocate(&file, bytes)?;
+        let file = self.open_for_writing(from)?;
+        std::fs::rename(self.path_of(from), self.path_of(to))?;
+        Ok(file)
+    }
+
+    fn open(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
+        let file = OpenOptions::new().read(true).write(true).open(self.path_of(number))?;
+        Ok(Arc::new(OsFile::new(file, None)))
+    }
+
+    fn delete(&self, number: u64) -> io::Result<()> {
+        std::fs::remove_file(self.path_of(number))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+}
+
+/// Only names as [`OsFolder::path_of`] forms them, so that no two files have one number.
+fn number_in(name: &str) -> Option<u64> {
+    let number = name.strip_suffix(".seg")?.parse().ok()?;
+    (format!("{number:08}.seg") == name).then_some(number)
+}
+
+/// Gives the file this length and, where the file system can, all its blocks: running out of space
+/// is noticed here and not in the middle of a write.
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, 0, 0, bytes) {
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => file.set_len(bytes),
+        other => other,
+    }
+}
+
+fn fallocate(file: &File, mode: c_int, offset: u64, bytes: u64) -> io::Result<()> {
+    retrying(|| {
+        // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
+        let done = unsafe { libc::fallocate(file.as_raw_fd(), mode, offset as i64, bytes as i64) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    })
+}
+
+fn retrying<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+struct OsFile {
+    buffered: File,
+    direct: Option<File>,
+    /// The file system took the flag but not the write.
+    direct_refused: AtomicBool,
+    /// The file system cannot tell what is cached.
+    cached_reads_refused: AtomicBool,
+}
+
+impl OsFile {
+    fn new(buffered: File, direct: Option<File>) -> Self {
+        Self {
+            buffered,
+            direct,
+            direct_refused: AtomicBool::new(false),
+            cached_reads_refused: AtomicBool::new(false),
+        }
+    }
+
+    fn write_some(&self, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
+        if bytes >= DIRECT_BYTES_MIN
+            && offset.is_multiple_of(BLOCK_BYTES)
+            && !self.direct_refused.load(Ordering::Relaxed)
+            && let Some(direct) = &self.direct
+        {
+            match write_vectored(direct, slices, offset) {
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                    self.direct_refused.store(true, Ordering::Relaxed);
+                }
+                other => return other,
+            }
+        }
+        write_vectored(&self.buffered, slices, offset)
+    }
+
+    fn read_some(&self, buffer: &mut Vec<u8>, offset: u64, flags: c_int) -> io::Result<usize> {
+        let spare = buffer.spare_capacity_mut();
+        let slice = libc::iovec { iov_base: spare.as_mut_ptr().cast(), iov_len: spare.len() };
+        retrying(|| {
+            // SAFETY: the one slice is the spare capacity of `buffer`, which is borrowed alone; the
+            // kernel writes at most its length and returns how much of it.
+            let read = unsafe {
+                libc::preadv2(self.buffered.as_raw_fd(), &slice, 1, offset as i64, flags)
+            };
+            if read < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(read as usize)
+        })
+        .inspect(|read| {
+            // SAFETY: the kernel has initialized these bytes of the spare capacity.
+            unsafe { buffer.set_len(buffer.len() + read) }
+        })
+    }
+}
+
+fn write_vectored(file: &File, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+    retrying(|| {
+        // SAFETY: `IoSlice` has the layout of `iovec`, and the slices outlive the call, which only
+        // reads from them.
+        let written = unsafe {
+            libc::pwritev(
+                file.as_raw_fd(),
+                slices.as_ptr().cast(),
+                slices.len() as c_int,
+                offset as i64,
+            )
+        };
+        match written {
+            0 => Err(ErrorKind::WriteZero.into()),
+            1.. => Ok(written as usize),
+            _ => Err(io::Error::last_os_error()),
+        }
+    })
+}
+
+impl SegmentFile for OsFile {
+    fn write_at(&self, slices: &[&[u8]], mut offset: u64) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = slices.iter().map(|slice| IoSlice::new(slice)).collect();
+        let mut rest = slices.as_mut_slice();
+        while !rest.is_empty() {
+            let at_once = rest.len().min(SLICES_MAX);
+            let written = self.write_some(&rest[..at_once], offset)?;
+            offset += written as u64;
+            IoSlice::advance_slices(&mut rest, written);
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.buffered.sync_data()
+    }
+
+    fn read_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize> {
+        self.read_some(buffer, offset, 0)
+    }
+
+    fn read_cached_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize> {
+        if self.cached_reads_refused.load(Ordering::Relaxed) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let read = self.read_some(buffer, offset, libc::RWF_NOWAIT);
+        if read.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP)) {
+            self.cached_reads_refused.store(true, Ordering::Relaxed);
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        read
+    }
+
+    fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        fallocate(&self.buffered, mode, offset, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_in_their_one_form_are_segments() {
+        assert_eq!(number_in("00000007.seg"), Some(7));
+        assert_eq!(number_in("123456789.seg"), Some(123_456_789));
+        for name in ["7.seg", "+0000007.seg", "00000007.tmp", "000000007.seg", ".seg"] {
+            assert_eq!(number_in(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! Extents in append-only segment files: `docs/design/0002-extents.md` argues the choices.
+//!
+//! [`space`] knows which block is used, [`Pins`] who still reads, [`file`] the operating system;
+//! [`writer`] gathers a stream into blocks, [`commit`] writes and syncs for many writers at once,
+//! [`read`] verifies, and [`reclaim`] gives space back. This module ties them together.
+
+mod bitmap;
+mod buffer;
+mod commit;
+mod file;
+mod queue;
+mod read;
+mod reclaim;
+mod space;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use self::buffer::{CHUNK_BYTES, Chunks};
+use self::commit::Commit;
+use self::file::{OsFolder, SegmentFile, SegmentFolder};
+use self::queue::Queue;
+use self::space::{Run, Space};
+use self::writer::SegmentWriter;
+use super::Durability;
+use crate::engine::Fault;
+use crate::extents::{Extent, ExtentId, ExtentStatistics, ExtentWriter, Extents, Pin};
+use crate::pins::{Freed, Pins};
+
+/// Extents begin at a multiple of this: what direct I/O and punching holes work in.
+const BLOCK_BYTES: u64 = 4096;
+/// Threads that write chunks of long streams. Each waits for the disk most of the time; a few keep
+/// it busy.
+const WRITE_THREADS: usize = 4;
+/// Open files of segments that are only read, well under the usual limit of 1024 per process.
+const READ_FILES_MAX: usize = 512;
+
+#[derive(Clone, Debug)]
+pub struct SegmentOptions {
+    pub durability: Durability,
+    /// Length of a new segment file, all of it allocated at once.
+    pub segment_bytes: u64,
+    /// Empty segment files kept for reuse (at least one): writing to blocks that were written
+    /// before changes no metadata, so a sync is cheap.
+    pub empty_segments_kept: usize,
+    /// Freed bytes that may still take up space on disk in segments that are not empty yet. Without
+    /// any slack, segments that are about to become empty are punched first and cannot be reused
+    /// cheaply.
+    pub slack_bytes: u64,
+}
+
+impl Default for SegmentOptions {
+    fn default() -> Self {
+        let segment_bytes = 256 * 1024 * 1024;
+        Self {
+            durability: Durability::Fsync,
+            segment_bytes,
+            empty_segments_kept: 2,
+            slack_bytes: 2 * segment_bytes,
+        }
+    }
+}
+
+/// [`Extents`] in the folder `segments` of a data folder.
+///
+/// Dropping it ends its threads; writers and pins that are still around then do no harm.
+pub struct SegmentExtents {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl SegmentExtents {
+    /// # Panics
+    /// If the options ask for segments shorter than 1 MiB or not a whole number of blocks long.
+    pub fn open(folder: &Path, options: SegmentOptions) -> Result<Self, Fault> {
+        let disk = OsFolder::new(folder)
+            .map_err(|why| Fault::because("cannot open the folder of segments", why))?;
+        Self::on_disk(Box::new(disk), options)
+    }
+
+    fn on_disk(folder: Box<dyn SegmentFolder>, options: SegmentOptions) -> Result<Self, Fault> {
+        assert!(
+            options.segment_bytes >= CHUNK_BYTES as u64
+                && options.segment_bytes.is_multiple_of(BLOCK_BYTES),
+            "a segment must hold a chunk and be made of whole blocks"
+        );
+        let mut space = Space::default();
+        let found =
+            folder.list().map_err(|why| Fault::because("cannot list the segment files", why))?;
+        for (number, bytes) in found {
+            space.inherit(number, bytes / BLOCK_BYTES);
+        }
+        let shared = Arc::new(Shared {
+            folder,
+            options,
+            space: Mutex::new(space),
+            pins: Mutex::default(),
+            files: Files::default(),
+            chunks: Chunks::default(),
+            opening: Mutex::new(()),
+            poison: OnceLock::new(),
+            commits: Queue::default(),
+            jobs: Queue::default(),
+            chores: Queue::default(),
+            counters: Counters::default(),
+        });
+        let mut extents = Self { shared, threads: Vec::new() };
+        extents.start_thread("extent-commit", commit::run)?;
+        extents.start_thread("extent-reclaim", reclaim::run)?;
+        for _ in 0..WRITE_THREADS {
+            extents.start_thread("extent-write", |shared| {
+                while let Some(job) = shared.jobs.pop() {
+                    job();
+                }
+            })?;
+        }
+        Ok(extents)
+    }
+
+    fn start_thread(
+        &mut self,
+        name: &str,
+        run: impl FnOnce(&Arc<Shared>) + Send + 'static,
+    ) -> Result<(), Fault> {
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || run(&shared))
+            .map_err(|why| Fault::because("cannot start a thread of the extent store", why))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Why nothing is written any more, once a write or sync has failed. Reads go on.
+    pub fn poisoned(&self) -> Option<Fault> {
+        self.shared.poison.get().cloned()
+    }
+}
+
+impl Drop for SegmentExtents {
+    fn drop(&mut self) {
+        self.shared.jobs.close();
+        self.shared.commits.close();
+        self.shared.chores.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the extent store panicked");
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Extents for SegmentExtents {
+    fn writer(&self) -> Box<dyn ExtentWriter> {
+        Box::new(SegmentWriter::new(Arc::clone(&self.shared)))
+    }
+
+    async fn read(&self, extent: &Extent, range: Range<u64>) -> Result<Bytes, Fault> {
+        self.shared.read(extent, range).await
+    }
+
+    fn pin_all(&self) -> Pin {
+        let epoch = self.shared.pins.lock().pin_all();
+        Pin::new(PinOfAll { shared: Arc::clone(&self.shared), epoch })
+    }
+
+    fn pin(&self, extents: &[ExtentId]) -> Pin {
+        self.shared.pins.lock().pin(extents);
+        Pin::new(PinOfSome { shared: Arc::clone(&self.shared), extents: extents.into() })
+    }
+
+    fn free(&self, id: ExtentId, length: u64) {
+        if !id.offset.is_multiple_of(BLOCK_BYTES) {
+            tracing::error!(?id, length, "asked to free an extent that cannot exist");
+            return;
+        }
+        let reclaimable = self.shared.pins.lock().free(Freed { id, length });
+        self.shared.reclaim(reclaimable);
+    }
+
+    fn inherited_segments(&self) -> Vec<u64> {
+        self.shared.space.lock().inherited()
+    }
+
+    fn keep_only(&self, segment: u64, live: &[(ExtentId, u64)]) {
+        let live: Vec<(u64, u64)> = live
+            .iter()
+            .filter(|(id, _)| id.segment == segment)
+            .map(|(id, length)| (id.offset / BLOCK_BYTES, length.div_ceil(BLOCK_BYTES)))
+            .collect();
+        let garbage = self.shared.space.lock().settle_inheritance(segment, &live);
+        // A reader may have found an extent in a row that was deleted before `live` was gathered,
+        // so garbage is held back by pins as anything else that is freed.
+        let reclaimable: Vec<Freed> = {
+            let mut pins = self.shared.pins.lock();
+            garbage.into_iter().filter_map(|run| pins.free(Freed::from(run))).collect()
+        };
+        self.shared.reclaim(reclaimable);
+    }
+
+    fn statistics(&self) -> ExtentStatistics {
+        let counters = &self.shared.counters;
+        ExtentStatistics {
+            segments: self.shared.space.lock().len(),
+            bytes_written: counters.bytes_written.load(Ordering::Relaxed),
+            bytes_freed: counters.bytes_freed.load(Ordering::Relaxed),
+            syncs: counters.syncs.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl From<Run> for Freed {
+    fn from(run: Run) -> Self {
+        Self { id: id_of(run), length: run.blocks * BLOCK_BYTES }
+    }
+}
+
+fn id_of(run: Run) -> ExtentId {
+    ExtentId { segment: run.segment, offset: run.start * BLOCK_BYTES }
+}
+
+struct PinOfAll {
+    shared: Arc<Shared>,
+    epoch: u64,
+}
+
+impl Drop for PinOfAll {
+    fn drop(&mut self) {
+        let reclaimable = self.shared.pins.lock().unpin_all(self.epoch);
+        self.shared.reclaim(reclaimable);
+    }
+}
+
+struct PinOfSome {
+    shared: Arc<Shared>,
+    extents: Box<[ExtentId]>,
+}
+
+impl Drop for PinOfSome {
+    fn drop(&mut self) {
+        let reclaimable = self.shared.pins.lock().unpin(&self.extents);
+        self.shared.reclaim(reclaimable);
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct Shared {
+    folder: Box<dyn SegmentFolder>,
+    options: SegmentOptions,
+    space: Mutex<Space>,
+    pins: Mutex<Pins>,
+    files: Files,
+    chunks: Chunks,
+    /// Held while a segment is opened, so that those who find no room open one and not one each.
+    opening: Mutex<()>,
+    poison: OnceLock<Fault>,
+    commits: Queue<Commit>,
+    /// For the threads that write chunks.
+    jobs: Queue<Job>,
+    /// A wake-up for the reclaiming thread.
+    chores: Queue<()>,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    bytes_written: AtomicU64,
+    bytes_freed: AtomicU64,
+    syncs: AtomicU64,
+}
+
+impl Shared {
+    /// The first failure counts; after it nobody can know what of the unsynced bytes is on disk.
+    fn poison(&self, what: &'static str, why: io::Error) -> Fault {
+        tracing::error!(%why, "{what}; no more extents are written");
+        self.poison.get_or_init(|| Fault::because(what, why)).clone()
+    }
+
+    fn check_poison(&self) -> Result<(), Fault> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(why) => {
+                Err(Fault::because("no more extents are written since a write failed", why.clone()))
+            }
+        }
+    }
+
+    fn reclaim(&self, freed: impl IntoIterator<Item = Freed>) {
+        let mut freed = freed.into_iter().peekable();
+        if freed.peek().is_none() {
+            return;
+        }
+        let mut space = self.space.lock();
+        for Freed { id, length } in freed {
+            let start = id.offset / BLOCK_BYTES;
+            let blocks = length.div_ceil(BLOCK_BYTES).min(u64::MAX / BLOCK_BYTES - start);
+            let in_use = space.free(Run { segment: id.segment, start, blocks });
+            let bytes = length.min(in_use * BLOCK_BYTES);
+            self.counters.bytes_freed.fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.look_for_chores(&space);
+    }
+
+    fn look_for_chores(&self, space: &Space) {
+        let slack = self.options.slack_bytes / BLOCK_BYTES;
+        if space.has_chores(self.options.empty_segments_kept, slack) {
+            self.chores.push_if_empty(());
+        }
+    }
+
+    /// Makes room for a claim of `blocks`, by reusing an empty segment or creating one. Blocks on
+    /// the disk.
+    fn open_segment(&self, blocks: u64) -> Result<(), Fault> {
+        let _only_one = self.opening.lock();
+        self.check_poison()?;
+        let (number, empty) = {
+            let mut space = self.space.lock();
+            if space.has_gap(blocks) {
+                return Ok(());
+            }
+            (space.next_number(), space.take_empty())
+        };
+        let bytes = self.options.segment_bytes;
+        let opened = match empty {
+            None => self.folder.create(number, bytes),
+            Some(from) => {
+                self.files.forget(from);
+                self.folder.recycle(from, number, bytes)
+            }
+        };
+        let file = opened.map_err(|why| {
+            if let Some(from) = empty {
+                self.space.lock().put_back_empty(from);
+            }
+            Fault::because(format!("cannot allocate {bytes} bytes for a segment"), why)
+        })?;
+        // No extent may be acknowledged in a file whose name a crash could take away.
+        if self.options.durability == Durability::Fsync {
+            self.folder
+                .sync()
+                .map_err(|why| self.poison("cannot sync the folder of segments", why))?;
+        }
+        self.files.add_active(number, file);
+        let mut space = self.space.lock();
+        space.activate(number, bytes / BLOCK_BYTES);
+        self.files.keep_active(|number| space.is_active(number));
+        self.look_for_chores(&space);
+        Ok(())
+    }
+
+    fn file(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
+        if let Some(file) = self.files.get(number) {
+            return Ok(file);
+        }
+        let file = self.folder.open(number)?;
+        self.files.add_read(number, Arc::clone(&file));
+        Ok(file)
+    }
+}
+
+/// Open segment files: those being filled, and some of the others.
+#[derive(Default)]
+struct Files(Mutex<OpenFiles>);
+
+#[derive(Default)]
+struct OpenFiles {
+    active: HashMap<u64, Arc<dyn SegmentFile>>,
+    read: HashMap<u64, Arc<dyn SegmentFile>>,
+    /// The order in which files came into `read`, and leave it when there are too many.
+    read_order: VecDeque<u64>,
+}
+
+impl Files {
+    fn get(&self, number: u64) -> Option<Arc<dyn SegmentFile>> {
+        let files = self.0.lock();
+        files.active.get(&number).or_else(|| files.read.get(&number)).cloned()
+    }
+
+    fn add_active(&self, number: u64, file: Arc<dyn SegmentFile>) {
+        self.0.lock().active.insert(number, file);
+    }
+
+    fn add_read(&self, number: u64, file: Arc<dyn SegmentFile>) {
+        self.0.lock().add_read(number, file);
+    }
+
+    fn keep_active(&self, is_active: impl Fn(u64) -> bool) {
+        let mut files = self.0.lock();
+        let sealed: Vec<_> = files.active.extract_if(|number, _| !is_active(*number)).collect();
+        for (number, file) in sealed {
+            files.add_read(number, file);
+        }
+    }
+
+    fn forget(&self, number: u64) {
+        let mut files = self.0.lock();
+        files.active.remove(&number);
+        if files.read.remove(&number).is_some() {
+            files.read_order.retain(|other| *other != number);
+        }
+    }
+}
+
+impl OpenFiles {
+    fn add_read(&mut self, number: u64, file: Arc<dyn SegmentFile>) {
+        if self.read.insert(number, file).is_none() {
+            self.read_order.push_back(number);
+        }
+        while self.read.len() > READ_FILES_MAX {
+            let Some(oldest) = self.read_order.pop_front() else { break };
+            self.read.remove(&oldest);
+        }
+    }
+}

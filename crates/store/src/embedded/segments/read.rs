@@ -1,0 +1,141 @@
+//! Reading a range of an extent: whole pieces, each compared with its checksum.
+
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Shared;
+use super::file::SegmentFile;
+use crate::engine::Fault;
+use crate::extents::{Extent, ExtentId, PIECE_BYTES, READ_BYTES_MAX};
+
+/// The pieces of an extent that a read touches, and what has been read of them.
+struct PieceRead {
+    id: ExtentId,
+    /// Where in the extent the pieces begin.
+    start: u64,
+    checksums: Vec<u32>,
+    bytes: usize,
+    buffer: Vec<u8>,
+}
+
+impl Shared {
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        extent: &Extent,
+        range: Range<u64>,
+    ) -> Result<Bytes, Fault> {
+        assert!(range.start < range.end && range.end <= extent.length, "range outside the extent");
+        // Ending at the end of a piece, so that a reader of the whole verifies none of them twice.
+        let start = range.start - range.start % PIECE_BYTES;
+        let end = range.end.min(start + READ_BYTES_MAX);
+        let mut pieces = PieceRead::new(extent, start, end)?;
+
+        let cached = self.files.get(extent.id.segment).map(|file| pieces.fill_from_cache(&*file));
+        let buffer = match cached {
+            Some(Ok(())) => pieces.verified()?,
+            Some(Err(error)) if error.kind() != ErrorKind::WouldBlock => {
+                return Err(pieces.unreadable(error));
+            }
+            Some(Err(_)) | None => {
+                let shared = Arc::clone(self);
+                tokio::task::spawn_blocking(move || pieces.read_from_disk(&shared))
+                    .await
+                    .map_err(|why| Fault::because("a read was given up", why))??
+            }
+        };
+        let from = (range.start - start) as usize;
+        let to = (end - start) as usize;
+        Ok(Bytes::from(buffer).slice(from..to))
+    }
+}
+
+impl PieceRead {
+    fn new(extent: &Extent, start: u64, end: u64) -> Result<Self, Fault> {
+        let Extent { id, length, checksums } = extent;
+        if checksums.len() as u64 != length.div_ceil(PIECE_BYTES) {
+            return Err(Fault::new(format!(
+                "{} is described by {} checksums for {length} bytes",
+                Named(*id),
+                checksums.len()
+            )));
+        }
+        let end_of_pieces = end.next_multiple_of(PIECE_BYTES).min(*length);
+        let pieces = (start / PIECE_BYTES) as usize..end_of_pieces.div_ceil(PIECE_BYTES) as usize;
+        let bytes = (end_of_pieces - start) as usize;
+        Ok(Self {
+            id: *id,
+            start,
+            checksums: checksums[pieces].to_vec(),
+            bytes,
+            buffer: Vec::with_capacity(bytes),
+        })
+    }
+
+    fn fill_from_cache(&mut self, file: &dyn SegmentFile) -> io::Result<()> {
+        self.fill(|buffer, offset| file.read_cached_at(buffer, offset))
+    }
+
+    fn read_from_disk(mut self, shared: &Shared) -> Result<Vec<u8>, Fault> {
+        let file = match shared.file(self.id.segment) {
+            Ok(file) => file,
+            Err(error) => return Err(self.unreadable(error)),
+        };
+        match self.fill(|buffer, offset| file.read_at(buffer, offset)) {
+            Ok(()) => self.verified(),
+            Err(error) => Err(self.unreadable(error)),
+        }
+    }
+
+    /// Reads on from what the buffer already holds.
+    fn fill(
+        &mut self,
+        mut read: impl FnMut(&mut Vec<u8>, u64) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        while self.buffer.len() < self.bytes {
+            let offset = (self.id.offset)
+                .checked_add(self.start + self.buffer.len() as u64)
+                .ok_or(ErrorKind::UnexpectedEof)?;
+            if read(&mut self.buffer, offset)? == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+        // The allocator may have given more room than asked for.
+        self.buffer.truncate(self.bytes);
+        Ok(())
+    }
+
+    fn verified(self) -> Result<Vec<u8>, Fault> {
+        let pieces = self.buffer.chunks(PIECE_BYTES as usize).zip(&self.checksums);
+        for (index, (piece, expected)) in pieces.enumerate() {
+            let found = crc32c::crc32c(piece);
+            if found != *expected {
+                let piece_start = self.start + index as u64 * PIECE_BYTES;
+                let what = format!(
+                    "{} is damaged: the piece at {piece_start} has checksum {found:08x} instead \
+                     of {expected:08x}",
+                    Named(self.id)
+                );
+                tracing::error!("{what}");
+                return Err(Fault::new(what));
+            }
+        }
+        Ok(self.buffer)
+    }
+
+    fn unreadable(&self, why: io::Error) -> Fault {
+        let what = format!("{} cannot be read", Named(self.id));
+        tracing::error!(%why, "{what}");
+        Fault::because(what, why)
+    }
+}
+
+struct Named(ExtentId);
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "extent (segment {}, offset {})", self.0.segment, self.0.offset)
+    }
+}

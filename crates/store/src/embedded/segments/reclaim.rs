@@ -1,0 +1,44 @@
+//! The thread that gives space back to the file system: it deletes empty segment files beyond those
+//! kept for reuse, and punches holes where extents were freed.
+
+use std::sync::Arc;
+
+use super::{BLOCK_BYTES, Shared};
+
+pub(super) fn run(shared: &Arc<Shared>) {
+    while shared.chores.pop().is_some() {
+        delete_surplus(shared);
+        punch_holes(shared);
+    }
+}
+
+/// A crash before the folder is synced may bring a file back: it is then inherited, and empty once
+/// more when its garbage is collected.
+fn delete_surplus(shared: &Shared) {
+    loop {
+        let surplus = shared.space.lock().take_surplus(shared.options.empty_segments_kept);
+        let Some(segment) = surplus else { return };
+        shared.files.forget(segment);
+        if let Err(error) = shared.folder.delete(segment) {
+            tracing::warn!(segment, %error, "cannot delete an empty segment file");
+        }
+    }
+}
+
+fn punch_holes(shared: &Shared) {
+    loop {
+        let slack = shared.options.slack_bytes / BLOCK_BYTES;
+        let Some((segment, runs)) = shared.space.lock().next_to_punch(slack) else { return };
+        let punched = shared.file(segment).and_then(|file| {
+            runs.iter().try_for_each(|run| {
+                file.punch_hole(run.start * BLOCK_BYTES, run.blocks * BLOCK_BYTES)
+            })
+        });
+        if let Err(error) = punched {
+            tracing::warn!(segment, %error, "cannot give freed space back before the whole segment is free");
+        }
+        let mut space = shared.space.lock();
+        space.has_punched(segment, &runs);
+        shared.look_for_chores(&space);
+    }
+}
