@@ -9,6 +9,7 @@ pub mod engine;
 pub mod extents;
 pub mod memory;
 mod pins;
+pub mod postgres;
 
 pub use engine::{
     Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Row, Snapshot, Write,
