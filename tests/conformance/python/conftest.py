@@ -1,0 +1,54 @@
+"""Fixtures: one account for the run, a fresh container for each test that asks for one."""
+
+import os
+
+import pytest
+from azure.core.exceptions import HttpResponseError
+from azure.storage.blob import BlobLeaseClient, BlobServiceClient
+from support import Account, Raw, connection_string, unique
+
+
+@pytest.fixture(scope="session")
+def account():
+    return Account.under_test()
+
+
+@pytest.fixture(scope="session")
+def raw(account):
+    return Raw(account)
+
+
+@pytest.fixture(scope="session")
+def service():
+    # Retries would hide a failure that a test looks for, and a fault that it should find.
+    with BlobServiceClient.from_connection_string(connection_string(), retry_total=0) as client:
+        yield client
+
+
+@pytest.fixture
+def container(service):
+    client = service.create_container(unique("test"))
+    yield client
+    try:
+        client.delete_container()
+    except HttpResponseError as error:
+        # The test deleted it, or left a lease on it.
+        if error.status_code == 412:
+            BlobLeaseClient(client).break_lease(lease_break_period=0)
+            client.delete_container()
+        elif error.status_code != 404:
+            raise
+
+
+@pytest.fixture
+def blob(container):
+    client = container.get_blob_client("a blob")
+    client.upload_blob(b"the first content")
+    return client
+
+
+@pytest.fixture(scope="session")
+def unsigned_tokens():
+    """Skips unless the server takes unsigned bearer tokens (its development mode)."""
+    if os.environ.get("CONFORMANCE_UNSIGNED_TOKENS") != "1":
+        pytest.skip("CONFORMANCE_UNSIGNED_TOKENS is not 1")
