@@ -1,1 +1,7 @@
-//! Placeholder.
+//! HTTP to commands and back.
+
+pub mod address;
+pub mod operation;
+pub mod query;
+pub mod service;
+pub mod version;

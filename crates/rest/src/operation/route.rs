@@ -1,0 +1,197 @@
+//! From a request to its operation, by the table. Total: every request has one operation or one
+//! refusal. Nothing is allocated unless the request is refused.
+
+use hyper::HeaderMap;
+
+use super::{Comp, Operation, Restype, Row, Scope, Selector, Verb, Verbs, rows};
+use crate::query::Query;
+use crate::service::Service;
+
+const TUNNELLED_METHOD: &str = "x-http-method";
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RouteRefusal {
+    /// 405 `UnsupportedHttpVerb` (tables: `MethodNotAllowed`), with `allow` as the header Allow.
+    #[error("the resource does not support the HTTP verb; it supports {allow}")]
+    UnsupportedVerb { allow: Verbs },
+    /// 400 `InvalidQueryParameterValue`
+    #[error("query parameter {name} cannot be {value:?} here")]
+    InvalidQueryParameterValue { name: &'static str, value: String },
+    /// 400 `MissingRequiredHeader`
+    #[error("header {name} is missing")]
+    MissingRequiredHeader { name: &'static str },
+    /// 400 `InvalidHeaderValue`
+    #[error("header {name} cannot be {value:?}")]
+    InvalidHeaderValue { name: &'static str, value: String },
+    /// 400 `MissingRequiredQueryParameter`
+    #[error("query parameter {name} is missing")]
+    MissingRequiredQueryParameter { name: &'static str },
+    /// 400 `InvalidUri`
+    #[error("the URI does not represent any resource on the server")]
+    InvalidUri,
+    /// 400 `XMethodNotUsingPost`
+    #[error("X-HTTP-Method is only allowed with POST")]
+    TunnelNotUsingPost,
+    /// 400 `XMethodIncorrectCount`
+    #[error("X-HTTP-Method is sent more than once")]
+    TunnelIncorrectCount,
+    /// 400 `XMethodIncorrectValue`
+    #[error("X-HTTP-Method can be PUT, MERGE, PATCH or DELETE")]
+    TunnelIncorrectValue,
+}
+
+/// The operation that the request means. `scope` is that of its address.
+pub fn route(
+    service: Service,
+    method: &str,
+    scope: Scope,
+    query: &Query<'_>,
+    headers: &HeaderMap,
+) -> Result<Operation, RouteRefusal> {
+    let verb = Verb::parse(method);
+    if verb == Some(Verb::Options) {
+        return preflight(service, headers);
+    }
+    let verb = match service {
+        Service::Table => tunnelled(verb, scope, headers)?,
+        Service::Blob | Service::Queue | Service::File => verb,
+    };
+    let restype = query_value(query, "restype", Restype::parse)?;
+    let comp = query_value(query, "comp", Comp::parse)?;
+    let same_place = |row: &&Row| row.scope == scope && row.restype == restype && row.comp == comp;
+
+    let mut best: Option<&Row> = None;
+    let mut unmet: Option<Selector> = None;
+    let mut allow = Verbs::NONE;
+    for row in rows(service).iter().filter(same_place) {
+        allow = allow.and(row.verbs);
+        if !verb.is_some_and(|verb| row.verbs.contains(verb)) {
+            continue;
+        }
+        match row.selectors.iter().find(|selector| !selector.holds(query, headers)) {
+            Some(selector) => unmet = unmet.or(Some(*selector)),
+            None if best.is_none_or(|best| best.selectors.len() < row.selectors.len()) => {
+                best = Some(row);
+            }
+            None => {}
+        }
+    }
+    match (best, unmet) {
+        (Some(row), _) => Ok(row.operation),
+        (None, Some(selector)) => Err(selector.refusal(query, headers)),
+        (None, None) if allow != Verbs::NONE => Err(RouteRefusal::UnsupportedVerb { allow }),
+        (None, None) => Err(nothing_here(service, scope, restype, query)),
+    }
+}
+
+fn preflight(service: Service, headers: &HeaderMap) -> Result<Operation, RouteRefusal> {
+    for name in ["origin", "access-control-request-method"] {
+        if !headers.contains_key(name) {
+            return Err(RouteRefusal::MissingRequiredHeader { name });
+        }
+    }
+    Ok(match service {
+        Service::Blob => Operation::PreflightBlobRequest,
+        Service::Queue => Operation::PreflightQueueRequest,
+        Service::Table => Operation::PreflightTableRequest,
+        Service::File => Operation::PreflightFileRequest,
+    })
+}
+
+/// A POST to an entity can carry the method that is meant in a header.
+fn tunnelled(
+    verb: Option<Verb>,
+    scope: Scope,
+    headers: &HeaderMap,
+) -> Result<Option<Verb>, RouteRefusal> {
+    let mut sent = headers.get_all(TUNNELLED_METHOD).iter();
+    let Some(first) = sent.next() else { return Ok(verb) };
+    if sent.next().is_some() {
+        return Err(RouteRefusal::TunnelIncorrectCount);
+    }
+    if verb != Some(Verb::Post) {
+        return Err(RouteRefusal::TunnelNotUsingPost);
+    }
+    let meant = first
+        .to_str()
+        .ok()
+        .and_then(Verb::parse)
+        .filter(|meant| matches!(meant, Verb::Put | Verb::Merge | Verb::Patch | Verb::Delete));
+    match (meant, scope) {
+        (Some(meant), Scope::Entity | Scope::TableEntry) => Ok(Some(meant)),
+        _ => Err(RouteRefusal::TunnelIncorrectValue),
+    }
+}
+
+fn query_value<T>(
+    query: &Query<'_>,
+    name: &'static str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<Option<T>, RouteRefusal> {
+    match query.get_nonempty(name) {
+        None => Ok(None),
+        Some(text) => match parse(text) {
+            Some(value) => Ok(Some(value)),
+            None => Err(RouteRefusal::InvalidQueryParameterValue { name, value: text.to_owned() }),
+        },
+    }
+}
+
+/// No method is served at this scope with this `restype` and `comp`: names the one that is wrong.
+fn nothing_here(
+    service: Service,
+    scope: Scope,
+    restype: Option<Restype>,
+    query: &Query<'_>,
+) -> RouteRefusal {
+    let mut in_scope = rows(service).iter().filter(|row| row.scope == scope).peekable();
+    if in_scope.peek().is_none() {
+        return RouteRefusal::InvalidUri;
+    }
+    let wrong = if in_scope.any(|row| row.restype == restype) { "comp" } else { "restype" };
+    let value = query.get(wrong).unwrap_or_default();
+    if value.is_empty() && scope != Scope::Service {
+        return RouteRefusal::InvalidUri;
+    }
+    // The root of a service without any parameter is answered so too, with an empty value.
+    RouteRefusal::InvalidQueryParameterValue { name: wrong, value: value.to_owned() }
+}
+
+impl Selector {
+    fn holds(&self, query: &Query<'_>, headers: &HeaderMap) -> bool {
+        match *self {
+            Self::Header(name) => headers.contains_key(name),
+            Self::HeaderIs(name, values) => headers.get(name).is_some_and(|sent| {
+                values.iter().any(|value| sent.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+            }),
+            Self::Query(name) => query.get_nonempty(name).is_some(),
+            Self::QueryIs(name, value) => {
+                query.get(name).is_some_and(|sent| sent.eq_ignore_ascii_case(value))
+            }
+            Self::QueryOrHeader(parameter, header) => {
+                query.get_nonempty(parameter).is_some() || headers.contains_key(header)
+            }
+        }
+    }
+
+    /// Why a request is refused that lacks this and has no other meaning.
+    fn refusal(&self, query: &Query<'_>, headers: &HeaderMap) -> RouteRefusal {
+        match *self {
+            Self::Header(name) | Self::HeaderIs(name, _) => match headers.get(name) {
+                None => RouteRefusal::MissingRequiredHeader { name },
+                Some(sent) => RouteRefusal::InvalidHeaderValue {
+                    name,
+                    value: String::from_utf8_lossy(sent.as_bytes()).into_owned(),
+                },
+            },
+            Self::Query(name) | Self::QueryIs(name, _) | Self::QueryOrHeader(name, _) => {
+                match query.get_nonempty(name) {
+                    None => RouteRefusal::MissingRequiredQueryParameter { name },
+                    Some(sent) => {
+                        RouteRefusal::InvalidQueryParameterValue { name, value: sent.to_owned() }
+                    }
+                }
+            }
+        }
+    }
+}

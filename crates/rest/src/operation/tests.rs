@@ -1,0 +1,454 @@
+//! The table against the specification, against itself, and against the documentation.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+
+use super::*;
+use crate::address::{Address, HostStyle};
+
+/// A request made from a row: the target and the headers.
+fn request_of(row: &Row) -> (String, HeaderMap) {
+    let path = match row.scope {
+        Scope::Service => "/acct",
+        Scope::Any | Scope::Container | Scope::Queue | Scope::Share => "/acct/name",
+        Scope::Blob => "/acct/name/a/b",
+        Scope::Messages => "/acct/name/messages",
+        Scope::Message => "/acct/name/messages/7",
+        Scope::Tables => "/acct/Tables",
+        Scope::TableEntry => "/acct/Tables('T')",
+        Scope::Table => "/acct/T()",
+        Scope::Entity => "/acct/T(PartitionKey='p',RowKey='r')",
+        Scope::TableBatch => "/acct/$batch",
+        Scope::TableMetadata => "/acct/$metadata",
+        Scope::Path => "/acct/name/directory/file",
+    };
+    let mut query = Vec::new();
+    query.extend(row.restype.map(|restype| format!("restype={}", restype.as_str())));
+    query.extend(row.comp.map(|comp| format!("comp={}", comp.as_str())));
+    let mut headers = HeaderMap::new();
+    let mut set = |name: &'static str, value: &'static str| {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    };
+    if row.scope == Scope::Any {
+        set("origin", "http://example.org");
+        set("access-control-request-method", "GET");
+    }
+    for selector in row.selectors {
+        match *selector {
+            Selector::Header(name) => set(name, "value"),
+            Selector::HeaderIs(name, values) => set(name, values[0]),
+            Selector::Query(name) | Selector::QueryOrHeader(name, _) => {
+                query.push(format!("{name}=value"));
+            }
+            Selector::QueryIs(name, value) => query.push(format!("{name}={value}")),
+        }
+    }
+    (format!("{path}?{}", query.join("&")), headers)
+}
+
+fn routed(
+    service: Service,
+    method: &str,
+    target: &str,
+    headers: &HeaderMap,
+) -> Result<Operation, RouteRefusal> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let query = Query::parse(query).expect("a readable query");
+    let address = Address::parse(service, None, HostStyle::Recognized, path, &query);
+    let scope = address.map_err(|_| RouteRefusal::InvalidUri)?.resource.scope();
+    route(service, method, scope, &query, headers)
+}
+
+fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    pairs
+        .iter()
+        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+        .collect()
+}
+
+#[test]
+fn every_operation_is_reached_by_a_request_made_from_its_row() {
+    for service in Service::ALL {
+        for row in rows(service) {
+            assert_eq!(row.service, service);
+            let (target, headers) = request_of(row);
+            for verb in row.verbs.iter() {
+                let reached = routed(service, verb.as_str(), &target, &headers);
+                assert_eq!(reached, Ok(row.operation), "{} {target} {headers:?}", verb.as_str());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_two_rows_are_meant_by_the_same_request() {
+    for service in Service::ALL {
+        for row in rows(service) {
+            let alike = rows(service).iter().filter(|other| {
+                other.operation != row.operation
+                    && other.scope == row.scope
+                    && other.restype == row.restype
+                    && other.comp == row.comp
+                    && other.selectors == row.selectors
+                    && other.verbs.iter().any(|verb| row.verbs.contains(verb))
+            });
+            let names: Vec<_> = alike.map(|row| row.name).collect();
+            assert!(names.is_empty(), "{} is the same request as {names:?}", row.name);
+        }
+    }
+}
+
+#[test]
+fn a_row_is_found_by_its_operation() {
+    for operation in Operation::all() {
+        assert_eq!(operation.row().operation, operation);
+        assert_eq!(operation.as_str(), operation.row().name);
+    }
+    assert_eq!(Operation::GetBlob.as_str(), "Get Blob");
+    assert_eq!(Operation::PreflightFileRequest.service(), Service::File);
+}
+
+#[test]
+fn more_selectors_mean_more() {
+    let put = |pairs: &[(&'static str, &'static str)]| {
+        routed(Service::Blob, "PUT", "/a/c/b", &headers(pairs))
+    };
+    let (kind, source) = (("x-ms-blob-type", "BlockBlob"), ("x-ms-copy-source", "http://x/y"));
+    assert_eq!(put(&[kind]), Ok(Operation::PutBlockBlob));
+    assert_eq!(put(&[kind, source]), Ok(Operation::PutBlobFromUrl));
+    assert_eq!(put(&[source]), Ok(Operation::CopyBlob));
+    assert_eq!(put(&[source, ("x-ms-requires-sync", "true")]), Ok(Operation::CopyBlobFromUrl));
+    assert_eq!(put(&[source, ("x-ms-requires-sync", "false")]), Ok(Operation::CopyBlob));
+    let list = |target| routed(Service::Blob, "GET", target, &HeaderMap::new());
+    assert_eq!(list("/a/c?restype=container&comp=list"), Ok(Operation::ListBlobs));
+    assert_eq!(list("/a/c?restype=container&comp=list&delimiter="), Ok(Operation::ListBlobs));
+    assert_eq!(
+        list("/a/c?restype=container&comp=list&delimiter=%2F"),
+        Ok(Operation::ListBlobsByDelimiter)
+    );
+    let several = headers(&[("accept", "application/xml, application/vnd.apache.arrow.stream")]);
+    let listed = routed(Service::Blob, "GET", "/a/c?restype=container&comp=list", &several);
+    assert_eq!(listed, Ok(Operation::ListBlobs));
+}
+
+#[test]
+fn names_and_values_of_selectors_are_found_in_any_case() {
+    let acquire = headers(&[("x-ms-lease-action", "Acquire")]);
+    let reached = routed(Service::Blob, "PUT", "/a/c/b?COMP=Lease", &acquire);
+    assert_eq!(reached, Ok(Operation::AcquireBlobLease));
+    let reached = routed(Service::Blob, "PUT", "/a/c?Comp=LEASE&ResType=Container", &acquire);
+    assert_eq!(reached, Ok(Operation::AcquireContainerLease));
+}
+
+#[test]
+fn an_empty_comp_is_no_comp() {
+    let reached = routed(Service::Blob, "GET", "/a/c/b?comp=", &HeaderMap::new());
+    assert_eq!(reached, Ok(Operation::GetBlob));
+}
+
+#[test]
+fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
+    let none = HeaderMap::new();
+    let bad_query = |name, value: &str| {
+        Err(RouteRefusal::InvalidQueryParameterValue { name, value: value.to_owned() })
+    };
+    let cases = [
+        (Service::Blob, "GET", "/a/c/b?comp=nonsense", bad_query("comp", "nonsense")),
+        (Service::Blob, "GET", "/a/c/b?restype=nonsense", bad_query("restype", "nonsense")),
+        (Service::Blob, "GET", "/a/c/b?restype=container", bad_query("restype", "container")),
+        (Service::Blob, "GET", "/a/c?restype=share", bad_query("restype", "share")),
+        (Service::Blob, "GET", "/a/c?restype=container&comp=tags", bad_query("comp", "tags")),
+        (Service::Blob, "PUT", "/a/c/b?comp=range", bad_query("comp", "range")),
+        (Service::Blob, "GET", "/a", bad_query("comp", "")),
+        (Service::Blob, "GET", "/a?restype=service", bad_query("comp", "")),
+        (Service::Queue, "GET", "/a/q/messages?comp=acl", bad_query("comp", "acl")),
+        (Service::File, "GET", "/a/s", Err(RouteRefusal::InvalidUri)),
+        (Service::File, "GET", "/a/s?restype=container", bad_query("restype", "container")),
+        (
+            Service::Blob,
+            "PATCH",
+            "/a/c/b",
+            Err(RouteRefusal::UnsupportedVerb {
+                allow: Verbs::GET_OR_HEAD.and(Verbs::PUT).and(Verbs::DELETE),
+            }),
+        ),
+        (
+            Service::Blob,
+            "BREW",
+            "/a/c/b?comp=query",
+            Err(RouteRefusal::UnsupportedVerb { allow: Verbs::POST }),
+        ),
+        (
+            Service::Queue,
+            "GET",
+            "/a/q",
+            Err(RouteRefusal::UnsupportedVerb { allow: Verbs::PUT.and(Verbs::DELETE) }),
+        ),
+    ];
+    for (service, method, target, expected) in cases {
+        assert_eq!(routed(service, method, target, &none), expected, "{method} {target}");
+    }
+}
+
+#[test]
+fn a_missing_or_bad_selector_header_is_named() {
+    let missing = |name| Err(RouteRefusal::MissingRequiredHeader { name });
+    let bad =
+        |name, value: &str| Err(RouteRefusal::InvalidHeaderValue { name, value: value.to_owned() });
+    let cases: [(_, _, &[(&str, &str)], _); 9] = [
+        (Service::Blob, "/a/c/b", &[], missing("x-ms-blob-type")),
+        (Service::Blob, "/a/c/b", &[("x-ms-blob-type", "Blob")], bad("x-ms-blob-type", "Blob")),
+        (Service::Blob, "/a/c/b?comp=lease", &[], missing("x-ms-lease-action")),
+        (
+            Service::Blob,
+            "/a/c?restype=container&comp=lease",
+            &[("x-ms-lease-action", "grab")],
+            bad("x-ms-lease-action", "grab"),
+        ),
+        (Service::Blob, "/a/c/b?comp=page", &[], missing("x-ms-page-write")),
+        (Service::Blob, "/a/c/b?comp=copy&copyid=1", &[], missing("x-ms-copy-action")),
+        (Service::File, "/a/s/f", &[], missing("x-ms-type")),
+        (Service::File, "/a/s/f?comp=range", &[], missing("x-ms-write")),
+        // Files have no lease that could be renewed.
+        (
+            Service::File,
+            "/a/s/f?comp=lease",
+            &[("x-ms-lease-action", "renew")],
+            bad("x-ms-lease-action", "renew"),
+        ),
+    ];
+    for (service, target, sent, expected) in cases {
+        assert_eq!(routed(service, "PUT", target, &headers(sent)), expected, "{target} {sent:?}");
+    }
+    for (sent, absent) in
+        [("origin", "access-control-request-method"), ("access-control-request-method", "origin")]
+    {
+        let reached = routed(Service::Table, "OPTIONS", "/a/T", &headers(&[(sent, "x")]));
+        assert_eq!(reached, missing(absent));
+    }
+}
+
+#[test]
+fn a_post_to_an_entity_can_tunnel_another_method() {
+    let entity = "/a/T(PartitionKey='p',RowKey='r')";
+    let post = |target, pairs: &[(&'static str, &'static str)]| {
+        routed(Service::Table, "POST", target, &headers(pairs))
+    };
+    let method = |value| ("x-http-method", value);
+    assert_eq!(post(entity, &[method("MERGE")]), Ok(Operation::InsertOrMergeEntity));
+    let reached = post(entity, &[method("MERGE"), ("if-match", "*")]);
+    assert_eq!(reached, Ok(Operation::MergeEntity));
+    assert_eq!(post(entity, &[method("PUT")]), Ok(Operation::InsertOrReplaceEntity));
+    assert_eq!(post(entity, &[method("DELETE")]), Ok(Operation::DeleteEntity));
+    assert_eq!(post(entity, &[method("GET")]), Err(RouteRefusal::TunnelIncorrectValue));
+    assert_eq!(post("/a/T", &[method("PUT")]), Err(RouteRefusal::TunnelIncorrectValue));
+    let twice = post(entity, &[method("PUT"), method("PUT")]);
+    assert_eq!(twice, Err(RouteRefusal::TunnelIncorrectCount));
+    let put = routed(Service::Table, "PUT", entity, &headers(&[method("MERGE")]));
+    assert_eq!(put, Err(RouteRefusal::TunnelNotUsingPost));
+    // The header has no meaning to the other services.
+    let other = routed(Service::Blob, "GET", "/a/c/b", &headers(&[method("PUT")]));
+    assert_eq!(other, Ok(Operation::GetBlob));
+}
+
+#[test]
+fn deleting_a_version_or_for_good_takes_its_own_letters() {
+    let letters =
+        |raw| Operation::DeleteBlob.need(&Query::parse(raw).expect("a readable query")).letters;
+    assert_eq!(letters(""), ["d"]);
+    assert_eq!(letters("snapshot=2024-01-01"), ["d"]);
+    assert_eq!(letters("versionid=2024-01-01"), ["x"]);
+    assert_eq!(letters("versionid=2024-01-01&deletetype=permanent"), ["y"]);
+}
+
+#[test]
+fn the_support_matrix_of_the_documentation_is_that_of_the_table() {
+    let path = workspace().join("docs/support-matrix.md");
+    let matrix = support_matrix();
+    if std::env::var_os("HOLDFAST_REWRITE_DOCS").is_some() {
+        std::fs::write(&path, &matrix).expect("the documentation can be written");
+    }
+    let written = std::fs::read_to_string(&path).expect("docs/support-matrix.md can be read");
+    assert!(written == matrix, "run the test again with HOLDFAST_REWRITE_DOCS=1 to write it");
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A file of the specification, which is kept beside the workspace and not in it.
+fn specification(name: &str) -> Option<Vec<Vec<String>>> {
+    let folder = match std::env::var_os("HOLDFAST_SPECIFICATION") {
+        Some(folder) => PathBuf::from(folder),
+        None => workspace().join("../shared/spec"),
+    };
+    if !folder.exists() {
+        return None;
+    }
+    let text = std::fs::read_to_string(folder.join(name)).expect("the specification can be read");
+    let lines = text.lines().skip(1);
+    Some(lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect())
+}
+
+/// What the specification lists as an operation and the table has as a part of another: the same
+/// request by another method, or two requests that nothing in them tells apart.
+const FOLDED: [(&str, &str, Operation); 10] = [
+    ("blob", "HEAD forms of Get Container Properties", Operation::GetContainerProperties),
+    ("blob", "Get Container ACL via HEAD", Operation::GetContainerAcl),
+    (
+        "blob",
+        "Rename Container (in specification, no REST reference page)",
+        Operation::RenameContainer,
+    ),
+    ("queue", "Get Queue Metadata via HEAD", Operation::GetQueueMetadata),
+    ("queue", "Get Queue ACL via HEAD", Operation::GetQueueAcl),
+    ("file", "List Handles (directory)", Operation::ListHandles),
+    ("file", "List Handles (file)", Operation::ListHandles),
+    ("file", "Force Close Handles (directory)", Operation::ForceCloseHandles),
+    ("file", "Force Close Handles (file)", Operation::ForceCloseHandles),
+    ("file", "List Ranges (paginated)", Operation::ListRanges),
+];
+
+fn operation_of(service: &str, name: &str) -> Option<Operation> {
+    let folded = FOLDED.iter().find(|row| (row.0, row.1) == (service, name));
+    // The specification describes an upsert twice: with the update and by itself.
+    let name = name.split(" (If-Match present)").next().unwrap_or(name);
+    folded.map(|row| row.2).or_else(|| {
+        Operation::all()
+            .find(|operation| operation.service().name() == service && operation.as_str() == name)
+    })
+}
+
+#[test]
+fn the_table_is_that_of_the_specification() {
+    let Some(specified) = specification("operations.tsv") else { return };
+    let mut seen: BTreeMap<Operation, usize> = BTreeMap::new();
+    for columns in specified.iter().filter(|columns| columns[0] != "dfs") {
+        let [service, name, verbs, url] =
+            [&columns[0], &columns[2], &columns[3], &columns[4]].map(String::as_str);
+        if name == "Verb tunnelling" {
+            continue;
+        }
+        let operation = operation_of(service, name).unwrap_or_else(|| panic!("{service} {name}"));
+        let row = operation.row();
+        *seen.entry(operation).or_default() += 1;
+        for verb in verbs.split(',') {
+            let verb = Verb::parse(verb).expect(verb);
+            assert!(row.verbs.contains(verb), "{name}: {}", verb.as_str());
+        }
+        assert_eq!(parameter(url, "restype"), row.restype.map(Restype::as_str), "{name}");
+        assert_eq!(parameter(url, "comp"), row.comp.map(Comp::as_str), "{name}");
+        let success: Vec<u16> =
+            columns[8].split(',').filter_map(|code| code.parse().ok()).collect();
+        assert_eq!(success, row.success, "{name}");
+        assert_eq!(columns[11], lease_column(row.lease), "{name}");
+        assert_eq!(condition_headers(&columns[10]), sorted(&row.conditions.to_string()), "{name}");
+        if name != "List Ranges (paginated)" {
+            assert!(columns[7].starts_with(&row.since.to_string()), "{name}: {}", columns[7]);
+        }
+    }
+    let missing: Vec<_> = Operation::all().filter(|one| !seen.contains_key(one)).collect();
+    assert!(missing.is_empty(), "not in the specification: {missing:?}");
+}
+
+fn parameter<'a>(url: &'a str, name: &str) -> Option<&'a str> {
+    let (_, query) = url.split_once('?')?;
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(sent, _)| *sent == name).map(|(_, value)| value)
+}
+
+fn lease_column(lease: LeaseHeaders) -> &'static str {
+    match lease {
+        LeaseHeaders::None => "-",
+        LeaseHeaders::Id => "lease-id(optional)",
+        LeaseHeaders::IdRequired => "lease-id(required)",
+        LeaseHeaders::ProposedId => "proposed-lease-id(optional)",
+        LeaseHeaders::IdAndProposedIdRequired => "lease-id(required); proposed-lease-id(required)",
+        LeaseHeaders::IdRequiredAndProposedId => "lease-id(required); proposed-lease-id(optional)",
+        LeaseHeaders::SourceId => "source-lease-id(optional)",
+        LeaseHeaders::SourceIdAndDestinationId => {
+            "source-lease-id(optional); destination-lease-id(optional)"
+        }
+    }
+}
+
+fn sorted(list: &str) -> Vec<String> {
+    let mut names: Vec<_> =
+        list.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+/// The names that the column of conditional headers stands for.
+fn condition_headers(column: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for part in column.split([';', ',']).map(str::trim) {
+        match part {
+            "all four" => names.push(Conditions::ALL_FOUR.to_string()),
+            "x-ms-source-if-*(4)" => names.push(Conditions::SOURCE.to_string()),
+            name if name.starts_with("x-ms-") || name.starts_with("If-") => {
+                names.push(name.to_owned());
+            }
+            _ => {}
+        }
+    }
+    sorted(&names.join(", "))
+}
+
+/// Rows of the list of permissions that hold only if the blob or file is already there, or by the
+/// query; what is enough in every case is checked by the others.
+const DEPENDS_ON_STATE: [&str; 6] = [
+    "Put Blob (overwrite existing block blob)",
+    "Put Blob (overwrite existing page blob)",
+    "Copy Blob (destination is an existing blob)",
+    "Create File (overwrite existing)",
+    "Put Block List (update existing blob)",
+    "Permanently delete snapshot / version",
+];
+
+/// What the list of permissions calls differently.
+const LISTED_AS: [(&str, &str); 8] = [
+    ("Put Blob (create new block blob)", "Put Blob (block blob)"),
+    ("Put Blob (create new page blob)", "Put Blob (page blob)"),
+    ("Copy Blob (destination is new blob)", "Copy Blob (asynchronous)"),
+    ("Put Block List (create new blob)", "Put Block List"),
+    ("Create File (create new)", "Create File"),
+    ("Clear Page", "Put Page: clear"),
+    ("Incremental Copy", "Incremental Copy Blob"),
+    ("Clear Range", "Put Range (update or clear)"),
+];
+
+#[test]
+fn the_letters_of_an_account_sas_are_those_of_the_specification() {
+    let Some(specified) = specification("account-sas-permissions.tsv") else { return };
+    for columns in specified {
+        let [service, listed, resource_type, permission] =
+            [&columns[0], &columns[1], &columns[2], &columns[3]].map(String::as_str);
+        if DEPENDS_ON_STATE.contains(&listed) {
+            continue;
+        }
+        let name = LISTED_AS.iter().find(|row| row.0 == listed).map_or(listed, |row| row.1);
+        let name = name.replace("  ", " ");
+        let about: Vec<_> = Operation::all()
+            .filter(|operation| operation.service().name() == service)
+            .filter(|operation| {
+                let family = operation.as_str().split([':', '(']).next().unwrap_or_default();
+                operation.as_str() == name || family.trim() == name
+            })
+            .collect();
+        assert!(!about.is_empty(), "{service} {listed}");
+        for operation in about {
+            let need = operation.row().need;
+            assert_eq!(need.resource_type.letter().to_string(), resource_type, "{operation:?}");
+            for letter in need.letters.concat().chars() {
+                let allowed = permission.contains(&format!("({letter})"));
+                assert!(allowed, "{operation:?} takes {letter}");
+            }
+            let together = need.letters.iter().any(|letters| letters.len() > 1);
+            assert_eq!(together, permission.contains(" and "), "{operation:?}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The four services of an account, as the wire names them.
+
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Service {
+    Blob,
+    Queue,
+    Table,
+    File,
+}
+
+impl Service {
+    pub const ALL: [Self; 4] = [Self::Blob, Self::Queue, Self::Table, Self::File];
+
+    /// The label in host names (`account.blob.…`), in signed resources (`/blob/account/…`) and in
+    /// metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blob => "blob",
+            Self::Queue => "queue",
+            Self::Table => "table",
+            Self::File => "file",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|service| service.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The letter of this service in the `ss` field of an account SAS.
+    pub const fn sas_letter(self) -> char {
+        match self {
+            Self::Blob => 'b',
+            Self::Queue => 'q',
+            Self::Table => 't',
+            Self::File => 'f',
+        }
+    }
+
+    /// The value of the `Server` response header; some clients tell services apart by it.
+    pub const fn server_header(self) -> &'static str {
+        match self {
+            Self::Blob => "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",
+            Self::Queue => "Windows-Azure-Queue/1.0 Microsoft-HTTPAPI/2.0",
+            Self::Table => "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0",
+            Self::File => "Windows-Azure-File/1.0 Microsoft-HTTPAPI/2.0",
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
