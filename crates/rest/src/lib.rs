@@ -1,6 +1,7 @@
 //! HTTP to commands and back.
 
 pub mod address;
+pub mod auth;
 pub mod operation;
 pub mod query;
 pub mod service;

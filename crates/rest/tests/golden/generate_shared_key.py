@@ -1,0 +1,212 @@
+"""Captures requests that the official Python SDKs sign with Shared Key.
+
+    pip install azure-storage-blob azure-storage-queue azure-storage-file-share \
+        azure-storage-file-datalake azure-data-tables
+    python generate_shared_key.py > shared_key_python.json
+
+Nothing is sent: the transport prepares each request as `requests` would and keeps it.
+"""
+
+import base64
+import json
+import sys
+import time
+import uuid
+
+# Both are bound by name when the SDKs are imported.
+time.time = lambda: 1717243200.0  # Sat, 01 Jun 2024 12:00:00 GMT
+uuid.uuid1 = uuid.uuid4 = lambda: uuid.UUID("11111111-2222-4333-8444-555555555555")
+
+import requests
+from azure.core import MatchConditions
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.core.pipeline.transport import HttpTransport
+from azure.data.tables import TableClient, TableServiceClient, UpdateMode
+from azure.storage.blob import BlobServiceClient, ContentSettings
+from azure.storage.filedatalake import DataLakeServiceClient
+from azure.storage.fileshare import ShareServiceClient
+from azure.storage.queue import QueueServiceClient
+
+KEY = base64.b64encode(bytes(range(64))).decode()
+
+
+class Captured(BaseException):
+    """Ends a call once its request is captured; not an error that the SDKs would retry."""
+
+
+class Capture(HttpTransport):
+    def __init__(self):
+        self.request = None
+
+    def open(self):
+        pass
+
+    def close(self):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def send(self, request, **_):
+        data = request.data if request.data is not None else request.files
+        self.request = requests.Request(
+            request.method, request.url, headers=dict(request.headers), data=data
+        ).prepare()
+        raise Captured()
+
+
+CASES = []
+
+
+def capture(service, name, style, account, client_of, call):
+    transport = Capture()
+    try:
+        call(client_of(transport))
+    except Captured:
+        pass
+    request = transport.request
+    CASES.append(
+        {
+            "name": f"python {service} {style}: {name}",
+            "service": service,
+            "account": account,
+            "path_style": style == "path",
+            "method": request.method,
+            "url": request.url,
+            "headers": {
+                k.lower(): v for k, v in request.headers.items() if k.lower() != "user-agent"
+            },
+        }
+    )
+
+
+ODD = "dir one/ü+plus;semi~tilde(paren)'quote'/100% & #=?.txt"
+METADATA = {"a_b": "1", "a1": "two words", "ab": "x,y", "_a": "z", "Upper": "case"}
+
+
+def blob_calls():
+    def blob(client, name=ODD):
+        return client.get_blob_client("container", name)
+
+    return {
+        "list containers": lambda c: next(c.list_containers(name_starts_with="a+b &c=ü")),
+        "service properties": lambda c: c.get_service_properties(),
+        "create container with metadata": lambda c: c.create_container("container", metadata=METADATA),
+        "list blobs": lambda c: next(
+            c.get_container_client("container").list_blobs(name_starts_with="a b/c", include=["metadata", "tags"])
+        ),
+        "put blob with content settings": lambda c: blob(c).upload_blob(
+            b"hello",
+            overwrite=True,
+            metadata=METADATA,
+            validate_content=True,
+            content_settings=ContentSettings(
+                content_type="text/plain; charset=utf-8", content_encoding="gzip", content_language="de"
+            ),
+        ),
+        "put empty blob": lambda c: blob(c, "empty").upload_blob(b""),
+        "get blob range if match": lambda c: blob(c).download_blob(
+            offset=1, length=3, etag='"0x8D"', match_condition=MatchConditions.IfNotModified
+        ),
+        "get properties of a snapshot": lambda c: c.get_blob_client(
+            "container", "blob", snapshot="2024-05-31T12:00:00.1234567Z"
+        ).get_blob_properties(if_modified_since=None),
+        "delete blob": lambda c: blob(c).delete_blob(delete_snapshots="include"),
+        "put block": lambda c: blob(c).stage_block("AAAA", b"data"),
+        "set tags": lambda c: blob(c).set_blob_tags({"k": "v +"}),
+        "find by tags": lambda c: next(c.find_blobs_by_tags("\"k\"='v +' and @container='x'")),
+        "lease": lambda c: blob(c).acquire_lease(15),
+        "metadata with runs of spaces": lambda c: blob(c).set_blob_metadata({"a": "one  two   three"}),
+    }
+
+
+def queue_calls():
+    def queue(client):
+        return client.get_queue_client("my-queue")
+
+    return {
+        "list queues": lambda c: next(c.list_queues(name_starts_with="a")),
+        "create queue": lambda c: c.create_queue("my-queue", metadata=METADATA),
+        "send": lambda c: queue(c).send_message("hello <&> ü", visibility_timeout=3),
+        "receive": lambda c: queue(c).receive_message(),
+        "delete message": lambda c: queue(c).delete_message("id", "AgAAAAMAAAAAAAAA+/=="),
+        "peek": lambda c: queue(c).peek_messages(),
+    }
+
+
+def file_calls():
+    def file(client):
+        return client.get_share_client("share").get_file_client("dir/f ü+1.txt")
+
+    return {
+        "list shares": lambda c: next(c.list_shares()),
+        "create share": lambda c: c.create_share("share", metadata=METADATA),
+        "create directory": lambda c: c.get_share_client("share").create_directory("d e"),
+        "upload range": lambda c: file(c).upload_range(b"12345", offset=0, length=5),
+        "download": lambda c: file(c).download_file(offset=0, length=10),
+        "list": lambda c: next(
+            c.get_share_client("share").get_directory_client("d").list_directories_and_files(name_starts_with="a b")
+        ),
+    }
+
+
+def dfs_calls():
+    return {
+        "create file": lambda c: c.get_file_system_client("fs").create_file("dir/f ü"),
+        "append": lambda c: c.get_file_client("fs", "dir/f").append_data(b"abc", 0, 3),
+        "list paths": lambda c: next(c.get_file_system_client("fs").get_paths("dir")),
+    }
+
+
+def table_calls():
+    entity = {"PartitionKey": "p k'1", "RowKey": "r/ü+", "Value": 1}
+
+    def table(client):
+        return client.get_table_client("MyTable")
+
+    return {
+        "query tables": lambda c: next(c.query_tables("TableName eq 'x'")),
+        "create table": lambda c: c.create_table("MyTable"),
+        "insert": lambda c: table(c).create_entity(entity),
+        "get": lambda c: table(c).get_entity("p k'1", "r/ü+"),
+        "merge": lambda c: table(c).update_entity(entity, mode=UpdateMode.MERGE),
+        "upsert": lambda c: table(c).upsert_entity(entity, mode=UpdateMode.REPLACE),
+        "delete": lambda c: table(c).delete_entity(entity),
+        "query": lambda c: next(table(c).query_entities("Value gt 1 and Name eq 'a+b'", select=["Value"])),
+        "acl": lambda c: table(c).get_table_access_policy(),
+        "service properties": lambda c: c.get_service_properties(),
+        "batch": lambda c: table(c).submit_transaction([("create", entity)]),
+    }
+
+
+KINDS = {
+    "blob": (BlobServiceClient, blob_calls(), 10000),
+    "queue": (QueueServiceClient, queue_calls(), 10001),
+    "file": (ShareServiceClient, file_calls(), 10003),
+    "dfs": (DataLakeServiceClient, dfs_calls(), 10000),
+    "table": (TableServiceClient, table_calls(), 10002),
+}
+
+for service, (kind, calls, port) in KINDS.items():
+    for style, account in (("host", "goldenaccount"), ("path", "devstoreaccount1")):
+        url = {
+            "host": f"https://{account}.{service}.core.windows.net",
+            "path": f"http://127.0.0.1:{port}/{account}",
+        }[style]
+        credential = (
+            AzureNamedKeyCredential(account, KEY)
+            if service == "table"
+            else {"account_name": account, "account_key": KEY}
+        )
+
+        def client_of(transport):
+            return kind(url, credential=credential, transport=transport)
+
+        for name, call in calls.items():
+            capture(service, name, style, account, client_of, call)
+
+json.dump({"key": KEY, "date": "Sat, 01 Jun 2024 12:00:00 GMT", "cases": CASES}, sys.stdout, indent=1)
+print()

@@ -1,0 +1,172 @@
+//! A golden request: read from a file, altered by tests, presented for authentication.
+#![allow(dead_code, reason = "each test binary uses the part it needs")]
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use holdfast_domain::time::Timestamp;
+use holdfast_rest::auth::{
+    AccountKeys, Accounts, AuthRefusal, Identity, Key, Presented, Target, authenticate,
+};
+use holdfast_rest::service::Service;
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct File {
+    key: String,
+    date: String,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    service: String,
+    account: String,
+    path_style: bool,
+    method: String,
+    url: String,
+    headers: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Golden {
+    pub name: String,
+    pub service: String,
+    pub account: String,
+    pub path_style: bool,
+    pub method: String,
+    pub path: String,
+    pub query: Vec<(String, String)>,
+    pub headers: HeaderMap,
+    pub tls: bool,
+    pub client_ip: IpAddr,
+    pub now: Timestamp,
+    key: String,
+    served: String,
+}
+
+pub fn rfc1123(text: &str) -> Timestamp {
+    Timestamp::parse_rfc1123(text).expect("a valid date")
+}
+
+fn decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8().expect("UTF-8").into_owned()
+}
+
+/// The path of a URL as it was received, and its query, percent-decoded.
+pub fn split_url(url: &str) -> (bool, String, Vec<(String, String)>) {
+    let (scheme, rest) = url.split_once("://").expect("an absolute URL");
+    let (target, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let path = target.find('/').map_or("/", |at| &target[at..]);
+    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decode(name), decode(value))
+    });
+    (scheme == "https", path.to_owned(), pairs.collect())
+}
+
+impl Golden {
+    pub fn load(file: &str) -> Vec<Self> {
+        let File { key, date, cases } = serde_json::from_str(file).expect("a golden file");
+        cases.into_iter().map(|case| Self::of(case, &key, &date)).collect()
+    }
+
+    fn of(case: Case, key: &str, date: &str) -> Self {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &case.headers {
+            headers.insert(
+                HeaderName::from_bytes(name.as_bytes()).expect("a header name"),
+                HeaderValue::from_bytes(value.as_bytes()).expect("a header value"),
+            );
+        }
+        let (tls, path, query) = split_url(&case.url);
+        Self {
+            name: case.name,
+            service: case.service,
+            served: case.account.clone(),
+            account: case.account,
+            path_style: case.path_style,
+            method: case.method,
+            path,
+            query,
+            headers,
+            tls,
+            client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            now: rfc1123(date),
+            key: key.to_owned(),
+        }
+    }
+
+    pub fn service(&self) -> Service {
+        match self.service.as_str() {
+            "blob" | "dfs" => Service::Blob,
+            "queue" => Service::Queue,
+            "table" => Service::Table,
+            "file" => Service::File,
+            other => panic!("no service {other}"),
+        }
+    }
+
+    pub fn serve(&mut self, account: &str) {
+        self.served = account.to_owned();
+    }
+
+    pub fn header_names(&self) -> Vec<String> {
+        self.headers.keys().map(|name| name.as_str().to_owned()).collect()
+    }
+
+    pub fn header(&self, name: &str) -> String {
+        let value = self.headers.get(name).expect("a header of the request");
+        value.to_str().expect("visible ASCII").to_owned()
+    }
+
+    pub fn set_header(&mut self, name: &str, value: &str) {
+        let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
+        self.headers.insert(name, HeaderValue::from_str(value).expect("a header value"));
+    }
+
+    pub fn append_header(&mut self, name: &str, value: &str) {
+        let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
+        self.headers.append(name, HeaderValue::from_str(value).expect("a header value"));
+    }
+
+    pub fn remove_header(&mut self, name: &str) {
+        self.headers.remove(name);
+    }
+
+    pub fn authenticate(&self) -> Result<Identity, AuthRefusal> {
+        let primary = Key::from_base64(&self.key).expect("a key");
+        self.authenticate_by(AccountKeys { primary, secondary: None })
+    }
+
+    pub fn authenticate_with_secondary(&self) -> Result<Identity, AuthRefusal> {
+        let primary = Key::from_base64("b3RoZXI=").expect("a key");
+        let secondary = Some(Key::from_base64(&self.key).expect("a key"));
+        self.authenticate_by(AccountKeys { primary, secondary })
+    }
+
+    fn authenticate_by(&self, keys: AccountKeys) -> Result<Identity, AuthRefusal> {
+        let accounts = Accounts::from_iter([(self.served.clone(), keys)]);
+        authenticate(&self.presented(), &accounts, self.now)
+    }
+
+    fn presented(&self) -> Presented<'_> {
+        let version = self.headers.get("x-ms-version").and_then(|value| value.to_str().ok());
+        Presented {
+            method: &self.method,
+            path: &self.path,
+            path_style: self.path_style,
+            account: &self.account,
+            query: &self.query,
+            headers: &self.headers,
+            service: self.service(),
+            version: version.unwrap_or("2009-09-19"),
+            tls: self.tls,
+            client_ip: self.client_ip,
+            target: Target::default(),
+        }
+    }
+}
