@@ -1,12 +1,25 @@
 //! Who is calling, and what they may do.
 //!
 //! Everything here is a pure function of what was received, the configured keys and the time: no
-//! clock, no I/O, no storage. Status codes are given to refusals elsewhere.
+//! clock, no I/O, no storage. A request passes through [`authenticate`]; if its signature names a
+//! stored access policy, through [`resolve_policy`] with the policy that was read; through
+//! [`authorize`] with the [`Need`] of its operation; and, if it came without credentials, through
+//! [`check_public_access`] with the level of its container. Status codes are given to refusals
+//! elsewhere.
 
+mod authorize;
+mod bearer;
 mod header_order;
+mod jwt;
 mod keys;
+mod letters;
+mod need;
+mod policy;
 mod refusal;
+mod sas;
 mod shared_key;
+mod string_to_sign;
+mod user_delegation;
 
 use std::net::IpAddr;
 
@@ -14,11 +27,25 @@ use holdfast_domain::time::Timestamp;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
+pub use authorize::{
+    AnonymousCaller, Granted, PublicAccess, RequiredPublicAccess, authorize, check_public_access,
+};
+pub use bearer::{BearerSettings, Principal, Roles, TOKEN_SKEW_MAX};
+pub use jwt::InvalidKeySet;
 pub use keys::{AccountKeys, Accounts, InvalidKey, Key};
+pub use letters::Letters;
+pub use need::{ACTION_PREFIX, Anonymous, Need, ResourceType, Role};
+pub use policy::resolve_policy;
 pub use refusal::AuthRefusal;
+pub use sas::{AccountSas, KeyRange, ResponseHeaders, SasScope, ServiceSas};
 pub use shared_key::CLOCK_SKEW_MAX;
+pub use user_delegation::{
+    DelegatedUser, KEY_LIFETIME_MAX, KeyFields, KeyRefusal, UserDelegationKey, UserDelegationSas,
+    issue_user_delegation_key, key_time,
+};
 
 use crate::service::Service;
+use sas::Parameters;
 use shared_key::Scheme;
 
 /// What authentication sees of a request.
@@ -31,7 +58,8 @@ pub struct Presented<'a> {
     pub path_style: bool,
     /// Without `-secondary`.
     pub account: &'a str,
-    /// In order of appearance, percent-decoded; a plus sign may be left as it is.
+    /// In order of appearance, decoded. The official clients write a space as `%20` and a plus as
+    /// `%2B`, so it makes no difference to them what a plus sign is decoded to.
     pub query: &'a [(String, String)],
     pub headers: &'a HeaderMap,
     pub service: Service,
@@ -56,35 +84,110 @@ pub struct Target<'a> {
 pub enum Identity {
     /// Holds an account key: may do everything.
     Owner,
+    AccountSas(AccountSas),
+    /// May name a stored access policy that is still to be resolved.
+    ServiceSas(ServiceSas),
+    UserDelegationSas(UserDelegationSas),
+    /// Presented a token.
+    Bearer(Principal),
     /// Gave no credentials.
-    Anonymous,
+    Anonymous(AnonymousCaller),
+}
+
+/// What a container, queue, table or share says about the signatures that name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredPolicy {
+    pub start: Option<Timestamp>,
+    pub expiry: Option<Timestamp>,
+    pub permissions: Option<String>,
 }
 
 /// Finds out who is calling, from the Authorization header or the query.
 pub fn authenticate(
     request: &Presented<'_>,
     accounts: &Accounts,
+    bearer: &BearerSettings,
     now: Timestamp,
 ) -> Result<Identity, AuthRefusal> {
     let Some(keys) = accounts.get(request.account) else {
         return Err(AuthRefusal::ResourceNotFound);
     };
-    let mut authorizations = request.headers.get_all(AUTHORIZATION).iter();
-    let Some(authorization) = authorizations.next() else {
-        return Ok(Identity::Anonymous);
-    };
-    if authorizations.next().is_some() {
+    let authorization = authorization(request.headers)?;
+    let parameters = Parameters::of(request)?;
+    match (parameters, authorization) {
+        (Some(parameters), None) => by_signature(parameters, request, keys, bearer, now),
+        // The one signature that does not stand alone: it is good for one user, who shows a token.
+        (Some(parameters), Some(("Bearer", token))) if parameters.get("sduoid").is_some() => {
+            let identity = by_signature(parameters, request, keys, bearer, now)?;
+            let principal = bearer::check(token, request, bearer, now)?;
+            delegated_to(identity, &principal)
+        }
+        (_, Some((scheme, credentials))) => {
+            let scheme = match scheme {
+                "SharedKey" => Scheme::SharedKey,
+                "SharedKeyLite" => Scheme::SharedKeyLite,
+                "Bearer" => {
+                    let principal = bearer::check(credentials, request, bearer, now)?;
+                    return Ok(Identity::Bearer(principal));
+                }
+                _ => {
+                    return Err(AuthRefusal::InvalidAuthenticationInfo {
+                        detail: "unknown scheme",
+                    });
+                }
+            };
+            shared_key::check(scheme, credentials, request, keys, now)?;
+            Ok(Identity::Owner)
+        }
+        (None, None) => Ok(Identity::Anonymous(AnonymousCaller {
+            challenge: bearer.challenge(request.service, request.version),
+            private_is_hidden: request.service == Service::Blob && request.version < "2019-12-12",
+        })),
+    }
+}
+
+/// The scheme of the Authorization header, and what follows it.
+fn authorization(headers: &HeaderMap) -> Result<Option<(&str, &str)>, AuthRefusal> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = sent.next() else { return Ok(None) };
+    if sent.next().is_some() {
         return Err(AuthRefusal::DuplicateHeader { name: AUTHORIZATION.as_str().to_owned() });
     }
-    let scheme_and_rest = authorization.to_str().ok().and_then(|text| text.split_once(' '));
-    let Some((scheme, credentials)) = scheme_and_rest else {
-        return Err(AuthRefusal::InvalidAuthenticationInfo { detail: "no scheme" });
+    match value.to_str().ok().and_then(|text| text.trim().split_once(' ')) {
+        Some(scheme_and_rest) => Ok(Some(scheme_and_rest)),
+        None => Err(AuthRefusal::InvalidAuthenticationInfo { detail: "scheme and value expected" }),
+    }
+}
+
+fn by_signature(
+    parameters: Parameters<'_>,
+    request: &Presented<'_>,
+    keys: &AccountKeys,
+    bearer: &BearerSettings,
+    now: Timestamp,
+) -> Result<Identity, AuthRefusal> {
+    if parameters.get("ss").is_some() || parameters.get("srt").is_some() {
+        return sas::account(parameters, request, keys, now).map(Identity::AccountSas);
+    }
+    if parameters.get("skoid").is_some() {
+        let mut sas = user_delegation::check(parameters, request, keys, now)?;
+        sas.delegator.restrict(bearer);
+        return Ok(Identity::UserDelegationSas(sas));
+    }
+    sas::service(parameters, request, keys, now).map(Identity::ServiceSas)
+}
+
+/// Turns a signature that is good for one user into one that is good as it is.
+fn delegated_to(identity: Identity, principal: &Principal) -> Result<Identity, AuthRefusal> {
+    let Identity::UserDelegationSas(mut sas) = identity else {
+        return Err(AuthRefusal::failed("sduoid belongs to user delegation signatures."));
     };
-    let scheme = match scheme {
-        "SharedKey" => Scheme::SharedKey,
-        "SharedKeyLite" => Scheme::SharedKeyLite,
-        _ => return Err(AuthRefusal::InvalidAuthenticationInfo { detail: "unknown scheme" }),
-    };
-    shared_key::check(scheme, credentials, request, keys, now)?;
-    Ok(Identity::Owner)
+    let same_user = sas.delegated_user.take().is_some_and(|user| {
+        user.object_id == principal.object_id
+            && user.tenant_id.is_none_or(|tenant| principal.tenant_id == Some(tenant))
+    });
+    if !same_user {
+        return Err(AuthRefusal::failed("The token is not that of the user the signature is for."));
+    }
+    Ok(Identity::UserDelegationSas(sas))
 }

@@ -154,7 +154,7 @@ struct Candidates<'a> {
     headers: Vec<Vec<u8>>,
     account: &'a str,
     paths: Paths<'a>,
-    queries: Vec<Vec<u8>>,
+    query: Vec<u8>,
 }
 
 impl<'a> Candidates<'a> {
@@ -175,29 +175,28 @@ impl<'a> Candidates<'a> {
             headers: if signs_headers { canonical_headers(&headers.x_ms) } else { vec![vec![]] },
             account: request.account,
             paths: Paths::of(request),
-            queries: if full { full_queries(request.query) } else { lite_query(request.query) },
+            query: if full { full_query(request.query) } else { lite_query(request.query) },
         }
     }
 
     fn verify(&self, key: &super::Key, signature: &Signature) -> bool {
-        self.paths.forms(self.account).any(|[prefix, account, path]| {
-            self.queries.iter().any(|query| {
-                self.headers.iter().any(|headers| {
-                    self.heads.iter().any(|head| {
-                        let parts = [
-                            head,
-                            headers,
-                            b"/".as_slice(),
-                            self.account.as_bytes(),
-                            prefix.as_bytes(),
-                            account.as_bytes(),
-                            path.as_bytes(),
-                            query,
-                        ];
-                        key.verifies(&parts, signature)
-                    })
-                })
-            })
+        let verify = |head: &[u8], headers: &[u8], [slash, account, path]: [&str; 3]| {
+            let parts = [
+                head,
+                headers,
+                b"/".as_slice(),
+                self.account.as_bytes(),
+                slash.as_bytes(),
+                account.as_bytes(),
+                path.as_bytes(),
+                &self.query,
+            ];
+            key.verifies(&parts, signature)
+        };
+        self.paths.forms(self.account).any(|path| {
+            self.headers
+                .iter()
+                .any(|headers| self.heads.iter().any(|head| verify(head, headers, path)))
         })
     }
 
@@ -206,8 +205,8 @@ impl<'a> Candidates<'a> {
             Some(form) => String::from_utf8_lossy(form).into_owned(),
             None => String::new(),
         };
-        let (head, headers, query) =
-            (first(&self.heads), first(&self.headers), first(&self.queries));
+        let (head, headers) = (first(&self.heads), first(&self.headers));
+        let query = String::from_utf8_lossy(&self.query);
         format!("{head}{headers}/{}{}{query}", self.account, self.paths.received)
     }
 }
@@ -360,7 +359,7 @@ fn folded(value: &[u8]) -> Vec<u8> {
     text
 }
 
-fn full_queries(query: &[(String, String)]) -> Vec<Vec<u8>> {
+fn full_query(query: &[(String, String)]) -> Vec<u8> {
     let mut pairs: Vec<(Cow<'_, str>, &str)> =
         query.iter().map(|(name, value)| (lower(name), value.as_str())).collect();
     pairs.sort_unstable();
@@ -377,16 +376,7 @@ fn full_queries(query: &[(String, String)]) -> Vec<Vec<u8>> {
         text.extend_from_slice(value.as_bytes());
         previous = Some(name);
     }
-    with_spaces_for_plus(text)
-}
-
-/// A plus sign in a query is a space to some clients and itself to others.
-fn with_spaces_for_plus(text: Vec<u8>) -> Vec<Vec<u8>> {
-    if !text.contains(&b'+') {
-        return vec![text];
-    }
-    let spaced = text.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
-    vec![text, spaced]
+    text
 }
 
 fn lower(name: &str) -> Cow<'_, str> {
@@ -396,7 +386,7 @@ fn lower(name: &str) -> Cow<'_, str> {
     }
 }
 
-fn lite_query(query: &[(String, String)]) -> Vec<Vec<u8>> {
+fn lite_query(query: &[(String, String)]) -> Vec<u8> {
     let comp = query.iter().find(|(name, _)| name.eq_ignore_ascii_case("comp"));
-    vec![comp.map_or_else(Vec::new, |(_, value)| format!("?comp={value}").into_bytes())]
+    comp.map_or_else(Vec::new, |(_, value)| format!("?comp={value}").into_bytes())
 }

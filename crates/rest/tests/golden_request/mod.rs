@@ -3,9 +3,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast_domain::time::Timestamp;
 use holdfast_rest::auth::{
-    AccountKeys, Accounts, AuthRefusal, Identity, Key, Presented, Target, authenticate,
+    AccountKeys, Accounts, AuthRefusal, BearerSettings, Identity, Key, Presented, Target,
+    authenticate,
 };
 use holdfast_rest::service::Service;
 use hyper::HeaderMap;
@@ -29,6 +32,11 @@ struct Case {
     method: String,
     url: String,
     headers: std::collections::BTreeMap<String, String>,
+    #[serde(default)]
+    kind: String,
+    delegated_user: Option<String>,
+    #[serde(default)]
+    signed: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +52,13 @@ pub struct Golden {
     pub tls: bool,
     pub client_ip: IpAddr,
     pub now: Timestamp,
+    /// For signatures: account, service, policy (a service signature that names one), policy and
+    /// times (one that says it all as well) or delegation.
+    pub kind: String,
+    pub delegated_user: Option<String>,
+    /// The query parameters that the signature covers, one way or another.
+    pub signed: Vec<String>,
+    pub bearer: BearerSettings,
     key: String,
     served: String,
 }
@@ -54,6 +69,20 @@ pub fn rfc1123(text: &str) -> Timestamp {
 
 fn decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8().expect("UTF-8").into_owned()
+}
+
+/// A token that only the development mode accepts, valid around `now`.
+pub fn unsigned_token(object_id: &str, tenant_id: &str, now: i64) -> String {
+    let claims = serde_json::json!({
+        "iss": format!("https://sts.windows.net/{tenant_id}/"),
+        "aud": "https://storage.azure.com/",
+        "nbf": now - 3600,
+        "exp": now + 3600,
+        "oid": object_id,
+        "tid": tenant_id,
+    });
+    let part = |text: String| URL_SAFE_NO_PAD.encode(text);
+    format!("{}.{}.", part(r#"{"alg":"none"}"#.to_owned()), part(claims.to_string()))
 }
 
 /// The path of a URL as it was received, and its query, percent-decoded.
@@ -96,6 +125,10 @@ impl Golden {
             tls,
             client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             now: rfc1123(date),
+            kind: case.kind,
+            delegated_user: case.delegated_user,
+            signed: case.signed,
+            bearer: BearerSettings::off(),
             key: key.to_owned(),
         }
     }
@@ -148,14 +181,30 @@ impl Golden {
         self.authenticate_by(AccountKeys { primary, secondary })
     }
 
-    fn authenticate_by(&self, keys: AccountKeys) -> Result<Identity, AuthRefusal> {
-        let accounts = Accounts::from_iter([(self.served.clone(), keys)]);
-        authenticate(&self.presented(), &accounts, self.now)
+    pub fn query_value(&mut self, name: &str) -> &mut String {
+        let found = self.query.iter_mut().find(|(sent, _)| sent == name);
+        &mut found.expect("a parameter of the request").1
     }
 
-    fn presented(&self) -> Presented<'_> {
+    pub fn remove_query(&mut self, name: &str) {
+        self.query.retain(|(sent, _)| sent != name);
+    }
+
+    fn authenticate_by(&self, keys: AccountKeys) -> Result<Identity, AuthRefusal> {
+        let accounts = Accounts::from_iter([(self.served.clone(), keys)]);
+        let path = decode(&self.path);
+        let below_account = match self.path_style {
+            true => path[1..].split_once('/').map_or("", |(_, below)| below),
+            false => &path[1..],
+        };
+        let (container, object) = below_account.split_once('/').unwrap_or((below_account, ""));
+        let container = container.split('(').next().unwrap_or_default();
+        let target = Target {
+            container: Some(container).filter(|name| !name.is_empty()),
+            object: Some(object).filter(|name| !name.is_empty()),
+        };
         let version = self.headers.get("x-ms-version").and_then(|value| value.to_str().ok());
-        Presented {
+        let presented = Presented {
             method: &self.method,
             path: &self.path,
             path_style: self.path_style,
@@ -163,10 +212,11 @@ impl Golden {
             query: &self.query,
             headers: &self.headers,
             service: self.service(),
-            version: version.unwrap_or("2009-09-19"),
+            version: version.unwrap_or("2021-12-02"),
             tls: self.tls,
             client_ip: self.client_ip,
-            target: Target::default(),
-        }
+            target,
+        };
+        authenticate(&presented, &accounts, &self.bearer, self.now)
     }
 }

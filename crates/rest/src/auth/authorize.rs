@@ -1,0 +1,264 @@
+//! Whether a caller may do what an operation needs, and what the operation must still respect.
+
+use std::sync::Arc;
+
+use super::letters::Letters;
+use super::need::{ACTION_PREFIX, Anonymous, Need, Role};
+use super::sas::{KeyRange, ResponseHeaders, SasScope};
+use super::{AuthRefusal, Identity, Principal};
+
+/// Before this version a signature without the permission hides the resource.
+const PERMISSION_MISMATCH_SINCE: &str = "2015-04-05";
+
+/// What an authorized caller may do, as far as only the operation itself can check it.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    /// The caller may create but not replace. Operations that create blobs or files refuse with
+    /// `UnauthorizedBlobOverwrite` if there is one already; all others ignore it.
+    pub create_only: bool,
+    /// For callers without credentials: the level that the container must have. See
+    /// [`check_public_access`].
+    pub public_access: Option<RequiredPublicAccess>,
+    /// The entities that the caller may touch; `None` for all.
+    pub key_range: Option<KeyRange>,
+    /// The directory that the caller may touch; `None` for all. See [`SasScope::directory`].
+    pub directory: Option<String>,
+    pub response_headers: ResponseHeaders,
+    /// The encryption scope that is used for what is written.
+    pub encryption_scope: Option<String>,
+    /// Who is calling, if they are a user of a directory.
+    pub principal: Option<Principal>,
+    rights: Rights,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Rights {
+    All,
+    /// The letters of a signature, and the actions of the one who made it.
+    Letters {
+        letters: Letters,
+        delegator: Option<Principal>,
+    },
+    Role(Principal),
+    /// What the public may read.
+    Public,
+}
+
+impl Granted {
+    fn of(rights: Rights) -> Self {
+        Self {
+            create_only: false,
+            public_access: None,
+            key_range: None,
+            directory: None,
+            response_headers: ResponseHeaders::default(),
+            encryption_scope: None,
+            principal: None,
+            rights,
+        }
+    }
+
+    fn scoped(rights: Rights, scope: &SasScope) -> Self {
+        Self {
+            key_range: scope.key_range.clone(),
+            directory: scope.directory.clone(),
+            response_headers: scope.response_headers.clone(),
+            encryption_scope: scope.encryption_scope.clone(),
+            ..Self::of(rights)
+        }
+    }
+
+    /// Whether the caller may also do what a part of the request asks for: with a signature that
+    /// has `letter`, or a role that has `action` (what follows [`ACTION_PREFIX`]).
+    pub fn may(&self, letter: char, action: &str) -> bool {
+        match &self.rights {
+            Rights::All => true,
+            Rights::Letters { letters, delegator } => {
+                letters.contains(letter)
+                    && delegator.as_ref().is_none_or(|delegator| delegator.may(action))
+            }
+            Rights::Role(principal) => principal.may(action),
+            Rights::Public => false,
+        }
+    }
+
+    /// Whether the answer may tell the tags of a blob or how many there are.
+    pub fn may_read_tags(&self) -> bool {
+        self.may('t', "blobServices/containers/blobs/tags/read")
+    }
+
+    /// Whether the request may set tags.
+    pub fn may_write_tags(&self) -> bool {
+        self.may('t', "blobServices/containers/blobs/tags/write")
+    }
+}
+
+/// Decides. `version` is the one that the request is processed with.
+pub fn authorize(identity: &Identity, need: &Need, version: &str) -> Result<Granted, AuthRefusal> {
+    if let (false, Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_)) =
+        (need.shared_key, identity)
+    {
+        return Err(AuthRefusal::failed("Only authentication scheme Bearer is supported."));
+    }
+    match identity {
+        Identity::Owner => Ok(Granted::of(Rights::All)),
+        Identity::AccountSas(sas) => {
+            if need.letters.is_empty() {
+                return Err(AuthRefusal::AuthorizationFailure);
+            }
+            let type_fits = sas.resource_types.contains(need.resource_type.letter());
+            if !type_fits && need.letters != [""] {
+                return Err(AuthRefusal::ResourceTypeMismatch);
+            }
+            let create_only = check_letters(sas.permissions, need, false)?;
+            let rights = Rights::Letters { letters: sas.permissions, delegator: None };
+            let encryption_scope = sas.encryption_scope.clone();
+            Ok(Granted { create_only, encryption_scope, ..Granted::of(rights) })
+        }
+        Identity::ServiceSas(sas) => {
+            // Without its policy a signature may lack its end and its permissions.
+            let (None, Some(letters)) = (&sas.policy_id, sas.permissions) else {
+                return Err(AuthRefusal::PolicyNotFound);
+            };
+            if !need.service_sas || need.letters.is_empty() {
+                return Err(AuthRefusal::AuthorizationFailure);
+            }
+            let hidden = sas.version.as_str() < PERMISSION_MISMATCH_SINCE;
+            let create_only = check_letters(letters, need, hidden)?;
+            let rights = Rights::Letters { letters, delegator: None };
+            Ok(Granted { create_only, ..Granted::scoped(rights, &sas.scope) })
+        }
+        Identity::UserDelegationSas(sas) => {
+            if !need.service_sas || need.letters.is_empty() || !need.shared_key {
+                return Err(AuthRefusal::AuthorizationFailure);
+            }
+            if sas.delegated_user.is_some() {
+                return Err(AuthRefusal::failed("The signature needs the token of its user."));
+            }
+            let by_letters = check_letters(sas.permissions, need, false)?;
+            let by_role = check_role(&sas.delegator, need, version)?;
+            let letters = sas.permissions;
+            let rights = Rights::Letters { letters, delegator: Some(sas.delegator.clone()) };
+            let mut granted = Granted::scoped(rights, &sas.scope);
+            granted.create_only = by_letters || by_role;
+            granted.principal = Some(sas.acting_principal());
+            Ok(granted)
+        }
+        Identity::Bearer(principal) => {
+            let create_only = check_role(principal, need, version)?;
+            let rights = Rights::Role(principal.clone());
+            let principal = Some(principal.clone());
+            Ok(Granted { create_only, principal, ..Granted::of(rights) })
+        }
+        Identity::Anonymous(caller) => authorize_anonymous(caller, need),
+    }
+}
+
+/// Whether the letters are enough, and if so, whether only for creating.
+fn check_letters(letters: Letters, need: &Need, hidden: bool) -> Result<bool, AuthRefusal> {
+    if !need.letters.iter().any(|all_of| letters.contains_all(all_of)) {
+        return Err(AuthRefusal::PermissionMismatch { hidden });
+    }
+    Ok(need.letters.contains(&"c") && need.letters.contains(&"w") && !letters.contains('w'))
+}
+
+/// Whether the role is enough, and if so, whether only for creating.
+fn check_role(principal: &Principal, need: &Need, version: &str) -> Result<bool, AuthRefusal> {
+    let Role::Actions { any_of, since } = need.role else {
+        return Err(AuthRefusal::AuthorizationFailure);
+    };
+    if version < since {
+        return Err(AuthRefusal::AuthorizationFailure);
+    }
+    let may = |all_of: &&&[&str]| all_of.iter().all(|action| principal.may(action));
+    if !any_of.iter().any(|all_of| may(&all_of)) {
+        return Err(AuthRefusal::PermissionMismatch { hidden: false });
+    }
+    let replaces = |all_of: &&&[&str]| all_of.iter().any(|action| action.ends_with("/blobs/write"));
+    Ok(any_of.iter().find(replaces).is_some_and(|all_of| !may(&all_of)))
+}
+
+/// A caller without credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnonymousCaller {
+    /// What to answer in WWW-Authenticate, for versions that know it.
+    pub(super) challenge: Option<Arc<str>>,
+    /// In older versions what is private does not exist.
+    pub(super) private_is_hidden: bool,
+}
+
+impl AnonymousCaller {
+    fn refusal(&self) -> AuthRefusal {
+        match self.private_is_hidden {
+            true => AuthRefusal::ResourceNotFound,
+            false => AuthRefusal::NoAuthenticationInformation { challenge: self.challenge.clone() },
+        }
+    }
+}
+
+/// The level that a container must have for this caller, and the answer if it has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequiredPublicAccess {
+    level: PublicAccess,
+    caller: AnonymousCaller,
+}
+
+/// How public a container is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PublicAccess {
+    Private,
+    /// Its blobs can be read by anyone who knows their names.
+    Blob,
+    /// They can be listed too.
+    Container,
+}
+
+fn authorize_anonymous(caller: &AnonymousCaller, need: &Need) -> Result<Granted, AuthRefusal> {
+    let level = match need.anonymous {
+        Anonymous::Never => return Err(caller.refusal()),
+        Anonymous::Always => return Ok(Granted::of(Rights::Public)),
+        Anonymous::Blob => PublicAccess::Blob,
+        Anonymous::Container => PublicAccess::Container,
+    };
+    let required = RequiredPublicAccess { level, caller: caller.clone() };
+    Ok(Granted { public_access: Some(required), ..Granted::of(Rights::Public) })
+}
+
+/// The rest of the decision on a caller without credentials, once the container has been read.
+/// A container that does not exist is as private as any.
+pub fn check_public_access(
+    granted: &Granted,
+    container: Option<PublicAccess>,
+    account_allows: bool,
+) -> Result<(), AuthRefusal> {
+    let Some(required) = &granted.public_access else { return Ok(()) };
+    if !account_allows {
+        return Err(AuthRefusal::PublicAccessNotPermitted);
+    }
+    match container {
+        Some(level) if level >= required.level => Ok(()),
+        Some(_) | None => Err(required.caller.refusal()),
+    }
+}
+
+/// Whether an action, written in full or with `*` for any part, covers `action`.
+pub(super) fn action_matches(pattern: &str, action: &str) -> bool {
+    let pattern = match pattern.get(..ACTION_PREFIX.len()) {
+        Some(prefix) if prefix.eq_ignore_ascii_case(ACTION_PREFIX) => &pattern[prefix.len()..],
+        Some(_) | None => pattern,
+    };
+    let (pattern, action) = (pattern.to_ascii_lowercase(), action.to_ascii_lowercase());
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| action.strip_prefix(first)) else {
+        return false;
+    };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
