@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::Timestamp;
 
 /// What callers without credentials may read of a container.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PublicAccess {
     #[default]
     None,

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::letters::Letters;
-use super::need::{ACTION_PREFIX, Anonymous, Need, Role};
 use super::sas::{KeyRange, ResponseHeaders, SasScope};
 use super::{AuthRefusal, Identity, Principal};
+use crate::operation::{ACTION_PREFIX, Anonymous, Need, Role};
+use crate::version::Version;
+use holdfast_domain::access::PublicAccess;
 
 /// Before this version a signature without the permission hides the resource.
 const PERMISSION_MISMATCH_SINCE: &str = "2015-04-05";
@@ -94,7 +96,11 @@ impl Granted {
 }
 
 /// Decides. `version` is the one that the request is processed with.
-pub fn authorize(identity: &Identity, need: &Need, version: &str) -> Result<Granted, AuthRefusal> {
+pub fn authorize(
+    identity: &Identity,
+    need: &Need,
+    version: Version,
+) -> Result<Granted, AuthRefusal> {
     if let (false, Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_)) =
         (need.shared_key, identity)
     {
@@ -163,7 +169,7 @@ fn check_letters(letters: Letters, need: &Need, hidden: bool) -> Result<bool, Au
 }
 
 /// Whether the role is enough, and if so, whether only for creating.
-fn check_role(principal: &Principal, need: &Need, version: &str) -> Result<bool, AuthRefusal> {
+fn check_role(principal: &Principal, need: &Need, version: Version) -> Result<bool, AuthRefusal> {
     let Role::Actions { any_of, since } = need.role else {
         return Err(AuthRefusal::AuthorizationFailure);
     };
@@ -201,16 +207,6 @@ impl AnonymousCaller {
 pub struct RequiredPublicAccess {
     level: PublicAccess,
     caller: AnonymousCaller,
-}
-
-/// How public a container is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PublicAccess {
-    Private,
-    /// Its blobs can be read by anyone who knows their names.
-    Blob,
-    /// They can be listed too.
-    Container,
 }
 
 fn authorize_anonymous(caller: &AnonymousCaller, need: &Need) -> Result<Granted, AuthRefusal> {

@@ -3,7 +3,7 @@
 //! Everything here is a pure function of what was received, the configured keys and the time: no
 //! clock, no I/O, no storage. A request passes through [`authenticate`]; if its signature names a
 //! stored access policy, through [`resolve_policy`] with the policy that was read; through
-//! [`authorize`] with the [`Need`] of its operation; and, if it came without credentials, through
+//! [`authorize`] with the [`Need`](crate::operation::Need) of its operation; and, if it came without credentials, through
 //! [`check_public_access`] with the level of its container. Status codes are given to refusals
 //! elsewhere.
 
@@ -13,7 +13,6 @@ mod header_order;
 mod jwt;
 mod keys;
 mod letters;
-mod need;
 mod policy;
 mod refusal;
 mod sas;
@@ -28,13 +27,12 @@ use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
 pub use authorize::{
-    AnonymousCaller, Granted, PublicAccess, RequiredPublicAccess, authorize, check_public_access,
+    AnonymousCaller, Granted, RequiredPublicAccess, authorize, check_public_access,
 };
 pub use bearer::{BearerSettings, Principal, Roles, TOKEN_SKEW_MAX};
 pub use jwt::InvalidKeySet;
 pub use keys::{AccountKeys, Accounts, InvalidKey, Key};
 pub use letters::Letters;
-pub use need::{ACTION_PREFIX, Anonymous, Need, ResourceType, Role};
 pub use policy::resolve_policy;
 pub use refusal::AuthRefusal;
 pub use sas::{AccountSas, KeyRange, ResponseHeaders, SasScope, ServiceSas};
@@ -92,14 +90,6 @@ pub enum Identity {
     Bearer(Principal),
     /// Gave no credentials.
     Anonymous(AnonymousCaller),
-}
-
-/// What a container, queue, table or share says about the signatures that name it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoredPolicy {
-    pub start: Option<Timestamp>,
-    pub expiry: Option<Timestamp>,
-    pub permissions: Option<String>,
 }
 
 /// Finds out who is calling, from the Authorization header or the query.

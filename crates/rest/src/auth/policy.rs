@@ -1,11 +1,12 @@
 //! Stored access policies: what a service signature leaves to the container, queue, table or share
 //! it is for.
 
+use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::time::Timestamp;
 
+use super::AuthRefusal;
 use super::letters::Letters;
 use super::sas::{ServiceSas, letters_since};
-use super::{AuthRefusal, StoredPolicy};
 
 /// Completes a signature with the policy that it names, which the caller has read by then. A
 /// signature that names none comes back as it is.
