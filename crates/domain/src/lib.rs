@@ -3,6 +3,7 @@
 //! No HTTP, no sockets, no files and no clocks: time and randomness are arguments.
 
 pub mod access;
+pub mod account;
 
 pub mod background;
 pub mod blob;

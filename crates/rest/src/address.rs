@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::auth::Target;
 use crate::operation::Scope;
 use crate::query::{Plus, Query, decode};
 use crate::service::Service;
@@ -82,6 +83,41 @@ pub enum Resource<'a> {
 }
 
 impl Resource<'_> {
+    /// The container, queue, table or share, if the path names one.
+    pub fn container(&self) -> Option<&str> {
+        match self {
+            Self::Container { container } | Self::Blob { container, .. } => Some(container),
+            Self::Queue { queue } | Self::Messages { queue } | Self::Message { queue, .. } => {
+                Some(queue)
+            }
+            Self::Table { table } | Self::TableEntry { table } | Self::Entity { table, .. } => {
+                Some(table)
+            }
+            Self::Share { share } | Self::Path { share, .. } => Some(share),
+            Self::Service | Self::Tables | Self::TableBatch | Self::TableMetadata => None,
+        }
+    }
+
+    /// The blob, or the path of a directory or file in its share, if the path names one.
+    pub fn object(&self) -> Option<&str> {
+        match self {
+            Self::Blob { blob, .. } => Some(blob),
+            Self::Path { path, .. } => Some(path),
+            Self::Service
+            | Self::Container { .. }
+            | Self::Queue { .. }
+            | Self::Messages { .. }
+            | Self::Message { .. }
+            | Self::Tables
+            | Self::TableEntry { .. }
+            | Self::Table { .. }
+            | Self::Entity { .. }
+            | Self::TableBatch
+            | Self::TableMetadata
+            | Self::Share { .. } => None,
+        }
+    }
+
     pub const fn scope(&self) -> Scope {
         match self {
             Self::Service => Scope::Service,
@@ -143,6 +179,13 @@ impl<'a> Address<'a> {
             Service::File => file_resource(rest, query)?,
         };
         Ok(Self { account, secondary, path_style: from_host.is_none(), raw_path, resource })
+    }
+}
+
+impl Address<'_> {
+    /// What a shared access signature can be for.
+    pub fn target(&self) -> Target<'_> {
+        Target { container: self.resource.container(), object: self.resource.object() }
     }
 }
 

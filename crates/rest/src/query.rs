@@ -46,6 +46,11 @@ impl<'a> Query<'a> {
         self.parameters.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 
+    /// Every parameter, owned.
+    pub fn to_pairs(&self) -> Vec<(String, String)> {
+        self.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
     /// The first value of that name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(sent, _)| sent.eq_ignore_ascii_case(name)).map(|(_, value)| value)

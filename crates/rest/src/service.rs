@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use holdfast_domain::account::ServiceKind;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Service {
     Blob,
@@ -26,6 +28,15 @@ impl Service {
 
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|service| service.name().eq_ignore_ascii_case(name))
+    }
+
+    pub const fn kind(self) -> ServiceKind {
+        match self {
+            Self::Blob => ServiceKind::Blob,
+            Self::Queue => ServiceKind::Queue,
+            Self::Table => ServiceKind::Table,
+            Self::File => ServiceKind::File,
+        }
     }
 
     /// The letter of this service in the `ss` field of an account SAS.
