@@ -30,7 +30,8 @@ impl Version {
         else {
             return Err(InvalidVersion);
         };
-        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap =
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let days = match month {
             4 | 6 | 9 | 11 => 30,
             2 => 28 + u32::from(leap),

@@ -1,8 +1,8 @@
 //! The operations of the Blob service.
 
 use super::need::{
-    ANY_SAS, Actions, Anonymous, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, WRITE,
-    WRITE_OR_DELETE,
+    ANY_SAS, Actions, Anonymous, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, ResourceType,
+    WRITE, WRITE_OR_DELETE,
 };
 use super::row::{Comp, Restype, Row, Scope, Selector, Verbs};
 use super::{Conditions, LeaseHeaders, Operation};
@@ -89,13 +89,14 @@ const fn write(operation: Operation, name: &'static str, need: Need) -> Row {
     blob(operation, name, Verbs::PUT, need).lease(LeaseHeaders::Id).conditions(FOUR_AND_TAGS)
 }
 
-const fn account_information(operation: Operation, name: &'static str, scope: Scope) -> Row {
-    let need = match scope {
-        Scope::Service => Need::service(ANY_SAS, &[]),
-        Scope::Container => Need::container(ANY_SAS, &[]),
-        _ => Need::object(ANY_SAS, &[]),
-    };
-    let need = need.with_service_sas().without_role();
+/// Anybody with a signature may ask, whatever it is for.
+const fn account_information(
+    operation: Operation,
+    name: &'static str,
+    scope: Scope,
+    resource_type: ResourceType,
+) -> Row {
+    let need = Need { resource_type, ..Need::object(ANY_SAS, &[]).without_role() };
     Row::new(operation, Service::Blob, name, Verbs::GET_OR_HEAD, scope, need)
         .restype(Restype::Account)
         .comp(Comp::Properties)
@@ -153,6 +154,7 @@ pub(super) const ROWS: &[Row] = &[
         Operation::GetAccountInformation,
         "Get Account Information (service URL)",
         Scope::Service,
+        ResourceType::Service,
     ),
     service(
         Operation::BlobBatch,
@@ -267,6 +269,7 @@ pub(super) const ROWS: &[Row] = &[
         Operation::GetAccountInformationByContainer,
         "Get Account Information (container URL)",
         Scope::Container,
+        ResourceType::Container,
     ),
     blob(Operation::GetBlob, "Get Blob", Verbs::GET, BLOB_READ_PUBLIC)
         .success(&[200, 206])
@@ -386,6 +389,7 @@ pub(super) const ROWS: &[Row] = &[
         Operation::GetAccountInformationByBlob,
         "Get Account Information (blob URL)",
         Scope::Blob,
+        ResourceType::Object,
     ),
     write(Operation::PutBlock, "Put Block", BLOB_WRITE)
         .comp(Comp::Block)

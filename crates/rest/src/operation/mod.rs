@@ -195,9 +195,7 @@ pub enum Operation {
 
 const COUNT: usize = blob::ROWS.len() + queue::ROWS.len() + table::ROWS.len() + file::ROWS.len();
 
-static ROWS: [Row; COUNT] = ALL_ROWS;
-
-const ALL_ROWS: [Row; COUNT] = {
+static ROWS: [Row; COUNT] = {
     let services = [blob::ROWS, queue::ROWS, table::ROWS, file::ROWS];
     let mut rows = [blob::ROWS[0]; COUNT];
     let (mut service, mut filled) = (0, 0);
