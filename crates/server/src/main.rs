@@ -1,1 +1,66 @@
-fn main() {}
+//! The binary `holdfast`: reads its settings, opens the store, listens, and on a signal finishes
+//! what is running and closes. Exit code 0 is a clean end, 2 settings that cannot be used, 1 a
+//! fault: a port in use, a locked folder, a disk that fails.
+
+mod account;
+mod admin;
+mod announce;
+mod azurite;
+mod clock;
+mod command_line;
+mod file;
+mod logging;
+mod run;
+mod settings;
+mod tls;
+mod wiring;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use crate::command_line::SettingsError;
+use crate::settings::Settings;
+
+const FAULT: u8 = 1;
+const BAD_SETTINGS: u8 = 2;
+
+fn main() -> ExitCode {
+    let (settings, tls) = match prepare() {
+        Ok(prepared) => prepared,
+        Err(SettingsError::Usage(usage)) => {
+            let _ = usage.print();
+            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(BAD_SETTINGS));
+        }
+        Err(error @ (SettingsError::Value { .. } | SettingsError::Rule(_))) => {
+            eprintln!("holdfast: {error}");
+            return ExitCode::from(BAD_SETTINGS);
+        }
+    };
+    match run::run(settings, tls) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("holdfast: {}", with_reasons(error.as_ref()));
+            ExitCode::from(FAULT)
+        }
+    }
+}
+
+/// Everything that can be refused before anything is opened.
+fn prepare() -> Result<(Settings, Option<tokio_rustls::TlsAcceptor>), SettingsError> {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let environment = std::env::vars_os().collect();
+    let settings = settings::read(&arguments, &environment)?;
+    let tls = settings.tls.as_ref().map(tls::load).transpose()?;
+    logging::start(&settings.log)?;
+    Ok((settings, tls))
+}
+
+fn with_reasons(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(reason) = source {
+        text.push_str(&format!(": {reason}"));
+        source = reason.source();
+    }
+    text
+}

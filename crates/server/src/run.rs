@@ -1,0 +1,155 @@
+//! The life of the process: bind, open, announce, serve, and stop in order when a signal comes.
+
+use std::error::Error;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdfast_rest::service::Service;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::admin::{self, Status};
+use crate::announce::{self, Served};
+use crate::settings::{Bearer, Listen, Settings};
+use crate::wiring::Node;
+
+type Fault = Box<dyn Error + Send + Sync>;
+
+/// Connections the system holds for us while all threads are busy.
+const BACKLOG: u32 = 1024;
+/// After the requests have had their time, what is left of the runtime gets this long.
+const RUNTIME_GRACE: Duration = Duration::from_secs(1);
+
+pub fn run(settings: Settings, tls: Option<TlsAcceptor>) -> Result<(), Fault> {
+    let runtime = Runtime::new()?;
+    let ended = runtime.block_on(serve_until_stopped(settings, tls));
+    runtime.shutdown_timeout(RUNTIME_GRACE);
+    ended
+}
+
+async fn serve_until_stopped(settings: Settings, tls: Option<TlsAcceptor>) -> Result<(), Fault> {
+    let mut stop_signals = StopSignals::new()?;
+    warn(&settings);
+    let status = Arc::new(Status::new());
+    let admin = settings.admin.as_ref().map(|listen| bind("admin", listen)).transpose()?;
+    let listeners = bind_services(&settings)?;
+
+    let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
+    let admin = admin.map(|listener| tokio::spawn(admin::serve(listener, status.clone())));
+
+    let node = Arc::new(Node::open(&settings).await?);
+    let (stop, stopped) = watch::channel(false);
+    let mut running = JoinSet::new();
+    let mut served = Vec::new();
+    for (service, listen, listener) in listeners {
+        served.push(Served {
+            service,
+            host: listen.host.clone(),
+            requested_port: listen.address.port(),
+            bound: listener.local_addr()?,
+            tls: tls.is_some(),
+        });
+        running.spawn(node.clone().serve(listener, service, tls.clone(), stopped.clone()));
+    }
+    status.ready(node);
+    announce::started(settings.announcement, &served, admin_address);
+
+    stop_signals.next().await;
+    tracing::info!("stopping: no new requests; a second signal ends the process at once");
+    announce::closing(settings.announcement, &served);
+    status.stopping();
+    stop.send_replace(true);
+    finish(&mut running, settings.shutdown_timeout, stop_signals.next()).await;
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+    announce::closed(settings.announcement, &served);
+    Ok(())
+}
+
+/// Waits for the services to finish, for a limited time, and gives up at a second signal.
+async fn finish(running: &mut JoinSet<()>, timeout: Duration, second_signal: impl Future) {
+    let all = async { while running.join_next().await.is_some() {} };
+    tokio::select! {
+        () = all => {}
+        () = tokio::time::sleep(timeout) => {
+            tracing::warn!(?timeout, "some requests did not finish in time and are cut off");
+        }
+        _ = second_signal => {
+            tracing::warn!("ended by a second signal");
+            process::exit(1);
+        }
+    }
+}
+
+fn warn(settings: &Settings) {
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    match settings.bearer {
+        Some(Bearer::Development) => tracing::warn!(
+            "BEARER TOKENS ARE ACCEPTED WITHOUT CHECKING THEIR SIGNATURE: anyone who can reach \
+             this server can be anyone. For development only"
+        ),
+        Some(Bearer::Issuer { .. }) | None => {}
+    }
+}
+
+fn bind_services(settings: &Settings) -> Result<Vec<(Service, Listen, TcpListener)>, Fault> {
+    let services = [
+        (Service::Blob, &settings.blob),
+        (Service::Queue, &settings.queue),
+        (Service::Table, &settings.table),
+        (Service::File, &settings.file),
+    ];
+    services
+        .into_iter()
+        .filter_map(|(service, listen)| Some((service, listen.clone()?)))
+        .map(|(service, listen)| {
+            let listener = bind(service.name(), &listen)?;
+            Ok((service, listen, listener))
+        })
+        .collect()
+}
+
+fn bind(what: &str, listen: &Listen) -> Result<TcpListener, Fault> {
+    listen_on(listen.address).map_err(|error| {
+        format!("cannot listen on {} for the {what} service: {error}", listen.address).into()
+    })
+}
+
+fn listen_on(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Connections of a run that has just ended must not keep the port from the next one.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn new() -> Result<Self, Fault> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! What the server is told to do, typed and checked. Nothing here opens a socket or a store.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::account::{self, Account};
+use crate::azurite::{self, AzuriteName};
+use crate::command_line::{
+    AllGiven, Environment, Given, Origin, SETTINGS, Setting, SettingsError, collect,
+};
+
+#[derive(Debug)]
+pub struct Settings {
+    pub storage: Storage,
+    pub blob: Option<Listen>,
+    pub queue: Option<Listen>,
+    pub table: Option<Listen>,
+    pub file: Option<Listen>,
+    pub smb: Option<Listen>,
+    pub admin: Option<Listen>,
+    pub tls: Option<TlsFiles>,
+    pub accounts: Vec<Account>,
+    /// Whether the account may be in the host name (`account.blob.localhost`).
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the front end, which reads addresses"))]
+    pub host_style_addresses: bool,
+    pub bearer: Option<Bearer>,
+    pub limits: Limits,
+    pub log: Log,
+    pub seed: Option<PathBuf>,
+    pub shutdown_timeout: Duration,
+    pub announcement: Announcement,
+    /// What the user should hear about once there is a log.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    Memory,
+    Folder { path: PathBuf, durability: Durability },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    Fsync,
+    Relaxed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// As the user wrote it.
+    pub host: String,
+    pub address: SocketAddr,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bearer {
+    /// Tokens are verified.
+    Issuer { issuer: String, audience: String, keys: PathBuf },
+    /// Tokens are believed.
+    Development,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub connections_max: usize,
+    pub idle_timeout: Duration,
+    pub body_timeout: Duration,
+    pub header_bytes_max: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// What goes to standard error.
+    pub filter: String,
+    pub format: LogFormat,
+    /// Where everything down to debug goes as well.
+    pub debug_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// What is printed to standard output when the server is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    Ready,
+    Azurite { name: AzuriteName, ready_too: bool },
+}
+
+/// Settings of a process started with these arguments, of which the first is its own name.
+pub fn read(arguments: &[OsString], environment: &Environment) -> Result<Settings, SettingsError> {
+    match arguments.first().and_then(|name| AzuriteName::of_program(name)) {
+        Some(name) => azurite::read(name, arguments, environment),
+        None => Reader { given: collect(arguments, environment)? }.settings(),
+    }
+}
+
+impl Listen {
+    pub fn resolve(host: &str, port: u16) -> Option<Self> {
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let address = match bare.parse::<IpAddr>() {
+            Ok(address) => SocketAddr::new(address, port),
+            Err(_) => {
+                let found: Vec<SocketAddr> = (bare, port).to_socket_addrs().ok()?.collect();
+                *found.iter().find(|address| address.is_ipv4()).or_else(|| found.first())?
+            }
+        };
+        Some(Self { host: host.to_owned(), address })
+    }
+
+    pub fn is_loopback(&self) -> bool {
+        self.address.ip().to_canonical().is_loopback()
+    }
+}
+
+impl Settings {
+    /// The services that check account keys.
+    pub fn storage_listeners(&self) -> impl Iterator<Item = &Listen> {
+        [&self.blob, &self.queue, &self.table, &self.file, &self.smb].into_iter().flatten()
+    }
+
+    /// An account with the public key that somebody other than this machine could use, and where.
+    pub fn exposed_well_known_key(&self) -> Option<(&Account, &Listen)> {
+        let account = self.accounts.iter().find(|account| account.has_well_known_key())?;
+        let listener = self.storage_listeners().find(|listener| !listener.is_loopback())?;
+        Some((account, listener))
+    }
+}
+
+pub fn default_limits() -> Limits {
+    let defaults = Reader { given: AllGiven::new() };
+    defaults.limits().expect("the defaults are allowed")
+}
+
+/// Gives meaning to what was given, setting by setting.
+struct Reader {
+    given: AllGiven,
+}
+
+impl Reader {
+    fn settings(&self) -> Result<Settings, SettingsError> {
+        let host = self.text("host");
+        let settings = Settings {
+            storage: self.storage()?,
+            blob: self.listen(&host, "blob-port")?,
+            queue: self.listen(&host, "queue-port")?,
+            table: self.listen(&host, "table-port")?,
+            file: self.listen(&host, "file-port")?,
+            smb: self.listen(&host, "smb-port")?,
+            admin: self.listen(&host, "admin-port")?,
+            tls: self.tls()?,
+            accounts: accounts(self.given.get("account"))?,
+            host_style_addresses: true,
+            bearer: self.bearer()?,
+            limits: self.limits()?,
+            log: self.log()?,
+            seed: self.path("seed"),
+            shutdown_timeout: self.duration("shutdown-timeout")?,
+            announcement: Announcement::Ready,
+            warnings: Vec::new(),
+        };
+        self.check_ports(&settings)?;
+        match settings.exposed_well_known_key() {
+            Some((account, listener)) if !self.switch("allow-well-known-key")? => {
+                Err(SettingsError::rule(format!(
+                    "account {:?} has the well-known development key, and {} is not a loopback \
+                     address: anyone who can reach it could use the account. Give your own key \
+                     (--account NAME:KEY), listen on 127.0.0.1, or accept it with \
+                     --allow-well-known-key",
+                    account.name, listener.host
+                )))
+            }
+            Some(_) | None => Ok(settings),
+        }
+    }
+
+    fn storage(&self) -> Result<Storage, SettingsError> {
+        let durability = self.choice(
+            "durability",
+            &[("fsync", Durability::Fsync), ("relaxed", Durability::Relaxed)],
+        )?;
+        if !self.switch("memory")? {
+            let path = PathBuf::from(self.text("data"));
+            return Ok(Storage::Folder { path, durability });
+        }
+        match (self.given.get("memory"), self.given.get("data")) {
+            // An image that sets the folder in its environment can still be run with --memory; the
+            // other way round, data somebody asked to keep would be lost.
+            (Some(memory), Some(data)) if memory.origin.rank() <= data.origin.rank() => {
+                Err(SettingsError::rule(format!(
+                    "{} keeps no data, but {} names a folder for it: give one of the two",
+                    memory.origin, data.origin
+                )))
+            }
+            (Some(_) | None, Some(_) | None) => Ok(Storage::Memory),
+        }
+    }
+
+    fn listen(&self, host: &str, port_name: &str) -> Result<Option<Listen>, SettingsError> {
+        let text = self.text(port_name);
+        if text == "off" {
+            return Ok(None);
+        }
+        let port = text.parse().map_err(|_| {
+            self.refuse(port_name, "a port from 1 to 65535, 0 for any free port, or off")
+        })?;
+        match Listen::resolve(host, port) {
+            Some(listen) => Ok(Some(listen)),
+            None => Err(self.refuse("host", "an IP address, or a name that resolves to one")),
+        }
+    }
+
+    fn check_ports(&self, settings: &Settings) -> Result<(), SettingsError> {
+        let listeners = [
+            ("blob-port", &settings.blob),
+            ("queue-port", &settings.queue),
+            ("table-port", &settings.table),
+            ("file-port", &settings.file),
+            ("smb-port", &settings.smb),
+            ("admin-port", &settings.admin),
+        ];
+        for (index, (name, listener)) in listeners.iter().enumerate() {
+            let Some(port) = listener.as_ref().map(|listener| listener.address.port()) else {
+                continue;
+            };
+            let earlier = listeners[..index].iter().find(|(_, other)| {
+                port != 0 && other.as_ref().is_some_and(|other| other.address.port() == port)
+            });
+            if let Some((other, _)) = earlier {
+                return Err(self.refuse(name, &format!("a port other than that of --{other}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn tls(&self) -> Result<Option<TlsFiles>, SettingsError> {
+        match (self.path("tls-cert"), self.path("tls-key")) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(self.needs("tls-cert", "--tls-key")),
+            (None, Some(_)) => Err(self.needs("tls-key", "--tls-cert")),
+        }
+    }
+
+    fn bearer(&self) -> Result<Option<Bearer>, SettingsError> {
+        let names = ["oauth-issuer", "oauth-audience", "oauth-keys"];
+        let given: Vec<&str> =
+            names.into_iter().filter(|name| self.given.contains_key(name)).collect();
+        if self.switch("oauth-development")? {
+            return match given.first() {
+                Some(name) => Err(SettingsError::rule(format!(
+                    "--oauth-development checks no signature, but {} asks for checks: give one of \
+                     the two",
+                    self.origin(name)
+                ))),
+                None => Ok(Some(Bearer::Development)),
+            };
+        }
+        match given.len() {
+            0 => Ok(None),
+            3 => Ok(Some(Bearer::Issuer {
+                issuer: self.text("oauth-issuer"),
+                audience: self.text("oauth-audience"),
+                keys: PathBuf::from(self.text("oauth-keys")),
+            })),
+            _ => {
+                let missing = names.into_iter().filter(|name| !given.contains(name));
+                let missing: Vec<String> = missing.map(|name| format!("--{name}")).collect();
+                Err(self.needs(given[0], &missing.join(" and ")))
+            }
+        }
+    }
+
+    fn limits(&self) -> Result<Limits, SettingsError> {
+        Ok(Limits {
+            connections_max: self.number("max-connections", 1, 1_000_000)?,
+            idle_timeout: self.duration("idle-timeout")?,
+            body_timeout: self.duration("body-timeout")?,
+            // hyper needs room for at least one line; a megabyte of headers is an attack.
+            header_bytes_max: self.number("max-header-bytes", 8 * 1024, 1024 * 1024)?,
+        })
+    }
+
+    fn log(&self) -> Result<Log, SettingsError> {
+        let filter = self.text("log");
+        if EnvFilter::try_new(&filter).is_err() {
+            let allowed = "error, warn, info, debug, trace, off, or a filter such as \
+                           info,holdfast_rest=debug";
+            return Err(self.refuse("log", allowed));
+        }
+        let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+        let format = self.choice("log-format", &formats)?;
+        Ok(Log { filter, format, debug_file: None })
+    }
+
+    fn text(&self, name: &str) -> String {
+        match self.given.get(name).and_then(|given| given.texts.last()) {
+            Some(text) => text.clone(),
+            None => setting(name).default.to_owned(),
+        }
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        Some(self.text(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
+    }
+
+    fn switch(&self, name: &str) -> Result<bool, SettingsError> {
+        self.choice(name, &[("true", true), ("false", false), ("1", true), ("0", false)])
+    }
+
+    fn choice<T: Copy>(&self, name: &str, allowed: &[(&str, T)]) -> Result<T, SettingsError> {
+        let text = self.text(name);
+        match allowed.iter().find(|(candidate, _)| *candidate == text) {
+            Some((_, value)) => Ok(*value),
+            None => {
+                let allowed: Vec<&str> = allowed.iter().map(|(text, _)| *text).collect();
+                Err(self.refuse(name, &allowed.join(", ")))
+            }
+        }
+    }
+
+    fn number(&self, name: &str, least: usize, most: usize) -> Result<usize, SettingsError> {
+        let number = self.text(name).parse().ok();
+        number
+            .filter(|number| (least..=most).contains(number))
+            .ok_or_else(|| self.refuse(name, &format!("a whole number from {least} to {most}")))
+    }
+
+    fn duration(&self, name: &str) -> Result<Duration, SettingsError> {
+        parse_duration(&self.text(name))
+            .ok_or_else(|| self.refuse(name, "a time from 1ms to 24h, such as 500ms, 30s or 2m"))
+    }
+
+    fn origin(&self, name: &str) -> Origin {
+        match self.given.get(name) {
+            Some(given) => given.origin.clone(),
+            None => Origin::Flag(format!("--{name}")),
+        }
+    }
+
+    fn refuse(&self, name: &str, allowed: &str) -> SettingsError {
+        SettingsError::Value {
+            origin: self.origin(name),
+            value: self.text(name),
+            allowed: allowed.to_owned(),
+        }
+    }
+
+    fn needs(&self, name: &str, other: &str) -> SettingsError {
+        SettingsError::rule(format!("{} needs {other} as well", self.origin(name)))
+    }
+}
+
+/// # Panics
+/// If the table of settings has no such row.
+fn setting(name: &str) -> &'static Setting {
+    let found = SETTINGS.iter().find(|setting| setting.name == name);
+    found.unwrap_or_else(|| panic!("{name} is not in the table of settings"))
+}
+
+pub fn accounts(given: Option<&Given>) -> Result<Vec<Account>, SettingsError> {
+    let Some(given) = given.filter(|given| !given.texts.is_empty()) else {
+        return Ok(vec![Account::development()]);
+    };
+    let mut accounts: Vec<Account> = Vec::new();
+    for text in &given.texts {
+        let account = Account::parse(text).ok_or_else(|| SettingsError::Value {
+            origin: given.origin.clone(),
+            value: account::without_keys(text),
+            allowed: account::ACCOUNT_FORM.to_owned(),
+        })?;
+        if accounts.iter().any(|earlier| earlier.name == account.name) {
+            let (origin, name) = (&given.origin, &account.name);
+            return Err(SettingsError::rule(format!("{origin}: account {name:?} is given twice")));
+        }
+        accounts.push(account);
+    }
+    Ok(accounts)
+}
+
+const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
+
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let number: u64 = digits.parse().ok()?;
+    let milliseconds = match &text[digits.len()..] {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60 * 1000,
+        "h" => 3600 * 1000,
+        _ => return None,
+    };
+    let duration = Duration::from_millis(number.checked_mul(milliseconds)?);
+    Some(duration).filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX)
+}
+
+#[cfg(test)]
+mod tests;
