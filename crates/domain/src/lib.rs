@@ -21,5 +21,5 @@ pub mod tags;
 pub mod time;
 mod transact;
 
-pub use domain::Domain;
+pub use domain::{Domain, recorded_time};
 pub use failure::Failure;

@@ -20,7 +20,6 @@ impl SteadyClock {
 
     /// The same clock, but never before `floor`: the latest time an earlier run has acted on. What
     /// had expired then stays expired, even if the wall clock was set back in between.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a store that remembers the time"))]
     #[must_use]
     pub fn starting_at_least(self, floor: Timestamp) -> Self {
         if self.now() >= floor {

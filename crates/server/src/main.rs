@@ -6,11 +6,13 @@ mod account;
 mod admin;
 mod announce;
 mod azurite;
+mod background;
 mod clock;
 mod command_line;
 mod file;
 mod logging;
 mod run;
+mod seed;
 mod settings;
 mod tls;
 mod wiring;
@@ -19,13 +21,13 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use crate::command_line::SettingsError;
-use crate::settings::Settings;
+use crate::run::Prepared;
 
 const FAULT: u8 = 1;
 const BAD_SETTINGS: u8 = 2;
 
 fn main() -> ExitCode {
-    let (settings, tls) = match prepare() {
+    let prepared = match prepare() {
         Ok(prepared) => prepared,
         Err(SettingsError::Usage(usage)) => {
             let _ = usage.print();
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
             return ExitCode::from(BAD_SETTINGS);
         }
     };
-    match run::run(settings, tls) {
+    match run::run(prepared) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("holdfast: {}", with_reasons(error.as_ref()));
@@ -46,13 +48,15 @@ fn main() -> ExitCode {
 }
 
 /// Everything that can be refused before anything is opened.
-fn prepare() -> Result<(Settings, Option<tokio_rustls::TlsAcceptor>), SettingsError> {
+fn prepare() -> Result<Prepared, SettingsError> {
     let arguments: Vec<_> = std::env::args_os().collect();
     let environment = std::env::vars_os().collect();
     let settings = settings::read(&arguments, &environment)?;
     let tls = settings.tls.as_ref().map(tls::load).transpose()?;
+    let accounts: Vec<&str> = settings.accounts.iter().map(|it| it.name.as_str()).collect();
+    let seed = settings.seed.as_deref().map(|path| seed::read(path, &accounts)).transpose()?;
     logging::start(&settings.log)?;
-    Ok((settings, tls))
+    Ok(Prepared { settings, tls, seed })
 }
 
 fn with_reasons(error: &dyn Error) -> String {

@@ -17,6 +17,8 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::admin::{self, Status};
 use crate::announce::{self, Served};
+use crate::background;
+use crate::seed::{self, Seed};
 use crate::settings::{Bearer, Listen, Settings};
 use crate::wiring::Node;
 
@@ -27,14 +29,22 @@ const BACKLOG: u32 = 1024;
 /// After the requests have had their time, what is left of the runtime gets this long.
 const RUNTIME_GRACE: Duration = Duration::from_secs(1);
 
-pub fn run(settings: Settings, tls: Option<TlsAcceptor>) -> Result<(), Fault> {
+/// Settings, and what the files they name held.
+pub struct Prepared {
+    pub settings: Settings,
+    pub tls: Option<TlsAcceptor>,
+    pub seed: Option<Seed>,
+}
+
+pub fn run(prepared: Prepared) -> Result<(), Fault> {
     let runtime = Runtime::new()?;
-    let ended = runtime.block_on(serve_until_stopped(settings, tls));
+    let ended = runtime.block_on(serve_until_stopped(prepared));
     runtime.shutdown_timeout(RUNTIME_GRACE);
     ended
 }
 
-async fn serve_until_stopped(settings: Settings, tls: Option<TlsAcceptor>) -> Result<(), Fault> {
+async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
+    let Prepared { settings, tls, seed } = prepared;
     let mut stop_signals = StopSignals::new()?;
     warn(&settings);
     let status = Arc::new(Status::new());
@@ -45,8 +55,13 @@ async fn serve_until_stopped(settings: Settings, tls: Option<TlsAcceptor>) -> Re
     let admin = admin.map(|listener| tokio::spawn(admin::serve(listener, status.clone())));
 
     let node = Arc::new(Node::open(&settings).await?);
+    if let Some(seed) = seed {
+        let created = seed::apply(&seed, &settings.accounts[0].name, &*node).await?;
+        tracing::info!(created, "the seed has been applied");
+    }
     let (stop, stopped) = watch::channel(false);
     let mut running = JoinSet::new();
+    running.spawn(background::work(node.clone(), stopped.clone()));
     let mut served = Vec::new();
     for (service, listen, listener) in listeners {
         served.push(Served {

@@ -1,18 +1,22 @@
 //! Puts the layers together: which store the services stand on, and which front end answers on
 //! which listener. Nothing else in this crate names the insides of the other crates.
 
+mod seed_target;
+
 use std::convert::Infallible;
-use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use holdfast_domain::time::Clock;
+use holdfast_domain::{Domain, recorded_time};
 use holdfast_rest::metrics::Metrics;
 use holdfast_rest::service::Service;
+use holdfast_store::embedded::{
+    self, DataFolder, EmbeddedEngine, EngineOptions, OpenError, SegmentExtents, SegmentOptions,
+};
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
-use holdfast_store::{Engine, Extents, Fault};
+use holdfast_store::{Engine, Extents};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{DATE, HeaderValue};
@@ -28,33 +32,33 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::admin::{Figures, Observed};
 use crate::clock::SteadyClock;
-use crate::settings::{Limits, Settings, Storage};
+use crate::settings::{Durability, Limits, Settings, Storage};
+
+const EXTENTS_FOLDER: &str = "extents";
 
 /// An open store with the services on top of it.
 pub struct Node {
-    engine: Arc<dyn Engine>,
-    extents: Arc<dyn Extents>,
+    domain: Domain,
     metrics: Metrics,
-    clock: SteadyClock,
     limits: Limits,
-    /// Held for as long as the folder is in use.
-    _lock: Option<File>,
 }
 
 impl Node {
-    pub async fn open(settings: &Settings) -> Result<Self, Fault> {
-        let lock = match &settings.storage {
-            Storage::Memory => None,
-            Storage::Folder { path, .. } => Some(lock(path)?),
+    pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
+        let (engine, extents) = match &settings.storage {
+            Storage::Memory => in_memory(),
+            Storage::Folder { path, durability } => in_folder(path, *durability)?,
         };
-        Ok(Self {
-            engine: Arc::new(MemoryEngine::default()),
-            extents: Arc::new(MemoryExtents::default()),
-            metrics: Metrics::new(),
-            clock: SteadyClock::new(),
-            limits: settings.limits,
-            _lock: lock,
-        })
+        let mut clock = SteadyClock::new();
+        if let Some(recorded) = recorded_time(&*engine).await? {
+            clock = clock.starting_at_least(recorded);
+        }
+        let domain = Domain::open(engine, extents, Arc::new(clock)).await?;
+        Ok(Self { domain, metrics: Metrics::new(), limits: settings.limits })
+    }
+
+    pub fn domain(&self) -> &Domain {
+        &self.domain
     }
 
     /// Answers on `listener` until `shutdown` says so and what is running has finished.
@@ -133,7 +137,7 @@ impl Node {
         *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
         let headers = response.headers_mut();
         headers.insert("x-ms-error-code", HeaderValue::from_static("NotImplemented"));
-        if let Ok(date) = HeaderValue::try_from(self.clock.now().rfc1123().to_string()) {
+        if let Ok(date) = HeaderValue::try_from(self.domain.now().rfc1123().to_string()) {
             headers.insert(DATE, date);
         }
         response
@@ -142,13 +146,13 @@ impl Node {
 
 impl Observed for Node {
     fn unhealthy(&self) -> Option<String> {
-        self.engine.poisoned().map(|fault| format!("{fault:?}"))
+        self.domain.engine().poisoned().map(|fault| format!("{fault:?}"))
     }
 
     fn figures(&self) -> Figures {
         Figures {
-            engine: self.engine.statistics(),
-            extents: self.extents.statistics(),
+            engine: self.domain.engine().statistics(),
+            extents: self.domain.extents().statistics(),
             leases_live: None,
         }
     }
@@ -158,25 +162,21 @@ impl Observed for Node {
     }
 }
 
-fn lock(folder: &Path) -> Result<File, Fault> {
-    let shown = folder.display();
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Fault::because(format!("cannot create data folder {shown}"), error))?;
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(folder.join("LOCK"))
-        .map_err(|error| {
-        Fault::because(format!("cannot write to data folder {shown}"), error)
-    })?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(Fault::new(format!("data folder {shown} is in use by another process")))
-        }
-        Err(TryLockError::Error(error)) => {
-            Err(Fault::because(format!("cannot lock data folder {shown}"), error))
-        }
-    }
+type Store = (Arc<dyn Engine>, Arc<dyn Extents>);
+
+fn in_memory() -> Store {
+    (Arc::new(MemoryEngine::default()), Arc::new(MemoryExtents::default()))
+}
+
+fn in_folder(path: &Path, durability: Durability) -> Result<Store, OpenError> {
+    let durability = match durability {
+        Durability::Fsync => embedded::Durability::Fsync,
+        Durability::Relaxed => embedded::Durability::Relaxed,
+    };
+    let folder = DataFolder::open(path)?;
+    let options = EngineOptions { durability, ..EngineOptions::default() };
+    let engine = EmbeddedEngine::open(&folder, &options)?;
+    let options = SegmentOptions { durability, ..SegmentOptions::default() };
+    let extents = SegmentExtents::open(&folder.subfolder(EXTENTS_FOLDER)?, options)?;
+    Ok((Arc::new(engine), Arc::new(extents)))
 }

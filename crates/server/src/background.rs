@@ -1,0 +1,71 @@
+//! When the work behind the requests is done; what it is, the domain knows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::wiring::Node;
+
+/// A run that crashes goes on from a time at most this old.
+const TIME_RECORDED_EVERY: Duration = Duration::from_secs(5);
+/// How soon the space of a deleted container begins to come back.
+const DELETED_CONTAINERS_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
+
+/// Works until `stop` turns true, and ends between two pieces of work.
+pub async fn work(node: Arc<Node>, stop: watch::Receiver<bool>) {
+    let stop = Stop(stop);
+    tokio::join!(
+        collect_orphaned_extents(&node),
+        keep_time(&node, stop.clone()),
+        collect_deleted(&node, stop)
+    );
+    record_time(&node).await;
+}
+
+#[derive(Clone)]
+struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Whether it is time to stop, at once or within `pause`.
+    async fn comes_within(&mut self, pause: Duration) -> bool {
+        tokio::time::timeout(pause, self.0.wait_for(|stop| *stop)).await.is_ok()
+    }
+}
+
+async fn collect_orphaned_extents(node: &Node) {
+    if let Err(fault) = node.domain().collect_orphaned_extents().await {
+        tracing::error!(?fault, "space left by an earlier run could not be collected");
+    }
+}
+
+async fn keep_time(node: &Node, mut stop: Stop) {
+    loop {
+        record_time(node).await;
+        if stop.comes_within(TIME_RECORDED_EVERY).await {
+            return;
+        }
+    }
+}
+
+async fn record_time(node: &Node) {
+    if let Err(failure) = node.domain().keep_time().await {
+        tracing::error!(?failure, "the time could not be recorded");
+    }
+}
+
+async fn collect_deleted(node: &Node, mut stop: Stop) {
+    loop {
+        let pause = match node.domain().collect_deleted_containers().await {
+            Ok(true) => Duration::ZERO,
+            Ok(false) => DELETED_CONTAINERS_LOOKED_FOR_EVERY,
+            Err(failure) => {
+                tracing::error!(?failure, "blobs of deleted containers could not be removed");
+                DELETED_CONTAINERS_LOOKED_FOR_EVERY
+            }
+        };
+        if stop.comes_within(pause).await {
+            return;
+        }
+    }
+}

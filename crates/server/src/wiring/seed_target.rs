@@ -1,0 +1,155 @@
+//! Seeding through the domain, as a client would through the front end.
+
+use std::convert::Infallible;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use holdfast_domain::Failure;
+use holdfast_domain::access::PublicAccess;
+use holdfast_domain::blob::{
+    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
+    PutBlob,
+};
+use holdfast_domain::condition::Conditions;
+use holdfast_domain::content::{ByteSource, ReceiveFailure};
+use holdfast_domain::metadata::Metadata;
+use holdfast_domain::names::{AccountName, BlobName, ContainerName};
+use holdfast_domain::tags::TagSet;
+use md5::{Digest, Md5};
+use serde_json::{Map, Value};
+
+use super::Node;
+use crate::seed::{self, SeedTarget, Seeded};
+
+/// A content that is whole already.
+struct Whole(Option<Bytes>);
+
+#[async_trait]
+impl ByteSource for Whole {
+    type Refusal = Infallible;
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Infallible> {
+        Ok(self.0.take().filter(|bytes| !bytes.is_empty()))
+    }
+}
+
+impl SeedTarget for Node {
+    async fn create_container(
+        &self,
+        account: &str,
+        container: &seed::Container,
+    ) -> Result<Seeded, String> {
+        let command = CreateContainer {
+            path: container_path(account, &container.name)?,
+            metadata: Metadata::new(container.metadata.clone()).map_err(told)?,
+            public_access: match container.public_access {
+                seed::PublicAccess::None => PublicAccess::None,
+                seed::PublicAccess::Blob => PublicAccess::Blob,
+                seed::PublicAccess::Container => PublicAccess::Container,
+            },
+        };
+        match self.domain.create_container(command).await {
+            Ok(_) => Ok(Seeded::Created),
+            Err(Failure::Refused(ContainerRefusal::AlreadyExists)) => Ok(Seeded::AlreadyThere),
+            Err(failure) => Err(in_words(failure)),
+        }
+    }
+
+    async fn put_blob(
+        &self,
+        account: &str,
+        container: &str,
+        blob: &seed::Blob,
+        content: Bytes,
+    ) -> Result<Seeded, String> {
+        let command = PutBlob {
+            path: BlobPath {
+                container: container_path(account, container)?,
+                blob: BlobName::new(&blob.name).map_err(told)?,
+            },
+            headers: ContentHeaders {
+                content_type: blob.content_type.clone(),
+                content_md5: Some(Md5::digest(&content).into()),
+                ..ContentHeaders::default()
+            },
+            metadata: Metadata::new(blob.metadata.clone()).map_err(told)?,
+            tags: TagSet::default(),
+            conditions: Conditions::default(),
+            lease_id: None,
+            create_only: true,
+        };
+        let received = match self.domain.receive(&mut Whole(Some(content))).await {
+            Ok(received) => received,
+            Err(ReceiveFailure::Source(never)) => match never {},
+            Err(ReceiveFailure::Fault(fault)) => return Err(format!("{fault:?}")),
+        };
+        match self.domain.put_blob(command, received).await {
+            Ok(_) => Ok(Seeded::Created),
+            Err(Failure::Refused(BlobRefusal::OverwriteNotPermitted)) => Ok(Seeded::AlreadyThere),
+            Err(failure) => Err(in_words(failure)),
+        }
+    }
+
+    async fn create_queue(&self, _: &str, _: &seed::Queue) -> Result<Seeded, String> {
+        not_served("Queue")
+    }
+
+    async fn put_message(&self, _: &str, _: &str, _: &str) -> Result<(), String> {
+        not_served("Queue")
+    }
+
+    async fn create_table(&self, _: &str, _: &seed::Table) -> Result<Seeded, String> {
+        not_served("Table")
+    }
+
+    async fn insert_entity(
+        &self,
+        _: &str,
+        _: &str,
+        _: &Map<String, Value>,
+    ) -> Result<Seeded, String> {
+        not_served("Table")
+    }
+
+    async fn create_share(&self, _: &str, _: &seed::Share) -> Result<Seeded, String> {
+        not_served("File")
+    }
+
+    async fn create_directory(&self, _: &str, _: &str, _: &str) -> Result<Seeded, String> {
+        not_served("File")
+    }
+
+    async fn put_file(
+        &self,
+        _: &str,
+        _: &str,
+        _: &seed::ShareFile,
+        _: Bytes,
+    ) -> Result<Seeded, String> {
+        not_served("File")
+    }
+}
+
+fn not_served<T>(service: &str) -> Result<T, String> {
+    Err(format!("the {service} service is not served yet"))
+}
+
+fn container_path(account: &str, container: &str) -> Result<ContainerPath, String> {
+    Ok(ContainerPath {
+        account: AccountName::new(account).map_err(told)?,
+        container: ContainerName::new(container).map_err(told)?,
+    })
+}
+
+fn told(refusal: impl std::fmt::Display) -> String {
+    refusal.to_string()
+}
+
+fn in_words<R: std::fmt::Debug>(failure: Failure<R>) -> String {
+    match failure {
+        Failure::Refused(refusal) => format!("refused: {refusal:?}"),
+        Failure::Busy => "the store is busy".to_owned(),
+        Failure::OutcomeUnknown(fault) => format!("it is not known whether it is done: {fault:?}"),
+        Failure::Fault(fault) => format!("{fault:?}"),
+    }
+}
