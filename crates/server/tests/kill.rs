@@ -1,0 +1,352 @@
+//! `kill -9` of the real binary under load: what was acknowledged is there after the restart, and
+//! nothing is half-done.
+//!
+//! Every write carries an operation number: the content is a function of the number of the Put Blob,
+//! and the metadata holds the number of the last write. So after a restart it can be told for each blob
+//! which write its content and its metadata come from. An operation without an answer may or may not
+//! have happened; everything else must be exactly as acknowledged.
+//!
+//! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
+//! (which the scheduler of the machine still interleaves as it likes).
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use support::Server;
+use support::client::{Answer, Client};
+use support::random::Random;
+
+const WRITERS: u64 = 64;
+const BLOBS_PER_WRITER: u64 = 6;
+const SHARED_BLOBS: u64 = 8;
+const CYCLES_DEFAULT: u64 = 20;
+const CONTAINER: &str = "kill";
+const CONTENT_BYTES_MIN: u64 = 100;
+const CONTENT_BYTES_MAX: u64 = 300 * 1024;
+
+/// What one blob holds, by operation numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Absent,
+    /// The ETag is not known when the answer that carried it was lost.
+    Present {
+        content: u64,
+        metadata: u64,
+        etag: Option<String>,
+    },
+}
+
+/// A blob that one writer alone writes, so that the order of its writes is known.
+#[derive(Clone, Debug)]
+struct Owned {
+    acknowledged: State,
+    /// Where the operation without an answer would have led.
+    maybe: Option<State>,
+}
+
+/// A blob that all writers overwrite: ETags, which only increase, tell the order.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    acknowledged: BTreeMap<u64, u64>,
+}
+
+struct Run {
+    address: SocketAddr,
+    killed: AtomicBool,
+    operations: Arc<AtomicU64>,
+    shared: Arc<Mutex<Vec<Shared>>>,
+}
+
+#[test]
+fn acknowledged_writes_survive_kill_9() {
+    let cycles = setting("HOLDFAST_KILL_CYCLES").unwrap_or(CYCLES_DEFAULT);
+    let seed = setting("HOLDFAST_KILL_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+        now.as_nanos() as u64
+    });
+    println!("HOLDFAST_KILL_SEED={seed} HOLDFAST_KILL_CYCLES={cycles}");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    runtime.block_on(run(cycles, &mut Random::new(seed)));
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
+
+async fn run(cycles: u64, random: &mut Random) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    let operations = Arc::new(AtomicU64::new(1));
+    let shared = Arc::new(Mutex::new(vec![Shared::default(); SHARED_BLOBS as usize]));
+    let untouched = Owned { acknowledged: State::Absent, maybe: None };
+    let mut owned = vec![vec![untouched; BLOBS_PER_WRITER as usize]; WRITERS as usize];
+
+    let mut server = Server::start(&data, &log);
+    let mut client = Client::new(server.blob);
+    let path = format!("/{CONTAINER}");
+    let created = client.send("PUT", &path, &[("restype", "container")], &[], Vec::new()).await;
+    assert_eq!(created.expect("the server answers").status, 201);
+
+    for cycle in 1..=cycles {
+        let run = Arc::new(Run {
+            address: server.blob,
+            killed: AtomicBool::new(false),
+            operations: operations.clone(),
+            shared: shared.clone(),
+        });
+        let writers: Vec<_> = owned
+            .drain(..)
+            .enumerate()
+            .map(|(writer, blobs)| {
+                let seed = random.next();
+                tokio::spawn(write_until_killed(run.clone(), writer as u64, blobs, seed))
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(150 + random.below(1350))).await;
+        run.killed.store(true, Ordering::SeqCst);
+        server.kill();
+        for writer in writers {
+            owned.push(writer.await.expect("no writer saw anything wrong"));
+        }
+
+        server = Server::start(&data, &log);
+        check_owned(server.blob, &mut owned).await;
+        check_shared(server.blob, &shared).await;
+        check_listing(server.blob, &owned, &shared).await;
+        println!("cycle {cycle}: {} operations so far", operations.load(Ordering::SeqCst));
+    }
+    assert!(operations.load(Ordering::SeqCst) > cycles * WRITERS, "there was hardly any load");
+}
+
+fn owned_path(writer: u64, blob: u64) -> String {
+    format!("/{CONTAINER}/owned-{writer:02}-{blob}")
+}
+
+fn shared_path(blob: u64) -> String {
+    format!("/{CONTAINER}/shared-{blob}")
+}
+
+/// The content that operation `number` puts. Sizes are spread evenly over their orders of magnitude, so
+/// that small contents (kept in rows) and large ones (in extents) both occur often.
+fn content(number: u64) -> Vec<u8> {
+    let mut random = Random::new(number);
+    let doublings = (CONTENT_BYTES_MAX / CONTENT_BYTES_MIN).ilog2() + 1;
+    let magnitude = CONTENT_BYTES_MIN << random.below(u64::from(doublings));
+    let length = (magnitude + random.below(magnitude)).min(CONTENT_BYTES_MAX);
+    random.bytes(length as usize)
+}
+
+async fn write_until_killed(
+    run: Arc<Run>,
+    writer: u64,
+    mut blobs: Vec<Owned>,
+    seed: u64,
+) -> Vec<Owned> {
+    let mut random = Random::new(seed);
+    let mut client = Client::new(run.address);
+    while !run.killed.load(Ordering::SeqCst) {
+        let answered = if random.below(4) == 0 {
+            overwrite_shared(&run, &mut client, random.below(SHARED_BLOBS)).await
+        } else {
+            let blob = random.below(BLOBS_PER_WRITER);
+            let owned = &mut blobs[blob as usize];
+            write_owned(&run, &mut client, &owned_path(writer, blob), owned, &mut random).await
+        };
+        if !answered {
+            // Nothing but the kill may cost an answer.
+            assert!(run.killed.load(Ordering::SeqCst), "a connection broke while the server ran");
+            break;
+        }
+    }
+    blobs
+}
+
+/// One operation on a blob of this writer; false when there was no answer.
+async fn write_owned(
+    run: &Run,
+    client: &mut Client,
+    path: &str,
+    owned: &mut Owned,
+    random: &mut Random,
+) -> bool {
+    let number = run.operations.fetch_add(1, Ordering::SeqCst);
+    let text = number.to_string();
+    let mark = [("x-ms-meta-operation", text.as_str())];
+    let (answer, next, expected) = match (&owned.acknowledged, random.below(10)) {
+        (State::Present { .. }, 0) => {
+            (client.send("DELETE", path, &[], &[], Vec::new()).await, State::Absent, 202)
+        }
+        (State::Present { content, .. }, 1 | 2) => {
+            let next = State::Present { content: *content, metadata: number, etag: None };
+            let query = [("comp", "metadata")];
+            (client.send("PUT", path, &query, &mark, Vec::new()).await, next, 200)
+        }
+        (State::Present { .. } | State::Absent, _) => {
+            let next = State::Present { content: number, metadata: number, etag: None };
+            (client.send("PUT", path, &[], &put_headers(&text), content(number)).await, next, 201)
+        }
+    };
+    let Ok(answer) = answer else {
+        owned.maybe = Some(next);
+        return false;
+    };
+    assert_eq!(answer.status, expected, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    owned.acknowledged = match next {
+        State::Absent => State::Absent,
+        State::Present { content, metadata, .. } => {
+            State::Present { content, metadata, etag: Some(etag_of(&answer)) }
+        }
+    };
+    true
+}
+
+fn put_headers(number: &str) -> [(&'static str, &str); 2] {
+    [("x-ms-blob-type", "BlockBlob"), ("x-ms-meta-operation", number)]
+}
+
+async fn overwrite_shared(run: &Run, client: &mut Client, blob: u64) -> bool {
+    let number = run.operations.fetch_add(1, Ordering::SeqCst);
+    let text = number.to_string();
+    let (path, headers) = (shared_path(blob), put_headers(&text));
+    let answer = client.send("PUT", &path, &[], &headers, content(number)).await;
+    let Ok(answer) = answer else { return false };
+    assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+    let mut shared = run.shared.lock().expect("no writer panicked");
+    let acknowledged = &mut shared[blob as usize].acknowledged;
+    let earlier = acknowledged.insert(etag_number(&etag_of(&answer)), number);
+    assert_eq!(earlier, None, "two writes of shared-{blob} got the same ETag");
+    true
+}
+
+fn etag_of(answer: &Answer) -> String {
+    answer.header("etag").expect("every write answers an ETag").to_owned()
+}
+
+/// ETags have the form `"0x…"` and increase with every change of an object.
+fn etag_number(etag: &str) -> u64 {
+    let digits = etag.trim_matches('"').strip_prefix("0x");
+    digits
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .unwrap_or_else(|| panic!("not the form of an ETag: {etag}"))
+}
+
+async fn get(client: &mut Client, path: &str) -> Answer {
+    let answer = client.send("GET", path, &[], &[], Vec::new()).await.expect("the server answers");
+    assert!(answer.status == 200 || answer.status == 404, "{path}: {answer:?}");
+    answer
+}
+
+/// What the blob holds now, said in operation numbers; `candidates` are the Put Blobs it may come from.
+fn observed(answer: &Answer, path: &str, candidates: &[u64]) -> State {
+    if answer.status == 404 {
+        return State::Absent;
+    }
+    let content = *candidates
+        .iter()
+        .find(|candidate| content(**candidate) == answer.body)
+        .unwrap_or_else(|| panic!("{path}: {} bytes that nobody wrote", answer.body.len()));
+    let metadata = answer.header("x-ms-meta-operation").and_then(|text| text.parse().ok());
+    State::Present {
+        content,
+        metadata: metadata.unwrap_or_else(|| panic!("{path}: its metadata is lost")),
+        etag: Some(etag_of(answer)),
+    }
+}
+
+async fn check_owned(address: SocketAddr, owned: &mut [Vec<Owned>]) {
+    let mut client = Client::new(address);
+    for (writer, blobs) in owned.iter_mut().enumerate() {
+        for (blob, owned) in blobs.iter_mut().enumerate() {
+            let path = owned_path(writer as u64, blob as u64);
+            let answer = get(&mut client, &path).await;
+            let candidates: Vec<u64> = [Some(&owned.acknowledged), owned.maybe.as_ref()]
+                .into_iter()
+                .flatten()
+                .filter_map(|state| match state {
+                    State::Present { content, .. } => Some(*content),
+                    State::Absent => None,
+                })
+                .collect();
+            let now = observed(&answer, &path, &candidates);
+            let is_maybe = owned.maybe.as_ref().is_some_and(|maybe| same_but_etag(maybe, &now));
+            assert!(now == owned.acknowledged || is_maybe, "{path}: {owned:?}, but it is {now:?}");
+            *owned = Owned { acknowledged: now, maybe: None };
+        }
+    }
+}
+
+fn same_but_etag(left: &State, right: &State) -> bool {
+    match (left, right) {
+        (State::Absent, State::Absent) => true,
+        (
+            State::Present { content: left, metadata: left_metadata, .. },
+            State::Present { content: right, metadata: right_metadata, .. },
+        ) => (left, left_metadata) == (right, right_metadata),
+        (State::Absent, State::Present { .. }) | (State::Present { .. }, State::Absent) => false,
+    }
+}
+
+async fn check_shared(address: SocketAddr, shared: &Mutex<Vec<Shared>>) {
+    let mut client = Client::new(address);
+    for blob in 0..SHARED_BLOBS {
+        let path = shared_path(blob);
+        let answer = get(&mut client, &path).await;
+        let mut shared = shared.lock().expect("no writer panicked");
+        let acknowledged = &mut shared[blob as usize].acknowledged;
+        let newest = acknowledged.last_key_value().map(|(etag, _)| *etag);
+        if answer.status == 404 {
+            assert_eq!(newest, None, "{path}: an acknowledged blob is gone");
+            continue;
+        }
+        let number: u64 = answer
+            .header("x-ms-meta-operation")
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_else(|| panic!("{path}: its metadata is lost"));
+        assert_eq!(answer.body, content(number), "{path}: content and metadata differ in origin");
+        let etag = etag_number(&etag_of(&answer));
+        assert!(
+            newest.is_none_or(|newest| etag >= newest),
+            "{path}: an acknowledged write is gone"
+        );
+        // An ETag that was answered belongs to that write; a new one to a write whose answer was lost.
+        assert_eq!(*acknowledged.entry(etag).or_insert(number), number, "{path}: wrong ETag");
+    }
+}
+
+/// The listing names exactly the blobs that are there.
+async fn check_listing(address: SocketAddr, owned: &[Vec<Owned>], shared: &Mutex<Vec<Shared>>) {
+    let mut expected: Vec<String> = Vec::new();
+    for (writer, blobs) in owned.iter().enumerate() {
+        for (blob, owned) in blobs.iter().enumerate() {
+            if owned.acknowledged != State::Absent {
+                expected.push(owned_path(writer as u64, blob as u64));
+            }
+        }
+    }
+    for (blob, shared) in shared.lock().expect("no writer panicked").iter().enumerate() {
+        if !shared.acknowledged.is_empty() {
+            expected.push(shared_path(blob as u64));
+        }
+    }
+    let mut client = Client::new(address);
+    let query = [("comp", "list"), ("restype", "container")];
+    let answer = client.send("GET", &format!("/{CONTAINER}"), &query, &[], Vec::new()).await;
+    let answer = answer.expect("the server answers");
+    assert_eq!(answer.status, 200);
+    let listing = String::from_utf8(answer.body.to_vec()).expect("the listing is UTF-8");
+    let mut listed: Vec<String> = listing
+        .split("<Name>")
+        .skip(1)
+        .filter_map(|part| part.split("</Name>").next())
+        .map(|name| format!("/{CONTAINER}/{name}"))
+        .collect();
+    listed.sort();
+    expected.sort();
+    assert_eq!(listed, expected);
+}

@@ -1,0 +1,82 @@
+//! What tests of the real binary share: the process, a signing client, seeded randomness.
+
+pub mod client;
+pub mod random;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Far above what a start takes, so that only a server that hangs gets there.
+const START_SECONDS_MAX: u64 = 60;
+
+/// The server as a child process. Dropping it kills it with SIGKILL, as a crash would.
+pub struct Server {
+    process: Child,
+    pub blob: SocketAddr,
+}
+
+impl Server {
+    /// Starts the binary on free ports over `data` and waits until it accepts connections. Its log is
+    /// appended to `log`, which outlives it.
+    pub fn start(data: &Path, log: &Path) -> Self {
+        let log = File::options().create(true).append(true).open(log).expect("the log opens");
+        let ports = ["--blob-port", "--queue-port", "--table-port", "--file-port", "--admin-port"];
+        let mut process = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+            .arg("--data")
+            .arg(data)
+            .args(ports.iter().flat_map(|port| [*port, "0"]))
+            .args(["--smb-port", "off", "--log", "warn"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts");
+
+        let output = process.stdout.take().expect("standard output is piped");
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            let line = BufReader::new(output)
+                .lines()
+                .map_while(Result::ok)
+                .find(|line| line.starts_with("ready "));
+            // The receiver is gone only if it gave up waiting.
+            let _ = sender.send(line);
+        });
+        let ready = match receiver.recv_timeout(Duration::from_secs(START_SECONDS_MAX)) {
+            Ok(Some(line)) => line,
+            Ok(None) | Err(_) => {
+                let _ = process.kill();
+                panic!("the server did not print its ready line");
+            }
+        };
+        Self { process, blob: blob_address(&ready) }
+    }
+
+    /// SIGKILL: no handler runs, nothing is flushed.
+    pub fn kill(&mut self) {
+        self.process.kill().expect("the server was still running");
+        self.process.wait().expect("the server can be waited for");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The host and port of `blob=http://HOST:PORT[/...]` in the ready line.
+fn blob_address(ready: &str) -> SocketAddr {
+    ready
+        .split(' ')
+        .find_map(|word| word.strip_prefix("blob=http://"))
+        .and_then(|rest| rest.split('/').next())
+        .and_then(|address| address.parse().ok())
+        .unwrap_or_else(|| panic!("no blob address in: {ready}"))
+}
