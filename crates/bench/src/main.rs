@@ -1,1 +1,225 @@
-fn main() {}
+//! `holdfast-bench`: loads a storage server, or two in turns, and reports how fast they were.
+
+mod account;
+mod ceiling;
+mod client;
+mod compare;
+mod load;
+mod report;
+mod servers;
+mod signature;
+mod workload;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use account::Account;
+use compare::Side;
+use load::{Plan, Target};
+use report::{Figures, HEADINGS};
+use servers::{Server, install_azurite};
+use workload::{Settings, WorkloadName};
+
+#[derive(Parser)]
+#[command(name = "holdfast-bench", version, about)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Load one server.
+    Run {
+        /// A connection string: UseDevelopmentStorage=true, or AccountName=…;AccountKey=…;BlobEndpoint=…
+        #[arg(long, default_value = "UseDevelopmentStorage=true")]
+        connection: String,
+        #[command(flatten)]
+        load: Load,
+    },
+    /// Load two servers in turns and print the ratio.
+    Compare {
+        #[command(flatten)]
+        sides: Sides,
+        /// Runs on each server.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        rounds: u16,
+        #[command(flatten)]
+        load: Load,
+    },
+    /// Load a server that does nothing, to know what this program itself can do.
+    Ceiling {
+        #[command(flatten)]
+        load: Load,
+    },
+    /// Install Azurite and run it on free ports until this program is ended.
+    Azurite {
+        #[arg(long, default_value = AZURITE_FOLDER)]
+        azurite_folder: PathBuf,
+        /// Only install it.
+        #[arg(long)]
+        install_only: bool,
+    },
+}
+
+const AZURITE_FOLDER: &str = ".local/azurite";
+/// A run by count ends at the latest after this.
+const COUNTED_RUN_MAX: Duration = Duration::from_secs(600);
+
+#[derive(Args)]
+struct Load {
+    #[arg(long, value_enum)]
+    workload: WorkloadName,
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    connections: u16,
+    /// Bytes of content in a blob, message or entity.
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(..=268_435_456))]
+    payload: u32,
+    /// Objects that exist before a load that reads.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    objects: u64,
+    /// How long a run is measured.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=3600))]
+    seconds: u16,
+    /// Operations in a run, instead of its length.
+    #[arg(long, conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Seconds of the same load before each run, not measured.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(..=600))]
+    warm_up: u16,
+    /// Threads that make the load; as many as there are processors unless given.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+#[derive(Args)]
+struct Sides {
+    /// Connection string of the server on the left.
+    #[arg(long, required_unless_present = "holdfast", conflicts_with = "holdfast")]
+    left: Option<String>,
+    /// Start this binary, with a new data folder, as the server on the left.
+    #[arg(long, value_name = "PATH")]
+    holdfast: Option<PathBuf>,
+    /// Another argument for that binary, such as --memory. May be repeated.
+    #[arg(long, requires = "holdfast", allow_hyphen_values = true, value_name = "ARGUMENT")]
+    holdfast_argument: Vec<String>,
+    /// Connection string of the server on the right.
+    #[arg(long, required_unless_present = "with_azurite", conflicts_with = "with_azurite")]
+    right: Option<String>,
+    /// Install and start Azurite as the server on the right.
+    #[arg(long)]
+    with_azurite: bool,
+    #[arg(long, default_value = AZURITE_FOLDER)]
+    azurite_folder: PathBuf,
+}
+
+impl Load {
+    fn plan(&self) -> Plan {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Plan {
+            connections: self.connections.into(),
+            threads: self.threads.map_or(processors, usize::from),
+            warm_up: Duration::from_secs(self.warm_up.into()),
+            duration: match self.count {
+                Some(_) => COUNTED_RUN_MAX,
+                None => Duration::from_secs(self.seconds.into()),
+            },
+            count: self.count,
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings { payload_bytes: self.payload as usize, objects: self.objects }
+    }
+}
+
+fn main() -> ExitCode {
+    match execute(CommandLine::parse().command) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(errors) => {
+            eprintln!("{errors} operations failed");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("holdfast-bench: {error}");
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                eprintln!("  because: {error}");
+                cause = error.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns how many operations failed.
+fn execute(command: Command) -> Result<u64, Box<dyn Error>> {
+    match command {
+        Command::Run { connection, load } => run(Account::parse(&connection)?, &load),
+        Command::Ceiling { load } => run(ceiling::start(load.payload as usize)?, &load),
+        Command::Compare { sides, rounds, load } => {
+            let (left, _left_server) = left_side(&sides)?;
+            let (right, _right_server) = right_side(&sides)?;
+            let (settings, plan) = (load.settings(), load.plan());
+            Ok(compare::compare([left, right], load.workload, settings, plan, rounds.into())?)
+        }
+        Command::Azurite { azurite_folder, install_only } => {
+            install_azurite(&azurite_folder)?;
+            if !install_only {
+                serve_until_ended(&Server::azurite(&azurite_folder)?)?;
+            }
+            Ok(0)
+        }
+    }
+}
+
+fn run(account: Account, load: &Load) -> Result<u64, Box<dyn Error>> {
+    let target = Target::prepare(account, load.workload, load.settings())?;
+    let tally = target.run(load.plan());
+    target.clean_up()?;
+    let figures = Figures::of(&tally);
+    println!("{HEADINGS}\n{figures}");
+    report::print_failures(&tally);
+    Ok(figures.errors)
+}
+
+/// A side, and its server if it was started for it.
+type StartedSide = (Side, Option<Server>);
+
+fn left_side(sides: &Sides) -> Result<StartedSide, Box<dyn Error>> {
+    if let Some(binary) = &sides.holdfast {
+        return Ok(started("holdfast", Server::holdfast(binary, &sides.holdfast_argument)?));
+    }
+    let connection = sides.left.as_deref().unwrap_or_default();
+    Ok((Side { name: "left".to_owned(), account: Account::parse(connection)? }, None))
+}
+
+fn right_side(sides: &Sides) -> Result<StartedSide, Box<dyn Error>> {
+    if sides.with_azurite {
+        install_azurite(&sides.azurite_folder)?;
+        return Ok(started("azurite", Server::azurite(&sides.azurite_folder)?));
+    }
+    let connection = sides.right.as_deref().unwrap_or_default();
+    Ok((Side { name: "right".to_owned(), account: Account::parse(connection)? }, None))
+}
+
+fn started(name: &str, server: Server) -> StartedSide {
+    (Side { name: name.to_owned(), account: server.account.clone() }, Some(server))
+}
+
+fn serve_until_ended(server: &Server) -> Result<(), std::io::Error> {
+    println!("{}", server.account.development_connection());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut ended = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = ended.recv() => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,57 @@
+//! A server that does nothing, to know what the generator itself can do.
+
+use std::convert::Infallible;
+use std::net::TcpListener;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+
+use crate::account::Account;
+
+/// Starts the server on a thread of its own, which ends with the process. Every answer is what
+/// success would be, and every GET has a body of `payload_bytes`.
+pub fn start(payload_bytes: usize) -> std::io::Result<Account> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    std::thread::spawn(move || runtime.block_on(serve(listener, payload_bytes)));
+    let account = Account::development(|_| Some(format!("http://{address}/devstoreaccount1")));
+    Ok(account.expect("the address is valid"))
+}
+
+async fn serve(listener: TcpListener, payload_bytes: usize) {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("it is not blocking");
+    let payload = Bytes::from(vec![0; payload_bytes]);
+    while let Ok((stream, _)) = listener.accept().await {
+        let payload = payload.clone();
+        tokio::spawn(async move {
+            drop(stream.set_nodelay(true));
+            let service = service_fn(|request| answer(request, payload.clone()));
+            drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
+        });
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    payload: Bytes,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let method = request.method().clone();
+    let mut body = request.into_body();
+    while let Some(Ok(_)) = body.frame().await {}
+    let (status, body) = match method {
+        Method::PUT => (201, Bytes::new()),
+        Method::DELETE => (202, Bytes::new()),
+        Method::GET => (200, payload),
+        _ => (200, Bytes::new()),
+    };
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = hyper::StatusCode::from_u16(status).expect("a status");
+    Ok(response)
+}

@@ -1,0 +1,239 @@
+//! Drives one server: threads of one core each, connections on them, operations one after another
+//! on each connection.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::account::Account;
+use crate::client::{Client, Failure};
+use crate::workload::{Settings, Worker, Workload, WorkloadName, build};
+
+/// Kinds of failure told apart in a report; the rest is only counted.
+const FAILURE_KINDS_MAX: usize = 16;
+/// Connections that fill a population before a run.
+const POPULATING_CONNECTIONS: usize = 16;
+const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+/// The longest latency a histogram can tell.
+const LATENCY_MICROSECONDS_MAX: u64 = 120_000_000;
+
+/// How much load, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub connections: usize,
+    pub threads: usize,
+    pub warm_up: Duration,
+    pub duration: Duration,
+    /// Ends the run before its duration has passed.
+    pub count: Option<u64>,
+}
+
+/// What a run did.
+pub struct Tally {
+    pub latencies: Histogram<u64>,
+    pub bytes: u64,
+    pub errors: u64,
+    pub failures: BTreeMap<Failure, u64>,
+    pub elapsed: Duration,
+}
+
+/// A server with everything on it that a workload needs.
+pub struct Target {
+    account: Arc<Account>,
+    workload: Arc<dyn Workload>,
+}
+
+impl Target {
+    pub fn prepare(
+        account: Account,
+        name: WorkloadName,
+        settings: Settings,
+    ) -> Result<Self, Failure> {
+        let target = Self { account: Arc::new(account), workload: build(name, settings) };
+        on_this_thread(async {
+            let mut client = target.connect().await?;
+            target.workload.prepare(&mut client).await?;
+            target.populate().await
+        })?;
+        Ok(target)
+    }
+
+    async fn connect(&self) -> Result<Client, Failure> {
+        Client::connect(Arc::clone(&self.account), self.workload.service()).await
+    }
+
+    async fn populate(&self) -> Result<(), Failure> {
+        let next = AtomicU64::new(0);
+        let fill = || async {
+            let mut client = self.connect().await?;
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= self.workload.population() {
+                    return Ok(());
+                }
+                self.workload.populate(&mut client, index).await?;
+            }
+        };
+        let connections = usize::try_from(self.workload.population())
+            .unwrap_or(POPULATING_CONNECTIONS)
+            .min(POPULATING_CONNECTIONS);
+        futures_util::future::try_join_all((0..connections).map(|_| fill())).await.map(drop)
+    }
+
+    pub fn run(&self, plan: Plan) -> Tally {
+        let started = Instant::now();
+        let run = Run {
+            measured_from: started + plan.warm_up,
+            ends: started + plan.warm_up + plan.duration,
+            tickets: plan.count.map(AtomicU64::new),
+        };
+        let threads = plan.threads.clamp(1, plan.connections);
+        let tallies: Vec<Tally> = std::thread::scope(|scope| {
+            let running: Vec<_> = (0..threads)
+                .map(|thread| {
+                    let connections = (thread..plan.connections).step_by(threads).count();
+                    let run = &run;
+                    scope.spawn(move || on_this_thread(self.drive_all(run, connections)))
+                })
+                .collect();
+            running.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let mut total = Tally::new();
+        for tally in tallies {
+            total.add(tally);
+        }
+        total
+    }
+
+    async fn drive_all(&self, run: &Run, connections: usize) -> Tally {
+        let driven = (0..connections).map(|_| self.drive(run));
+        let mut total = Tally::new();
+        for tally in futures_util::future::join_all(driven).await {
+            total.add(tally);
+        }
+        total
+    }
+
+    async fn drive(&self, run: &Run) -> Tally {
+        let mut tally = Tally::new();
+        let mut worker = self.workload.worker();
+        let mut connected = None;
+        while let Some(measured) = run.next() {
+            let client = match &mut connected {
+                Some(client) => client,
+                None => match self.connect().await {
+                    Ok(client) => connected.insert(client),
+                    Err(failure) => {
+                        tally.fail(failure);
+                        tokio::time::sleep(RECONNECT_PAUSE).await;
+                        continue;
+                    }
+                },
+            };
+            let started = Instant::now();
+            let outcome = worker.operation(client).await;
+            let ended = Instant::now();
+            match outcome {
+                Ok(bytes) if measured => tally.succeed(bytes, ended - started),
+                Ok(_) => {}
+                Err(failure) => {
+                    if failure.ends_connection() {
+                        connected = None;
+                    }
+                    tally.fail(failure);
+                }
+            }
+            if measured {
+                tally.elapsed = ended.saturating_duration_since(run.measured_from);
+            }
+        }
+        finish(worker, connected, &mut tally).await;
+        tally
+    }
+
+    pub fn clean_up(&self) -> Result<(), Failure> {
+        on_this_thread(async { self.workload.clean_up(&mut self.connect().await?).await })
+    }
+}
+
+async fn finish(mut worker: Box<dyn Worker>, connected: Option<Client>, tally: &mut Tally) {
+    if let Some(mut client) = connected
+        && let Err(failure) = worker.finish(&mut client).await
+    {
+        tally.fail(failure);
+    }
+}
+
+/// The time and the number of operations that the connections of one run share.
+struct Run {
+    measured_from: Instant,
+    ends: Instant,
+    tickets: Option<AtomicU64>,
+}
+
+impl Run {
+    /// Whether the next operation is measured, if there is one more.
+    fn next(&self) -> Option<bool> {
+        let now = Instant::now();
+        if now >= self.ends {
+            return None;
+        }
+        if now < self.measured_from {
+            return Some(false);
+        }
+        let Some(tickets) = &self.tickets else { return Some(true) };
+        let took =
+            tickets.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        took.is_ok().then_some(true)
+    }
+}
+
+impl Tally {
+    fn new() -> Self {
+        let latencies = Histogram::new_with_bounds(1, LATENCY_MICROSECONDS_MAX, 3);
+        Self {
+            latencies: latencies.expect("the bounds are valid"),
+            bytes: 0,
+            errors: 0,
+            failures: BTreeMap::new(),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    fn succeed(&mut self, bytes: u64, latency: Duration) {
+        let microseconds = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1);
+        self.latencies.saturating_record(microseconds);
+        self.bytes += bytes;
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.count(failure, 1);
+    }
+
+    fn count(&mut self, failure: Failure, times: u64) {
+        self.errors += times;
+        if self.failures.len() < FAILURE_KINDS_MAX || self.failures.contains_key(&failure) {
+            *self.failures.entry(failure).or_default() += times;
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.latencies.add(&other.latencies).expect("all have the same bounds");
+        self.bytes += other.bytes;
+        self.elapsed = self.elapsed.max(other.elapsed);
+        let told_apart: u64 = other.failures.values().sum();
+        self.errors += other.errors - told_apart;
+        for (failure, times) in other.failures {
+            self.count(failure, times);
+        }
+    }
+}
+
+/// Runs a future on a runtime of this thread alone: a connection never moves between cores.
+fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(future)
+}

