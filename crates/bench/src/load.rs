@@ -38,6 +38,9 @@ pub struct Tally {
     pub errors: u64,
     pub failures: BTreeMap<Failure, u64>,
     pub elapsed: Duration,
+    /// Operations made, measured or not, and the processor time that making them took on this side.
+    pub made: u64,
+    pub processor: Duration,
 }
 
 /// A server with everything on it that a workload needs.
@@ -96,7 +99,11 @@ impl Target {
                 .map(|thread| {
                     let connections = (thread..plan.connections).step_by(threads).count();
                     let run = &run;
-                    scope.spawn(move || on_this_thread(self.drive_all(run, connections)))
+                    scope.spawn(move || {
+                        let mut tally = on_this_thread(self.drive_all(run, connections));
+                        tally.processor = processor_time_of_this_thread();
+                        tally
+                    })
                 })
                 .collect();
             running.into_iter().map(|thread| thread.join().expect("no panic")).collect()
@@ -136,6 +143,7 @@ impl Target {
             let started = Instant::now();
             let outcome = worker.operation(client).await;
             let ended = Instant::now();
+            tally.made += 1;
             match outcome {
                 Ok(bytes) if measured => tally.succeed(bytes, ended - started),
                 Ok(_) => {}
@@ -200,6 +208,8 @@ impl Tally {
             errors: 0,
             failures: BTreeMap::new(),
             elapsed: Duration::ZERO,
+            made: 0,
+            processor: Duration::ZERO,
         }
     }
 
@@ -224,6 +234,8 @@ impl Tally {
         self.latencies.add(&other.latencies).expect("all have the same bounds");
         self.bytes += other.bytes;
         self.elapsed = self.elapsed.max(other.elapsed);
+        self.made += other.made;
+        self.processor += other.processor;
         let told_apart: u64 = other.failures.values().sum();
         self.errors += other.errors - told_apart;
         for (failure, times) in other.failures {
@@ -236,4 +248,13 @@ impl Tally {
 fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(future)
+}
+
+fn processor_time_of_this_thread() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a timespec of this function.
+    let outcome = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(outcome, 0, "every Linux has this clock");
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -13,6 +13,8 @@ pub struct Figures {
     pub p50_milliseconds: f64,
     pub p99_milliseconds: f64,
     pub max_milliseconds: f64,
+    /// Processor time that this program spent on an operation.
+    pub client_microseconds: f64,
 }
 
 impl Figures {
@@ -31,6 +33,7 @@ impl Figures {
             p50_milliseconds: milliseconds(0.5),
             p99_milliseconds: milliseconds(0.99),
             max_milliseconds: milliseconds(1.0),
+            client_microseconds: 1e6 / per_second(tally.made, tally.processor.as_secs_f64()),
         }
     }
 
@@ -45,6 +48,7 @@ impl Figures {
             p50_milliseconds: middle(|run| run.p50_milliseconds),
             p99_milliseconds: middle(|run| run.p99_milliseconds),
             max_milliseconds: middle(|run| run.max_milliseconds),
+            client_microseconds: middle(|run| run.client_microseconds),
         }
     }
 }
@@ -65,18 +69,19 @@ pub fn median(mut figures: Vec<f64>) -> f64 {
 }
 
 pub const HEADINGS: &str =
-    "      ops/s       MB/s     p50 ms     p99 ms     max ms     ops  errors";
+    "      ops/s       MB/s     p50 ms     p99 ms     max ms  client µs       ops  errors";
 
 impl fmt::Display for Figures {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{:>11.1}{:>11.1}{:>11.3}{:>11.3}{:>11.3}{:>8}{:>8}",
+            "{:>11.1}{:>11.1}{:>11.3}{:>11.3}{:>11.3}{:>11.1}{:>10}{:>8}",
             self.operations_per_second,
             self.megabytes_per_second,
             self.p50_milliseconds,
             self.p99_milliseconds,
             self.max_milliseconds,
+            self.client_microseconds,
             self.operations,
             self.errors,
         )
