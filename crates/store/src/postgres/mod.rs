@@ -32,10 +32,13 @@ use commit::{Attempt, Parameters};
 use sessions::Sessions;
 use snapshot::PostgresSnapshot;
 
-/// A commit that lost to another one in flight is tried again this many times in all: its
-/// expectations are still checked against its own moment, so most such losses are between
-/// neighbours in the index that did not touch each other's rows.
-const COMMIT_ATTEMPTS_MAX: usize = 8;
+/// A commit that lost to another one in flight is tried again, this many times in all: its
+/// expectations are still checked against its own moment, so what is lost for good shows as such.
+/// Most losses are between neighbours in the index that did not touch each other's rows.
+const ATTEMPTS_MAX: usize = 8;
+
+/// Blind batches can lose only to others that write the same rows, one of which has won each time.
+const BLIND_ATTEMPTS_MAX: usize = 128;
 
 /// Deletions removed by one statement, so that a sweep never holds many locks.
 const SWEEP_ROWS_MAX: i64 = 1000;
@@ -122,7 +125,11 @@ impl PostgresEngine {
 
     async fn try_commit(&self, batch: &Batch) -> Result<Attempt, CommitError> {
         let parameters = Parameters::of(batch).map_err(CommitError::Fault)?;
-        for _ in 0..COMMIT_ATTEMPTS_MAX {
+        let attempts_max = match &batch.since {
+            Some(_) => ATTEMPTS_MAX,
+            None => BLIND_ATTEMPTS_MAX,
+        };
+        for _ in 0..attempts_max {
             let mut session = self.commits.take().await.map_err(CommitError::Fault)?;
             match commit::attempt(&mut session, &parameters).await? {
                 Attempt::Lost => {}

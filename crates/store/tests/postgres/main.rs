@@ -1,5 +1,6 @@
 //! The engine on a real PostgreSQL server.
 
+mod contract;
 mod proxy;
 mod server;
 
@@ -124,42 +125,6 @@ async fn commits_in_flight_together_never_each_miss_the_other() {
             both => panic!("round {round}: {both:?}"),
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn concurrent_increments_are_all_counted() {
-    const WRITERS: u32 = 8;
-    const INCREMENTS: u32 = 20;
-    let (_place, engine) = fresh().await;
-    let engine = Arc::new(engine);
-    let writers: Vec<_> = (0..WRITERS)
-        .map(|_| {
-            let engine = Arc::clone(&engine);
-            tokio::spawn(async move {
-                let mut done = 0;
-                while done < INCREMENTS {
-                    let snapshot = engine.snapshot().await.expect("a snapshot");
-                    let value = snapshot.get(b"counter").await.expect("a read");
-                    let count = value.map_or(0, |value| {
-                        u32::from_be_bytes(value.as_ref().try_into().expect("four bytes"))
-                    });
-                    let mut batch = Batch::since(snapshot.moment());
-                    batch.expect_row("counter");
-                    batch.put("counter", (count + 1).to_be_bytes().to_vec());
-                    match engine.commit(batch).await {
-                        Ok(()) => done += 1,
-                        Err(CommitError::Conflict) => {}
-                        Err(error) => panic!("{error:?}"),
-                    }
-                }
-            })
-        })
-        .collect();
-    for writer in writers {
-        writer.await.expect("no panic");
-    }
-    let total = value_of(&engine, b"counter").await.expect("it was written");
-    assert_eq!(total, (WRITERS * INCREMENTS).to_be_bytes().as_slice());
 }
 
 #[tokio::test]
