@@ -1,5 +1,4 @@
-//! What every implementation of [`Extents`] promises. [`extents_contract`] makes a test of each
-//! function here for one implementation.
+//! What [`Extents`] promises, as cases. `extents_contract!` makes tests of them.
 
 use std::collections::HashSet;
 use std::task::Poll;
@@ -11,10 +10,12 @@ use crate::extents::{
     EXTENT_BYTES_MAX, Extent, ExtentId, Extents, PIECE_BYTES, READ_BYTES_MAX, checksums_of,
 };
 
-/// `$open` is a function that returns a store with nothing in it, which derefs to [`Extents`].
+/// One test for every case, on the store that the expression makes: one with nothing in it, behind
+/// something that derefs to it.
+#[macro_export]
 macro_rules! extents_contract {
-    ($open:path) => {
-        $crate::contract::extents::extents_contract!($open =>
+    ($store:expr) => {
+        $crate::extents_contract!(@cases $store,
             streams_of_every_size_come_back,
             a_stream_without_bytes_has_no_extents,
             the_cut_of_a_stream_into_appends_does_not_matter,
@@ -34,23 +35,22 @@ macro_rules! extents_contract {
             a_reader_in_progress_keeps_what_it_reads,
         );
     };
-    ($open:path => $($name:ident,)*) => {
+    (@cases $store:expr, $($case:ident,)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                let store = $open();
-                $crate::contract::extents::$name(&*store).await;
+            async fn $case() {
+                let store = $store;
+                $crate::contract::extents::$case(&*store).await;
             }
         )*
     };
 }
-pub(crate) use extents_contract;
 
 const MIB: usize = 1024 * 1024;
 const PIECE: usize = PIECE_BYTES as usize;
 
 /// Bytes that differ from stream to stream and from place to place.
-pub(crate) fn content(seed: u64, length: usize) -> Bytes {
+pub fn content(seed: u64, length: usize) -> Bytes {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {
@@ -63,19 +63,19 @@ pub(crate) fn content(seed: u64, length: usize) -> Bytes {
     bytes.into()
 }
 
-pub(crate) async fn write(extents: &dyn Extents, bytes: Bytes) -> Result<Vec<Extent>, Fault> {
+pub async fn write(extents: &dyn Extents, bytes: Bytes) -> Result<Vec<Extent>, Fault> {
     let mut writer = extents.writer();
     writer.append(bytes).await?;
     writer.finish().await
 }
 
-pub(crate) async fn write_one(extents: &dyn Extents, bytes: Bytes) -> Extent {
+pub async fn write_one(extents: &dyn Extents, bytes: Bytes) -> Extent {
     let mut written = write(extents, bytes).await.unwrap();
     assert_eq!(written.len(), 1);
     written.remove(0)
 }
 
-pub(crate) async fn read_all(extents: &dyn Extents, of: &[Extent]) -> Result<Vec<u8>, Fault> {
+pub async fn read_all(extents: &dyn Extents, of: &[Extent]) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     for extent in of {
         let mut position = 0;
@@ -93,7 +93,7 @@ fn live_bytes(extents: &dyn Extents) -> u64 {
     statistics.bytes_written - statistics.bytes_freed
 }
 
-pub(crate) async fn streams_of_every_size_come_back(extents: &dyn Extents) {
+pub async fn streams_of_every_size_come_back(extents: &dyn Extents) {
     let around = |size: usize| [size - 1, size, size + 1];
     let sizes = [1, 100].into_iter().chain(
         [4096, PIECE, 2 * PIECE, MIB, MIB + PIECE, 2 * MIB, 5 * MIB].into_iter().flat_map(around),
@@ -112,7 +112,7 @@ pub(crate) async fn streams_of_every_size_come_back(extents: &dyn Extents) {
     }
 }
 
-pub(crate) async fn a_stream_without_bytes_has_no_extents(extents: &dyn Extents) {
+pub async fn a_stream_without_bytes_has_no_extents(extents: &dyn Extents) {
     assert_eq!(extents.writer().finish().await.unwrap(), []);
     let mut writer = extents.writer();
     writer.append(Bytes::new()).await.unwrap();
@@ -120,7 +120,7 @@ pub(crate) async fn a_stream_without_bytes_has_no_extents(extents: &dyn Extents)
     assert_eq!(extents.statistics().bytes_written, 0);
 }
 
-pub(crate) async fn the_cut_of_a_stream_into_appends_does_not_matter(extents: &dyn Extents) {
+pub async fn the_cut_of_a_stream_into_appends_does_not_matter(extents: &dyn Extents) {
     let bytes = content(1, 3 * MIB + 77);
     for part in [1000, 4096, PIECE + 1, MIB, 2 * MIB + 5] {
         let mut writer = extents.writer();
@@ -133,7 +133,7 @@ pub(crate) async fn the_cut_of_a_stream_into_appends_does_not_matter(extents: &d
     }
 }
 
-pub(crate) async fn a_long_stream_becomes_several_extents(extents: &dyn Extents) {
+pub async fn a_long_stream_becomes_several_extents(extents: &dyn Extents) {
     let long = EXTENT_BYTES_MAX as usize + 3;
     let mut writer = extents.writer();
     let part = content(2, MIB);
@@ -149,7 +149,7 @@ pub(crate) async fn a_long_stream_becomes_several_extents(extents: &dyn Extents)
     assert!(read.chunks(MIB).all(|chunk| chunk == &part[..chunk.len()]));
 }
 
-pub(crate) async fn ranges_at_every_piece_boundary_come_back(extents: &dyn Extents) {
+pub async fn ranges_at_every_piece_boundary_come_back(extents: &dyn Extents) {
     let bytes = content(3, 3 * PIECE + 17);
     let extent = write_one(extents, bytes.clone()).await;
     let mut ends: Vec<usize> = (0..=3)
@@ -165,7 +165,7 @@ pub(crate) async fn ranges_at_every_piece_boundary_come_back(extents: &dyn Exten
     }
 }
 
-pub(crate) async fn a_read_returns_at_least_a_byte_and_at_most_the_maximum(extents: &dyn Extents) {
+pub async fn a_read_returns_at_least_a_byte_and_at_most_the_maximum(extents: &dyn Extents) {
     let bytes = content(4, 2 * MIB + 100);
     let written = write(extents, bytes.clone()).await.unwrap();
     let mut start_in_stream = 0;
@@ -181,7 +181,7 @@ pub(crate) async fn a_read_returns_at_least_a_byte_and_at_most_the_maximum(exten
     }
 }
 
-pub(crate) async fn concurrent_writers_do_not_mix(extents: &dyn Extents) {
+pub async fn concurrent_writers_do_not_mix(extents: &dyn Extents) {
     let sizes = [10, 4096, 5000, PIECE, 300_000, MIB, MIB + 1, 3 * MIB];
     let streams = (0..48).map(|seed| async move {
         let bytes = content(seed, sizes[seed as usize % sizes.len()]);
@@ -207,7 +207,7 @@ pub(crate) async fn concurrent_writers_do_not_mix(extents: &dyn Extents) {
     }
 }
 
-pub(crate) async fn a_dropped_writer_leaves_nothing(extents: &dyn Extents) {
+pub async fn a_dropped_writer_leaves_nothing(extents: &dyn Extents) {
     let kept = content(5, 200_000);
     let before = write(extents, kept.clone()).await.unwrap();
     let live = live_bytes(extents);
@@ -231,7 +231,7 @@ pub(crate) async fn a_dropped_writer_leaves_nothing(extents: &dyn Extents) {
     assert!(read_all(extents, &after).await.unwrap() == kept);
 }
 
-pub(crate) async fn an_extent_id_is_given_once(extents: &dyn Extents) {
+pub async fn an_extent_id_is_given_once(extents: &dyn Extents) {
     let mut ids = HashSet::new();
     for round in 0..200 {
         let extent = write_one(extents, content(round, 90_000)).await;
@@ -240,7 +240,7 @@ pub(crate) async fn an_extent_id_is_given_once(extents: &dyn Extents) {
     }
 }
 
-pub(crate) async fn freed_bytes_are_counted_once(extents: &dyn Extents) {
+pub async fn freed_bytes_are_counted_once(extents: &dyn Extents) {
     let first = write_one(extents, content(8, 10_000)).await;
     let second = write_one(extents, content(9, 70_000)).await;
     assert_eq!(live_bytes(extents), 80_000);
@@ -251,7 +251,7 @@ pub(crate) async fn freed_bytes_are_counted_once(extents: &dyn Extents) {
     assert_eq!(live_bytes(extents), 0);
 }
 
-pub(crate) async fn a_free_reclaims_at_once_when_nobody_reads(extents: &dyn Extents) {
+pub async fn a_free_reclaims_at_once_when_nobody_reads(extents: &dyn Extents) {
     let extent = write_one(extents, content(10, 5000)).await;
     drop(extents.pin_all());
     drop(extents.pin(&[extent.id]));
@@ -259,7 +259,7 @@ pub(crate) async fn a_free_reclaims_at_once_when_nobody_reads(extents: &dyn Exte
     assert_eq!(extents.statistics().bytes_freed, 5000);
 }
 
-pub(crate) async fn a_pin_of_all_holds_back_what_is_freed_after_it(extents: &dyn Extents) {
+pub async fn a_pin_of_all_holds_back_what_is_freed_after_it(extents: &dyn Extents) {
     let extent = write_one(extents, content(11, 5000)).await;
     let (first, second) = (extents.pin_all(), extents.pin_all());
     extents.free(extent.id, extent.length);
@@ -270,9 +270,7 @@ pub(crate) async fn a_pin_of_all_holds_back_what_is_freed_after_it(extents: &dyn
     assert_eq!(extents.statistics().bytes_freed, 5000);
 }
 
-pub(crate) async fn a_pin_of_all_does_not_hold_back_what_was_freed_before_it(
-    extents: &dyn Extents,
-) {
+pub async fn a_pin_of_all_does_not_hold_back_what_was_freed_before_it(extents: &dyn Extents) {
     let extent = write_one(extents, content(12, 5000)).await;
     let before = extents.pin_all();
     extents.free(extent.id, extent.length);
@@ -283,7 +281,7 @@ pub(crate) async fn a_pin_of_all_does_not_hold_back_what_was_freed_before_it(
     drop(after);
 }
 
-pub(crate) async fn a_pin_takes_over_from_a_pin_of_all(extents: &dyn Extents) {
+pub async fn a_pin_takes_over_from_a_pin_of_all(extents: &dyn Extents) {
     let bytes = content(13, 5000);
     let extent = write_one(extents, bytes.clone()).await;
     let all = extents.pin_all();
@@ -296,7 +294,7 @@ pub(crate) async fn a_pin_takes_over_from_a_pin_of_all(extents: &dyn Extents) {
     assert_eq!(extents.statistics().bytes_freed, 5000);
 }
 
-pub(crate) async fn a_pin_holds_back_only_its_extents(extents: &dyn Extents) {
+pub async fn a_pin_holds_back_only_its_extents(extents: &dyn Extents) {
     let slow = write_one(extents, content(14, 5000)).await;
     let other = write_one(extents, content(15, 7000)).await;
     let pin = extents.pin(&[slow.id]);
@@ -307,7 +305,7 @@ pub(crate) async fn a_pin_holds_back_only_its_extents(extents: &dyn Extents) {
     assert_eq!(extents.statistics().bytes_freed, 12_000);
 }
 
-pub(crate) async fn every_pin_of_an_extent_counts(extents: &dyn Extents) {
+pub async fn every_pin_of_an_extent_counts(extents: &dyn Extents) {
     let extent = write_one(extents, content(16, 5000)).await;
     let pins: Vec<_> = (0..3).map(|_| extents.pin(&[extent.id, extent.id])).collect();
     extents.free(extent.id, extent.length);
@@ -318,7 +316,7 @@ pub(crate) async fn every_pin_of_an_extent_counts(extents: &dyn Extents) {
     assert_eq!(extents.statistics().bytes_freed, 5000);
 }
 
-pub(crate) async fn a_reader_in_progress_keeps_what_it_reads(extents: &dyn Extents) {
+pub async fn a_reader_in_progress_keeps_what_it_reads(extents: &dyn Extents) {
     let bytes = content(17, 4 * MIB);
     let written = write(extents, bytes.clone()).await.unwrap();
     let ids: Vec<ExtentId> = written.iter().map(|it| it.id).collect();

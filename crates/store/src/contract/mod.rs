@@ -2,8 +2,7 @@
 //! own: a test file names an implementation, and a macro makes one test of every case.
 
 pub mod engine;
-#[cfg(test)]
-pub(crate) mod extents;
+pub mod extents;
 mod random;
 
 pub use engine::EngineFixture;

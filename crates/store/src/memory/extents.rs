@@ -162,15 +162,3 @@ impl Drop for MemoryWriter {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::MemoryExtents;
-    use crate::contract::extents::extents_contract;
-
-    extents_contract!(empty_store);
-
-    fn empty_store() -> Box<MemoryExtents> {
-        Box::default()
-    }
-}

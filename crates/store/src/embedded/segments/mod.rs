@@ -7,13 +7,13 @@
 mod bitmap;
 mod buffer;
 mod commit;
+#[cfg(test)]
+mod crash;
 mod file;
 mod queue;
 mod read;
 mod reclaim;
 mod space;
-#[cfg(test)]
-mod tests;
 mod writer;
 
 use std::collections::{HashMap, VecDeque};
