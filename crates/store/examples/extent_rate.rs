@@ -3,7 +3,7 @@
 //! disk, several times; the table has the median of each.
 //!
 //! ```text
-//! cargo run --release -p holdfast-store --example extent_rate -- [FOLDER] [SECONDS] [ROUNDS]
+//! cargo run --release -p holdfast-store --example extent_rate -- [FOLDER] [SECONDS] [ROUNDS] [CASE]
 //! ```
 
 use std::fs::{File, OpenOptions};
@@ -39,6 +39,7 @@ fn main() {
     let folder = arguments.next().unwrap_or_else(|| ".".to_owned());
     let seconds: f64 = arguments.next().map_or(1.0, |text| text.parse().expect("seconds"));
     let rounds: usize = arguments.next().map_or(3, |text| text.parse().expect("rounds"));
+    let only = arguments.next().unwrap_or_default();
     let time = Duration::from_secs_f64(seconds);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -50,7 +51,7 @@ fn main() {
         "| case | bare, page cache | bare, O_DIRECT | extents, new files | extents, recycled | ratio |"
     );
     println!("|---|---|---|---|---|---|");
-    for case in &CASES {
+    for case in CASES.iter().filter(|case| case.name.starts_with(&only)) {
         let mut rates = [const { Vec::new() }; 4];
         for _ in 0..rounds {
             for (which, rates) in rates.iter_mut().enumerate() {
