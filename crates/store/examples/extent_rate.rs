@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use holdfast_store::Extents;
-use holdfast_store::embedded::{SegmentExtents, SegmentOptions};
+use holdfast_store::embedded::{DataFolder, SegmentExtents, SegmentOptions};
 use tokio::sync::oneshot;
 
 const SEGMENT_BYTES: u64 = 256 * 1024 * 1024;
@@ -88,7 +88,8 @@ fn extents(
     recycled: bool,
 ) -> f64 {
     let options = SegmentOptions { segment_bytes: SEGMENT_BYTES, ..SegmentOptions::default() };
-    let store = Arc::new(SegmentExtents::open(folder, options).expect("a store"));
+    let folder = DataFolder::open(folder.join("data")).expect("a data folder");
+    let store = Arc::new(SegmentExtents::open(&folder, &options).expect("a store"));
     let done = Arc::new(AtomicU64::new(0));
     let started = Instant::now();
     runtime.block_on(async {

@@ -79,6 +79,9 @@ pub trait Extents: Send + Sync + 'static {
     /// at some moment after the store was opened.
     fn keep_only(&self, segment: u64, live: &[(ExtentId, u64)]);
 
+    /// Why nothing is written any more, once a write or sync has failed. Reads go on.
+    fn poisoned(&self) -> Option<Fault>;
+
     fn statistics(&self) -> ExtentStatistics;
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdfast_store::contract::extents::{content, read_all, write, write_one};
-use holdfast_store::embedded::{Durability, SegmentExtents, SegmentOptions};
+use holdfast_store::embedded::{DataFolder, Durability, SegmentExtents, SegmentOptions};
 use holdfast_store::extents::PIECE_BYTES;
 use holdfast_store::{Extent, ExtentId, Extents};
 use tempfile::TempDir;
@@ -38,24 +38,29 @@ fn small_segments() -> SegmentOptions {
 
 fn store(options: SegmentOptions) -> Store {
     let folder = tempfile::tempdir().unwrap();
-    let extents = SegmentExtents::open(folder.path(), options).unwrap();
+    let extents = open(&folder, &options);
     Store { extents, folder }
+}
+
+fn open(folder: &TempDir, options: &SegmentOptions) -> SegmentExtents {
+    let folder = DataFolder::open(folder.path().join("data")).unwrap();
+    SegmentExtents::open(&folder, options).unwrap()
 }
 
 impl Store {
     fn reopen(self) -> Self {
         let Self { extents, folder } = self;
         drop(extents);
-        let extents = SegmentExtents::open(folder.path(), small_segments()).unwrap();
+        let extents = open(&folder, &small_segments());
         Self { extents, folder }
     }
 
     fn path_of(&self, segment: u64) -> PathBuf {
-        self.folder.path().join(format!("segments/{segment:08}.seg"))
+        self.folder.path().join(format!("data/segments/{segment:08}.seg"))
     }
 
     fn files(&self) -> usize {
-        std::fs::read_dir(self.folder.path().join("segments")).unwrap().count()
+        std::fs::read_dir(self.folder.path().join("data/segments")).unwrap().count()
     }
 }
 

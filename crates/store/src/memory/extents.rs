@@ -69,6 +69,10 @@ impl Extents for MemoryExtents {
 
     fn keep_only(&self, _segment: u64, _live: &[(ExtentId, u64)]) {}
 
+    fn poisoned(&self) -> Option<Fault> {
+        None
+    }
+
     fn statistics(&self) -> ExtentStatistics {
         let state = self.state.lock();
         ExtentStatistics { segments: state.extents.len() as u64, ..state.statistics }

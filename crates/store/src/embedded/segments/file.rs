@@ -6,11 +6,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::BLOCK_BYTES;
+use crate::embedded::DataFolder;
+use crate::embedded::folder::sync_folder;
+use crate::engine::Fault;
 
 /// Shorter writes go through the page cache: what is small is likely to be read soon, and the copy
 /// costs little. Longer ones would push out more than they are worth and pay for a second copy.
@@ -49,17 +52,13 @@ pub(super) trait SegmentFile: Send + Sync {
 
 pub(super) struct OsFolder {
     path: PathBuf,
+    /// Keeps other processes out for as long as there are segments to write.
+    _lock: DataFolder,
 }
 
 impl OsFolder {
-    /// Creates the folder if there is none, durably.
-    pub(super) fn new(parent: &Path) -> io::Result<Self> {
-        let path = parent.join("segments");
-        if !path.is_dir() {
-            std::fs::create_dir_all(&path)?;
-            File::open(parent)?.sync_all()?;
-        }
-        Ok(Self { path })
+    pub(super) fn new(folder: &DataFolder) -> Result<Self, Fault> {
+        Ok(Self { path: folder.subfolder("segments")?, _lock: folder.clone() })
     }
 
     fn path_of(&self, number: u64) -> PathBuf {
@@ -121,7 +120,7 @@ impl SegmentFolder for OsFolder {
     }
 
     fn sync(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        sync_folder(&self.path)
     }
 }
 

@@ -19,7 +19,6 @@ mod writer;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -34,7 +33,7 @@ use self::file::{OsFolder, SegmentFile, SegmentFolder};
 use self::queue::Queue;
 use self::space::{Run, Space};
 use self::writer::SegmentWriter;
-use super::Durability;
+use super::{DataFolder, Durability};
 use crate::engine::Fault;
 use crate::extents::{Extent, ExtentId, ExtentStatistics, ExtentWriter, Extents, Pin};
 use crate::pins::{Freed, Pins};
@@ -73,7 +72,8 @@ impl Default for SegmentOptions {
     }
 }
 
-/// [`Extents`] in the folder `segments` of a data folder.
+/// [`Extents`] in the folder `segments` of a data folder. Reads that must wait for the disk do so on
+/// the blocking threads of the tokio runtime they are called from.
 ///
 /// Dropping it ends its threads; writers and pins that are still around then do no harm.
 pub struct SegmentExtents {
@@ -84,10 +84,9 @@ pub struct SegmentExtents {
 impl SegmentExtents {
     /// # Panics
     /// If the options ask for segments shorter than 1 MiB or not a whole number of blocks long.
-    pub fn open(folder: &Path, options: SegmentOptions) -> Result<Self, Fault> {
-        let disk = OsFolder::new(folder)
-            .map_err(|why| Fault::because("cannot open the folder of segments", why))?;
-        Self::on_disk(Box::new(disk), options)
+    pub fn open(folder: &DataFolder, options: &SegmentOptions) -> Result<Self, Fault> {
+        let disk = OsFolder::new(folder)?;
+        Self::on_disk(Box::new(disk), options.clone())
     }
 
     fn on_disk(folder: Box<dyn SegmentFolder>, options: SegmentOptions) -> Result<Self, Fault> {
@@ -141,11 +140,6 @@ impl SegmentExtents {
             .map_err(|why| Fault::because("cannot start a thread of the extent store", why))?;
         self.threads.push(thread);
         Ok(())
-    }
-
-    /// Why nothing is written any more, once a write or sync has failed. Reads go on.
-    pub fn poisoned(&self) -> Option<Fault> {
-        self.shared.poison.get().cloned()
     }
 }
 
@@ -209,6 +203,10 @@ impl Extents for SegmentExtents {
             garbage.into_iter().filter_map(|run| pins.free(Freed::from(run))).collect()
         };
         self.shared.reclaim(reclaimable);
+    }
+
+    fn poisoned(&self) -> Option<Fault> {
+        self.shared.poison.get().cloned()
     }
 
     fn statistics(&self) -> ExtentStatistics {
