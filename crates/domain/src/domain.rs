@@ -12,6 +12,7 @@ use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
 use crate::latch::Latches;
 use crate::rows::{self, Stored};
+use crate::service_properties::KnownProperties;
 use crate::time::{Clock, Timestamp};
 use crate::transact::{Transaction, transact};
 
@@ -25,6 +26,7 @@ pub struct Domain {
     clock: Arc<dyn Clock>,
     etags: ETagSource,
     latches: Latches,
+    pub(crate) known_properties: KnownProperties,
 }
 
 impl Domain {
@@ -39,7 +41,14 @@ impl Domain {
             let bound = recorded.plus(ETAGS_PAST_RECORDED_TIME_MAX);
             etags.resume_above(ETag::from_ticks(bound.ticks()));
         }
-        Ok(Self { engine, extents, clock, etags, latches: Latches::default() })
+        Ok(Self {
+            engine,
+            extents,
+            clock,
+            etags,
+            latches: Latches::default(),
+            known_properties: KnownProperties::default(),
+        })
     }
 
     pub fn engine(&self) -> &dyn Engine {

@@ -17,6 +17,7 @@ pub mod lease;
 pub mod metadata;
 pub mod names;
 mod rows;
+mod service_properties;
 pub mod tags;
 pub mod time;
 mod transact;

@@ -108,6 +108,7 @@ impl Store {
             headers: ContentHeaders::default(),
             metadata: Metadata::default(),
             tags: TagSet::default(),
+            tier: None,
             conditions,
             lease_id,
             create_only: false,

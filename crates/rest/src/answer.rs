@@ -4,11 +4,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _, stream};
 use holdfast_domain::content::ContentReader;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
+
+use crate::body::Encoder;
 
 pub struct Answer {
     pub status: StatusCode,
@@ -60,22 +62,21 @@ impl AnswerBody {
             return Self::Whole(first);
         }
         let length = first.len() as u64 + reader.remaining();
-        let stream = futures_util::stream::unfold((Some(first), reader), async |(first, mut reader)| {
-            if let Some(first) = first {
-                return Some((Ok(first), (None, reader)));
-            }
-            match reader.next().await {
-                Ok(Some(bytes)) => Some((Ok(bytes), (None, reader))),
-                Ok(None) => None,
-                Err(fault) => {
-                    // The status is sent already: breaking the connection off is the only way left
-                    // to tell the client.
-                    tracing::error!(?fault, "a download was broken off");
-                    Some((Err(std::io::Error::other(fault)), (None, reader)))
-                }
-            }
+        Self::Stream(length, Box::pin(pieces(Some(first), reader)))
+    }
+
+    /// The same in the structured form.
+    pub fn structured(first: Option<Bytes>, reader: ContentReader, mut encoder: Encoder) -> Self {
+        let length = encoder.message_length();
+        let start = encoder.start();
+        let content = pieces(first, reader).flat_map(move |piece| {
+            let encoded = match piece {
+                Ok(bytes) => encode(&mut encoder, bytes),
+                Err(error) => vec![Err(error)],
+            };
+            stream::iter(encoded)
         });
-        Self::Stream(length, Box::pin(stream))
+        Self::Stream(length, Box::pin(stream::once(async { Ok(start) }).chain(content)))
     }
 
     pub fn length(&self) -> u64 {
@@ -85,6 +86,36 @@ impl AnswerBody {
             Self::Stream(length, _) => *length,
         }
     }
+}
+
+type Piece = std::io::Result<Bytes>;
+
+/// `first` and then the rest of `reader`.
+fn pieces(first: Option<Bytes>, reader: ContentReader) -> impl Stream<Item = Piece> + Send {
+    stream::unfold((first, reader), async |(first, mut reader)| {
+        if let Some(first) = first {
+            return Some((Ok(first), (None, reader)));
+        }
+        match reader.next().await {
+            Ok(Some(bytes)) => Some((Ok(bytes), (None, reader))),
+            Ok(None) => None,
+            Err(fault) => {
+                // The status is sent already: breaking the connection off is the only way left to
+                // tell the client.
+                tracing::error!(?fault, "a download was broken off");
+                Some((Err(std::io::Error::other(fault)), (None, reader)))
+            }
+        }
+    })
+}
+
+fn encode(encoder: &mut Encoder, mut bytes: Bytes) -> Vec<Piece> {
+    let mut encoded = Vec::new();
+    while !bytes.is_empty() {
+        let (content, behind) = encoder.next(&mut bytes);
+        encoded.extend([content, behind].into_iter().filter(|part| !part.is_empty()).map(Ok));
+    }
+    encoded
 }
 
 impl Body for AnswerBody {

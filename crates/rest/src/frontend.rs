@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use holdfast_domain::Domain;
-use holdfast_domain::access::PublicAccess;
-use holdfast_domain::blob::{ContainerPath, ContainerRefusal};
+use holdfast_domain::access::StoredPolicy;
+use holdfast_domain::account::ServiceProperties;
+use holdfast_domain::blob::{Container, ContainerPath, ContainerRefusal};
 use holdfast_domain::failure::Failure;
 use holdfast_domain::names::{AccountName, ContainerName};
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use crate::address::{Address, HostStyle, Resource};
 use crate::answer::{Answer, AnswerBody};
@@ -20,14 +21,15 @@ use crate::blob;
 use crate::cors;
 use crate::error::{Code, Error};
 use crate::metrics::Metrics;
-use crate::negotiation;
-use crate::operation::{Operation, route};
+use crate::negotiate::negotiate;
+use crate::operation::{Conditions, Need, Operation, route};
 use crate::query::Query;
 use crate::redact;
 use crate::request::{Call, RequestId, RequestIds};
 use crate::request_body::RequestBody;
 use crate::server::ConnectionLimits;
 use crate::service::Service;
+use crate::service_properties;
 use crate::version::Version;
 
 /// Who is at the other end of a connection.
@@ -50,6 +52,9 @@ pub struct Frontend {
     metrics: Arc<Metrics>,
     ids: RequestIds,
 }
+
+/// A longer one is not sent back.
+const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 
 /// What became known of a request while it was looked at; for its log line and its headers.
 #[derive(Default)]
@@ -118,17 +123,22 @@ impl Frontend {
         let address =
             Address::parse(service, host, self.settings.host_style, parts.uri.path(), &query)?;
         seen.account = AccountName::new(address.account).ok();
-        let operation =
-            route(service, parts.method.as_str(), address.resource.scope(), &query, &parts.headers)?;
+        let operation = route(
+            service,
+            parts.method.as_str(),
+            address.resource.scope(),
+            &query,
+            &parts.headers,
+        )?;
         seen.operation = Some(operation);
         if parts.method == Method::OPTIONS {
             return self.preflight(service, seen, &parts.headers).await;
         }
-        let version = match version::negotiate(service, &parts.headers, &query)? {
+        let version = match negotiate(service, &parts.headers, &query)? {
             Some(version) => version,
             None => {
                 let properties = self.properties(service, seen).await?;
-                properties.default_version().unwrap_or(Version::V2009_09_19)
+                service_properties::default_version(&properties).unwrap_or(Version::V2009_09_19)
             }
         };
         seen.version = Some(version);
@@ -136,10 +146,12 @@ impl Frontend {
         let version_text = version.to_string();
         let pairs = query.to_pairs();
         let presented = presented(service, peer, parts, &address, &pairs, &version_text);
-        let granted = self.authorize(&presented, &address, &operation.need(&query)).await?;
+        let granted =
+            self.authorize(&presented, version, &address, &operation.need(&query)).await?;
         if address.secondary && !matches!(parts.method, Method::GET | Method::HEAD) {
             return Err(Code::InsufficientAccountPermissions.into());
         }
+        check_conditions(operation, &parts.headers)?;
         if !operation.row().built {
             return Err(Code::NotImplemented.into());
         }
@@ -147,7 +159,6 @@ impl Frontend {
         let call = Call {
             frontend: self,
             operation,
-            method: &parts.method,
             address: &address,
             query: &query,
             headers: &parts.headers,
@@ -165,6 +176,7 @@ impl Frontend {
     async fn authorize(
         &self,
         presented: &Presented<'_>,
+        version: Version,
         address: &Address<'_>,
         need: &Need,
     ) -> Result<Granted, Error> {
@@ -180,7 +192,7 @@ impl Frontend {
             let policy = policies.and_then(|policies| policies.into_iter().find(named));
             identity = Identity::ServiceSas(auth::resolve_policy(sas.clone(), policy, now)?);
         }
-        let granted = auth::authorize(&identity, need, presented.version)?;
+        let granted = auth::authorize(&identity, need, version)?;
         if granted.public_access.is_some() {
             let level = self.container(address).await?.map(|container| container.public_access);
             auth::check_public_access(&granted, level, true)?;
@@ -249,6 +261,9 @@ impl Frontend {
         let version = seen.version.unwrap_or(Version::V2009_09_19);
         if let Some(version) = seen.version {
             answer.header("x-ms-version", version.to_string());
+            if version < Version::V2017_07_29 {
+                answer.headers.remove("x-ms-error-code");
+            }
         }
         let client_id = parts.headers.get("x-ms-client-request-id").and_then(|id| id.to_str().ok());
         let fits = |id: &&str| id.len() <= CLIENT_REQUEST_ID_BYTES_MAX;
@@ -262,7 +277,9 @@ impl Frontend {
         }
         match self.properties(service, seen).await {
             Ok(properties) => {
-                for (name, value) in cors::actual(&properties.cors, &parts.method, &parts.headers) {
+                let rules = &properties.cors;
+                let added = cors::actual(rules, &parts.method, &parts.headers, &answer.headers);
+                for (name, value) in added {
                     answer.header(name, value);
                 }
             }
@@ -292,6 +309,23 @@ fn presented<'a>(
         client_ip: peer.ip,
         target: address.target(),
     }
+}
+
+/// A condition that the operation would not look at must not be passed over in silence.
+fn check_conditions(operation: Operation, headers: &HeaderMap) -> Result<(), Error> {
+    let accepted = operation.row().conditions;
+    let known = [
+        ("if-match", Conditions::IF_MATCH),
+        ("if-none-match", Conditions::IF_NONE_MATCH),
+        ("if-modified-since", Conditions::IF_MODIFIED_SINCE),
+        ("if-unmodified-since", Conditions::IF_UNMODIFIED_SINCE),
+        ("x-ms-if-tags", Conditions::TAGS),
+    ];
+    let refused = |(name, condition)| headers.contains_key(name) && !accepted.contains(condition);
+    if known.into_iter().any(refused) {
+        return Err(Code::ConditionHeadersNotSupported.into());
+    }
+    Ok(())
 }
 
 fn host(parts: &Parts) -> Option<&str> {

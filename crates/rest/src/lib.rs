@@ -1,19 +1,30 @@
 //! HTTP to commands and back.
+//!
+//! A request travels through [`server`] (its connection), [`frontend`] (address, operation, caller)
+//! and the folder of its service, where each operation is parse, call, respond.
 
 pub mod acl;
 pub mod address;
+mod answer;
 pub mod auth;
+mod blob;
 pub mod body;
 pub mod cors;
 pub mod document;
+mod error;
+pub mod frontend;
+pub mod metrics;
+mod negotiate;
 pub mod operation;
 pub mod query;
 pub mod range;
-pub mod metrics;
-pub mod operation;
-pub mod query;
 pub mod redact;
+mod refusals;
+mod request;
+mod request_body;
+pub mod server;
 pub mod service;
+mod service_operations;
 pub mod service_properties;
 pub mod version;
-pub mod xml;
+mod xml;

@@ -16,9 +16,10 @@ pub fn negotiate(
     headers: &HeaderMap,
     query: &Query<'_>,
 ) -> Result<Option<Version>, Error> {
-    let named = match header(headers, HEADER)? {
-        None => None,
-        Some(text) => {
+    let named = match headers.contains_key(HEADER) {
+        false => None,
+        true => {
+            let text = header(headers, HEADER)?.unwrap_or_default();
             let version = Version::parse(text).map_err(|_| Error::invalid_header(HEADER, text))?;
             if version < Version::V2009_09_19 {
                 return Err(Error::invalid_header(HEADER, text));
@@ -73,7 +74,14 @@ mod tests {
             ("a header alone", Service::Blob, Some("2019-12-12"), "", found("2019-12-12")),
             ("a later header", Service::Queue, Some("2031-01-01"), "", found("2031-01-01")),
             ("the oldest", Service::Blob, Some("2009-09-19"), "", found("2009-09-19")),
-            ("older than served", Service::Blob, Some("2009-04-14"), "", Err(Code::InvalidHeaderValue)),
+            (
+                "older than served",
+                Service::Blob,
+                Some("2009-04-14"),
+                "",
+                Err(Code::InvalidHeaderValue),
+            ),
+            ("empty", Service::Blob, Some(""), "", Err(Code::InvalidHeaderValue)),
             ("not a date", Service::Blob, Some("latest"), "", Err(Code::InvalidHeaderValue)),
             ("blob without header", Service::Blob, None, "", Ok(None)),
             ("queue without header", Service::Queue, None, "", Err(Code::MissingRequiredHeader)),

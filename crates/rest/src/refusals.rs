@@ -12,11 +12,14 @@ use holdfast_store::Fault;
 use hyper::StatusCode;
 
 use crate::address::InvalidUri;
-use crate::auth::AuthRefusal;
+use crate::auth::{AuthRefusal, KeyRefusal};
+use crate::body::{DigestRefusal, StructuredRefusal, encode_crc64};
+use crate::cors::PreflightRefusal;
+use crate::document::DocumentRefusal;
 use crate::error::{Code, Error};
 use crate::operation::RouteRefusal;
 use crate::query::QueryRefusal;
-use crate::version::InvalidVersion;
+use crate::range::RangeRefusal;
 
 impl<R: Into<Self>> From<Failure<R>> for Error {
     fn from(failure: Failure<R>) -> Self {
@@ -80,6 +83,7 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::NotFound => Code::BlobNotFound,
             BlobRefusal::AlreadyExists => Code::BlobAlreadyExists,
             BlobRefusal::OverwriteNotPermitted => Code::UnauthorizedBlobOverwrite,
+            BlobRefusal::Archived => Code::BlobArchived,
             BlobRefusal::NotModified => {
                 return Self::from(Code::ConditionNotMet).with_status(StatusCode::NOT_MODIFIED);
             }
@@ -149,6 +153,90 @@ impl From<TagsRefusal> for Error {
     }
 }
 
+impl From<RangeRefusal> for Error {
+    fn from(RangeRefusal { name, value }: RangeRefusal) -> Self {
+        Self::invalid_header(name, value)
+    }
+}
+
+impl From<DigestRefusal> for Error {
+    fn from(refusal: DigestRefusal) -> Self {
+        const CRC64: &str = "x-ms-content-crc64";
+        match refusal {
+            DigestRefusal::InvalidMd5 => Code::InvalidMd5.into(),
+            DigestRefusal::InvalidCrc64 { value } => Self::invalid_header(CRC64, value),
+            DigestRefusal::BothSent => Self::from(Code::InvalidHeaderValue)
+                .detail("HeaderName", CRC64)
+                .detail("Reason", "Content-MD5 is sent too."),
+            DigestRefusal::Md5Mismatch { sent, calculated } => Self::from(Code::Md5Mismatch)
+                .detail("UserSpecifiedMd5", sent)
+                .detail("ServerCalculatedMd5", calculated),
+            DigestRefusal::Crc64Mismatch { sent, calculated } => Self::from(Code::Crc64Mismatch)
+                .detail("UserSpecifiedCrc64", sent)
+                .detail("ServerCalculatedCrc64", calculated),
+        }
+    }
+}
+
+impl From<StructuredRefusal> for Error {
+    fn from(refusal: StructuredRefusal) -> Self {
+        const LENGTH: &str = "x-ms-structured-content-length";
+        match refusal {
+            StructuredRefusal::UnknownStructure { value } => {
+                Self::invalid_header("x-ms-structured-body", value)
+            }
+            StructuredRefusal::ContentLengthMissing => Self::missing_header(LENGTH),
+            StructuredRefusal::ContentLengthInvalid { value } => {
+                Self::invalid_header(LENGTH, value)
+            }
+            StructuredRefusal::Malformed { reason } => {
+                Self::from(Code::InvalidInput).detail("Reason", reason)
+            }
+            StructuredRefusal::Crc64Mismatch { sent, calculated } => DigestRefusal::Crc64Mismatch {
+                sent: encode_crc64(sent),
+                calculated: encode_crc64(calculated),
+            }
+            .into(),
+        }
+    }
+}
+
+impl From<DocumentRefusal> for Error {
+    fn from(refusal: DocumentRefusal) -> Self {
+        match refusal {
+            DocumentRefusal::InvalidDocument { reason } => {
+                Self::from(Code::InvalidXmlDocument).detail("Reason", reason)
+            }
+            DocumentRefusal::InvalidNodeValue { name, value } => {
+                Self::from(Code::InvalidXmlNodeValue)
+                    .detail("XmlNodeName", name)
+                    .detail("XmlNodeValue", value)
+            }
+            DocumentRefusal::MissingNode { name } => {
+                Self::from(Code::MissingRequiredXmlNode).detail("XmlNodeName", name)
+            }
+            DocumentRefusal::UnsupportedNode { name } => {
+                Self::from(Code::UnsupportedXmlNode).detail("XmlNodeName", name)
+            }
+        }
+    }
+}
+
+impl From<PreflightRefusal> for Error {
+    fn from(_: PreflightRefusal) -> Self {
+        Code::CorsPreflightFailure.into()
+    }
+}
+
+impl From<KeyRefusal> for Error {
+    fn from(refusal: KeyRefusal) -> Self {
+        let error = Self::from(Code::InvalidXmlNodeValue).detail("Reason", refusal.to_string());
+        match refusal {
+            KeyRefusal::Expired | KeyRefusal::TooLong => error.detail("XmlNodeName", "Expiry"),
+        }
+    }
+}
+
 impl From<InvalidUri> for Error {
     fn from(_: InvalidUri) -> Self {
         Code::InvalidUri.into()
@@ -159,8 +247,9 @@ impl From<QueryRefusal> for Error {
     fn from(refusal: QueryRefusal) -> Self {
         match refusal {
             QueryRefusal::Unreadable => Code::InvalidUri.into(),
-            QueryRefusal::Missing { name } => Self::from(Code::MissingRequiredQueryParameter)
-                .detail("QueryParameterName", name),
+            QueryRefusal::Missing { name } => {
+                Self::from(Code::MissingRequiredQueryParameter).detail("QueryParameterName", name)
+            }
             QueryRefusal::InvalidValue { name, value } => {
                 Self::from(Code::InvalidQueryParameterValue)
                     .detail("QueryParameterName", name)
@@ -204,8 +293,9 @@ impl From<AuthRefusal> for Error {
     fn from(refusal: AuthRefusal) -> Self {
         let duplicate = "It is sent more than once.";
         match refusal {
-            AuthRefusal::AuthenticationFailed { detail } => Self::from(Code::AuthenticationFailed)
-                .detail("AuthenticationErrorDetail", detail),
+            AuthRefusal::AuthenticationFailed { detail } => {
+                Self::from(Code::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+            }
             AuthRefusal::InvalidAuthenticationInfo { detail } => {
                 Self::from(Code::InvalidAuthenticationInfo)
                     .detail("AuthenticationErrorDetail", detail)
@@ -220,9 +310,9 @@ impl From<AuthRefusal> for Error {
             }
             AuthRefusal::ResourceNotFound => Code::ResourceNotFound.into(),
             AuthRefusal::PublicAccessNotPermitted => Code::PublicAccessNotPermitted.into(),
-            AuthRefusal::DuplicateHeader { name } => {
-                Self::from(Code::InvalidHeaderValue).detail("HeaderName", name).detail("Reason", duplicate)
-            }
+            AuthRefusal::DuplicateHeader { name } => Self::from(Code::InvalidHeaderValue)
+                .detail("HeaderName", name)
+                .detail("Reason", duplicate),
             AuthRefusal::DuplicateQueryParameter { name } => {
                 Self::from(Code::InvalidQueryParameterValue)
                     .detail("QueryParameterName", name)

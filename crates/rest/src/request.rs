@@ -8,7 +8,7 @@ use holdfast_domain::lease::LeaseId;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, BlobName, ContainerName};
 use holdfast_domain::time::Timestamp;
-use hyper::{HeaderMap, Method};
+use hyper::HeaderMap;
 
 use crate::address::{Address, Resource};
 use crate::auth::Granted;
@@ -22,7 +22,6 @@ use crate::version::Version;
 pub struct Call<'a> {
     pub frontend: &'a Frontend,
     pub operation: Operation,
-    pub method: &'a Method,
     pub address: &'a Address<'a>,
     pub query: &'a Query<'a>,
     pub headers: &'a HeaderMap,
@@ -110,7 +109,7 @@ impl Call<'_> {
     pub fn container_path(&self) -> Result<ContainerPath, Error> {
         match &self.address.resource {
             Resource::Container { container } | Resource::Blob { container, .. } => {
-                let container = ContainerName::new(container)?;
+                let container = ContainerName::new(container.as_ref())?;
                 Ok(ContainerPath { account: self.account()?, container })
             }
             other => unreachable!("a container operation was routed to {other:?}"),
@@ -119,9 +118,10 @@ impl Call<'_> {
 
     pub fn blob_path(&self) -> Result<BlobPath, Error> {
         match &self.address.resource {
-            Resource::Blob { blob, .. } => {
-                Ok(BlobPath { container: self.container_path()?, blob: BlobName::new(blob)? })
-            }
+            Resource::Blob { blob, .. } => Ok(BlobPath {
+                container: self.container_path()?,
+                blob: BlobName::new(blob.as_ref())?,
+            }),
             other => unreachable!("a blob operation was routed to {other:?}"),
         }
     }

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use holdfast_domain::content::ByteSource;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-use crate::body::{Decoder, Digests, StructuredBody};
+use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, StructuredBody};
 use crate::error::{Code, Error};
 use crate::request::Call;
 
@@ -20,4 +18,154 @@ const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 pub struct RequestBody {
     incoming: Incoming,
     stall_timeout: Duration,
+}
+
+impl RequestBody {
+    pub fn new(incoming: Incoming, stall_timeout: Duration) -> Self {
+        Self { incoming, stall_timeout }
+    }
+
+    /// What the client said it would send; 0 if it did not say.
+    pub fn declared_length(&self) -> u64 {
+        self.incoming.size_hint().exact().unwrap_or(0)
+    }
+
+    /// Begins to take in a body of content, whose length must have been declared and be allowed.
+    /// `digests` are computed on the way, and more if the headers ask for their verification.
+    pub fn open(
+        self,
+        call: &Call<'_>,
+        length_max: u64,
+        stored_md5: Option<[u8; 16]>,
+    ) -> Result<ContentBody, Error> {
+        if !call.headers.contains_key("content-length") {
+            return Err(Code::MissingContentLengthHeader.into());
+        }
+        let structured = StructuredBody::parse(
+            call.header("x-ms-structured-body")?,
+            call.header("x-ms-structured-content-length")?,
+        )?;
+        let message_length = self.declared_length();
+        let length = structured.map_or(message_length, |structured| structured.content_length);
+        if length > length_max {
+            return Err(
+                Error::from(Code::RequestBodyTooLarge).detail("MaxLimit", length_max.to_string())
+            );
+        }
+        let expected = ExpectedDigests::parse(
+            call.header("content-md5")?,
+            call.header("x-ms-content-crc64")?,
+        )?;
+        Ok(ContentBody {
+            body: self,
+            decoder: structured.map(|body| Decoder::new(body, Some(message_length))),
+            undecoded: Bytes::new(),
+            expected: ExpectedDigests { md5: stored_md5.or(expected.md5), ..expected },
+            digests: Some(Digests::both()),
+            finished: None,
+        })
+    }
+
+    /// The whole body of an operation that takes a document.
+    pub async fn document(mut self, call: &Call<'_>) -> Result<Bytes, Error> {
+        let expected = ExpectedDigests::parse(
+            call.header("content-md5")?,
+            call.header("x-ms-content-crc64")?,
+        )?;
+        let mut digests = expected.digests();
+        let mut document = BytesMut::new();
+        while let Some(bytes) = self.next().await? {
+            if (document.len() + bytes.len()) as u64 > DOCUMENT_BYTES_MAX {
+                return Err(Error::from(Code::RequestBodyTooLarge)
+                    .detail("MaxLimit", DOCUMENT_BYTES_MAX.to_string()));
+            }
+            digests.update(&bytes);
+            document.extend_from_slice(&bytes);
+        }
+        expected.verify(&digests.finish())?;
+        Ok(document.freeze())
+    }
+
+    /// The next bytes, none of them empty.
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            let frame = tokio::time::timeout(self.stall_timeout, self.incoming.frame());
+            match frame.await {
+                Err(_) => return Err(Code::OperationTimedOut.into()),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => {
+                    tracing::debug!(%error, "a body was broken off");
+                    return Err(Code::InvalidInput.into());
+                }
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(bytes) = frame.into_data()
+                        && !bytes.is_empty()
+                    {
+                        return Ok(Some(bytes));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A body of content. Its end is reached only if everything about it is as the client said.
+pub struct ContentBody {
+    body: RequestBody,
+    decoder: Option<Decoder>,
+    /// What has arrived of a structured body and has not been decoded.
+    undecoded: Bytes,
+    expected: ExpectedDigests,
+    /// Until the end.
+    digests: Option<Digests>,
+    finished: Option<FinishedDigests>,
+}
+
+impl ContentBody {
+    pub fn is_structured(&self) -> bool {
+        self.decoder.is_some()
+    }
+
+    /// The digests of the content, once it has been read to its end.
+    pub fn finished(&self) -> FinishedDigests {
+        self.finished.unwrap_or_default()
+    }
+
+    async fn next_content(&mut self) -> Result<Option<Bytes>, Error> {
+        let Some(decoder) = &mut self.decoder else { return self.body.next().await };
+        loop {
+            if let Some(content) = decoder.next(&mut self.undecoded)? {
+                return Ok(Some(content));
+            }
+            match self.body.next().await? {
+                Some(bytes) => self.undecoded = bytes,
+                None => {
+                    decoder.finish()?;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl ByteSource for ContentBody {
+    type Refusal = Error;
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let next = self.next_content().await?;
+        match (&next, self.digests.take()) {
+            (Some(bytes), Some(mut digests)) => {
+                digests.update(bytes);
+                self.digests = Some(digests);
+            }
+            (None, Some(digests)) => {
+                let finished = digests.finish();
+                self.expected.verify(&finished)?;
+                self.finished = Some(finished);
+            }
+            (_, None) => {}
+        }
+        Ok(next)
+    }
 }

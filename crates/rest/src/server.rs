@@ -124,8 +124,7 @@ impl Connection {
             .timer(TokioTimer::new())
             .header_read_timeout(limits.idle_timeout)
             .max_buf_size(limits.header_bytes_max)
-            .max_headers(HEADERS_MAX)
-            .pipeline_flush(true);
+            .max_headers(HEADERS_MAX);
         let (frontend, service) = (Arc::clone(&self.frontend), self.service);
         let answer = service_fn(move |request| {
             let frontend = Arc::clone(&frontend);
@@ -134,9 +133,10 @@ impl Connection {
             }
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        let stopping = async { drop(self.shutdown.wait_for(|down| *down).await) };
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            _ = self.shutdown.wait_for(|down| *down) => {
+            () = stopping => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

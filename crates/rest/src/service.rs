@@ -26,10 +26,7 @@ impl Service {
         }
     }
 
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|service| service.name().eq_ignore_ascii_case(name))
-    }
-
+    /// The same service where rows are kept.
     pub const fn kind(self) -> ServiceKind {
         match self {
             Self::Blob => ServiceKind::Blob,
@@ -37,6 +34,10 @@ impl Service {
             Self::Table => ServiceKind::Table,
             Self::File => ServiceKind::File,
         }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|service| service.name().eq_ignore_ascii_case(name))
     }
 
     /// The letter of this service in the `ss` field of an account SAS.

@@ -1,13 +1,16 @@
 //! Operations that all services have alike: their properties, and keys for user delegation.
 
+use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 
 use crate::answer::Answer;
-use crate::auth;
-use crate::error::Error;
+use crate::auth::{KeyFields, issue_user_delegation_key, key_time};
+use crate::document::{self, DocumentRefusal};
+use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::service_properties;
+use crate::xml::Writer;
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let (account, service) = (call.account()?, call.operation.service());
@@ -23,4 +26,46 @@ pub async fn set_properties(call: &Call<'_>, body: RequestBody) -> Result<Answer
     let domain = call.frontend.domain();
     domain.set_service_properties(&account, service.kind(), |stored| update.apply(stored)).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))
+}
+
+pub async fn user_delegation_key(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+    let document = body.document(call).await?;
+    let info = document::parse(&document, "KeyInfo")?;
+    let info = info.fields(&["Start", "Expiry", "DelegatedUserTid"])?;
+    let now = call.frontend.domain().now();
+    let start = match info.text("Start") {
+        Some(text) => time("Start", text)?,
+        None => now,
+    };
+    let principal = call.granted.principal.as_ref().ok_or(Code::AuthorizationFailure)?;
+    let service = call.operation.service();
+    let fields = KeyFields {
+        signed_oid: principal.object_id.clone(),
+        signed_tid: principal.tenant_id.clone().unwrap_or_default(),
+        signed_start: start,
+        signed_expiry: time("Expiry", info.required_text("Expiry")?)?,
+        signed_service: service.sas_letter().to_string(),
+        signed_version: call.version.to_string(),
+        signed_delegated_user_tid: info.text("DelegatedUserTid").map(str::to_owned),
+    };
+    let keys = call.frontend.accounts().get(call.address.account).ok_or(Code::ResourceNotFound)?;
+    let key = issue_user_delegation_key(fields, keys, now)?;
+
+    let mut xml = Writer::document();
+    xml.open("UserDelegationKey");
+    xml.element("SignedOid", &key.fields.signed_oid);
+    xml.element("SignedTid", &key.fields.signed_tid);
+    xml.element("SignedStart", &key_time(key.fields.signed_start));
+    xml.element("SignedExpiry", &key_time(key.fields.signed_expiry));
+    xml.element("SignedService", &key.fields.signed_service);
+    xml.element("SignedVersion", &key.fields.signed_version);
+    xml.optional("SignedDelegatedUserTid", key.fields.signed_delegated_user_tid.as_deref());
+    xml.element("Value", &key.value);
+    xml.close("UserDelegationKey");
+    Ok(Answer::xml(StatusCode::OK, xml.finish()))
+}
+
+fn time(name: &'static str, text: &str) -> Result<Timestamp, DocumentRefusal> {
+    let invalid = || DocumentRefusal::InvalidNodeValue { name, value: text.to_owned() };
+    Timestamp::parse_iso8601(text).ok_or_else(invalid)
 }

@@ -25,7 +25,6 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     pub accounts: Vec<Account>,
     /// Whether the account may be in the host name (`account.blob.localhost`).
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the front end, which reads addresses"))]
     pub host_style_addresses: bool,
     pub bearer: Option<Bearer>,
     pub limits: Limits,

@@ -3,48 +3,43 @@
 
 mod seed_target;
 
-use std::convert::Infallible;
+use std::error::Error;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use holdfast_domain::{Domain, recorded_time};
+use holdfast_rest::address::HostStyle;
+use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key};
+use holdfast_rest::frontend::{Frontend, Settings as FrontendSettings};
 use holdfast_rest::metrics::Metrics;
+use holdfast_rest::server::{ConnectionLimits, serve};
 use holdfast_rest::service::Service;
 use holdfast_store::embedded::{
     self, DataFolder, EmbeddedEngine, EngineOptions, OpenError, SegmentExtents, SegmentOptions,
 };
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
 use holdfast_store::{Engine, Extents};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{DATE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use crate::account::Account;
 use crate::admin::{Figures, Observed};
 use crate::clock::SteadyClock;
-use crate::settings::{Durability, Limits, Settings, Storage};
+use crate::settings::{Bearer, Durability, Limits, Settings, Storage};
 
-const EXTENTS_FOLDER: &str = "extents";
+type Fault = Box<dyn Error + Send + Sync>;
 
 /// An open store with the services on top of it.
 pub struct Node {
-    domain: Domain,
-    metrics: Metrics,
-    limits: Limits,
+    domain: Arc<Domain>,
+    frontend: Arc<Frontend>,
+    metrics: Arc<Metrics>,
 }
 
 impl Node {
-    pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
+    pub async fn open(settings: &Settings) -> Result<Self, Fault> {
         let (engine, extents) = match &settings.storage {
             Storage::Memory => in_memory(),
             Storage::Folder { path, durability } => in_folder(path, *durability)?,
@@ -53,8 +48,11 @@ impl Node {
         if let Some(recorded) = recorded_time(&*engine).await? {
             clock = clock.starting_at_least(recorded);
         }
-        let domain = Domain::open(engine, extents, Arc::new(clock)).await?;
-        Ok(Self { domain, metrics: Metrics::new(), limits: settings.limits })
+        let domain = Arc::new(Domain::open(engine, extents, Arc::new(clock)).await?);
+        let metrics = Arc::new(Metrics::new());
+        let front = frontend_settings(settings)?;
+        let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));
+        Ok(Self { domain, frontend, metrics })
     }
 
     pub fn domain(&self) -> &Domain {
@@ -67,80 +65,9 @@ impl Node {
         listener: TcpListener,
         service: Service,
         tls: Option<TlsAcceptor>,
-        mut shutdown: watch::Receiver<bool>,
+        shutdown: watch::Receiver<bool>,
     ) {
-        let mut connections = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                _ = shutdown.wait_for(|stop| *stop) => break,
-            };
-            while connections.try_join_next().is_some() {}
-            match accepted {
-                Ok((stream, _)) => {
-                    let (node, tls, shutdown) = (self.clone(), tls.clone(), shutdown.clone());
-                    connections.spawn(async move {
-                        let _open = node.metrics.connection_opened(service);
-                        match tls {
-                            None => node.answer(stream, service, shutdown).await,
-                            Some(tls) => match tls.accept(stream).await {
-                                Ok(stream) => node.answer(stream, service, shutdown).await,
-                                Err(error) => tracing::debug!(%error, "TLS handshake failed"),
-                            },
-                        }
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, %service, "a connection cannot be accepted");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            }
-        }
-        drop(listener);
-        while connections.join_next().await.is_some() {}
-    }
-
-    async fn answer(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
-        service: Service,
-        mut shutdown: watch::Receiver<bool>,
-    ) {
-        let handler = service_fn(move |_request: Request<Incoming>| {
-            let begun = Instant::now();
-            let response = self.not_implemented();
-            let code = Some("NotImplemented");
-            self.metrics.record(service, "Unknown", 501, begun.elapsed(), 0, 0, code);
-            async move { Ok::<_, Infallible>(response) }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.idle_timeout)
-            .max_buf_size(self.limits.header_bytes_max)
-            .serve_connection(TokioIo::new(stream), handler);
-        tokio::pin!(connection);
-        let stopping = async { drop(shutdown.wait_for(|stop| *stop).await) };
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stopping => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, %service, "a connection ended early");
-        }
-    }
-
-    fn not_implemented(&self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::default());
-        *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
-        let headers = response.headers_mut();
-        headers.insert("x-ms-error-code", HeaderValue::from_static("NotImplemented"));
-        if let Ok(date) = HeaderValue::try_from(self.domain.now().rfc1123().to_string()) {
-            headers.insert(DATE, date);
-        }
-        response
+        serve(listener, service, Arc::clone(&self.frontend), tls, shutdown).await;
     }
 }
 
@@ -177,6 +104,49 @@ fn in_folder(path: &Path, durability: Durability) -> Result<Store, OpenError> {
     let options = EngineOptions { durability, ..EngineOptions::default() };
     let engine = EmbeddedEngine::open(&folder, &options)?;
     let options = SegmentOptions { durability, ..SegmentOptions::default() };
-    let extents = SegmentExtents::open(&folder.subfolder(EXTENTS_FOLDER)?, options)?;
+    let extents = SegmentExtents::open(&folder, &options)?;
     Ok((Arc::new(engine), Arc::new(extents)))
+}
+
+fn frontend_settings(settings: &Settings) -> Result<FrontendSettings, Fault> {
+    Ok(FrontendSettings {
+        accounts: settings.accounts.iter().filter_map(account_keys).collect::<Accounts>(),
+        bearer: bearer_settings(settings.bearer.as_ref())?,
+        limits: connection_limits(settings.limits),
+        host_style: if settings.host_style_addresses {
+            HostStyle::Recognized
+        } else {
+            HostStyle::Ignored
+        },
+    })
+}
+
+fn account_keys(account: &Account) -> Option<(String, AccountKeys)> {
+    let mut keys = account.keys.iter().map(|key| Key::from_bytes(key.bytes()));
+    let keys = AccountKeys { primary: keys.next()?, secondary: keys.next() };
+    Some((account.name.clone(), keys))
+}
+
+fn bearer_settings(bearer: Option<&Bearer>) -> Result<BearerSettings, Fault> {
+    match bearer {
+        None => Ok(BearerSettings::off()),
+        Some(Bearer::Development) => Ok(BearerSettings::development()),
+        Some(Bearer::Issuer { issuer, audience, keys }) => {
+            let shown = keys.display();
+            let text = fs::read_to_string(keys)
+                .map_err(|error| format!("cannot read the key set {shown}: {error}"))?;
+            let settings = BearerSettings::issuer(issuer, &text)
+                .map_err(|error| format!("cannot use the key set {shown}: {error}"))?;
+            Ok(settings.with_audience(audience))
+        }
+    }
+}
+
+fn connection_limits(limits: Limits) -> ConnectionLimits {
+    ConnectionLimits {
+        connections_max: limits.connections_max,
+        header_bytes_max: limits.header_bytes_max,
+        idle_timeout: limits.idle_timeout,
+        stall_timeout: limits.body_timeout,
+    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use holdfast_store::Snapshot;
 
 use super::container::find_container;
-use super::{Blob, BlobPath, BlobRefusal};
+use super::{AccessTier, Blob, BlobPath, BlobRefusal};
 use crate::condition::{self, CombinationRule, Conditions};
 use crate::content::ContentReader;
 use crate::domain::Domain;
@@ -66,6 +66,9 @@ impl Domain {
         let snapshot = self.engine.snapshot().await?;
         let now = self.now();
         let blob = self.find_blob(&*snapshot, command, now).await?;
+        if blob.tier == Some(AccessTier::Archive) {
+            return Err(Failure::Refused(BlobRefusal::Archived));
+        }
         let range = decide_range(range, blob.length).map_err(Failure::Refused)?;
         let reader =
             ContentReader::open(&self.extents, &*snapshot, pin, &blob.content, range.clone())

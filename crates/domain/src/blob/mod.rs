@@ -68,6 +68,19 @@ pub struct Blob {
     pub metadata: Metadata,
     pub tags: TagSet,
     pub lease: Lease,
+    /// As the client chose it; without a choice the account's default holds.
+    pub tier: Option<AccessTier>,
+}
+
+/// Where a block blob's bytes are kept. They are all kept alike here, but an archived blob must be
+/// brought back before it can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AccessTier {
+    Hot,
+    Cool,
+    Cold,
+    Archive,
+    Smart,
 }
 
 impl Stored for Blob {
@@ -142,6 +155,8 @@ pub enum BlobRefusal {
     AlreadyExists,
     /// The caller may create blobs but not replace them.
     OverwriteNotPermitted,
+    /// The bytes of an archived blob can be neither read nor replaced.
+    Archived,
     /// A read whose blob has not changed.
     NotModified,
     ConditionNotMet,

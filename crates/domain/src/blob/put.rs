@@ -1,8 +1,8 @@
 //! Put Blob: a whole block blob in one request.
 
-use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, read_blob};
+use super::{AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, read_blob};
 use crate::condition::{self, Conditions, WriteKind};
-use crate::content::{self, Content, Received, Released};
+use crate::content::{self, Received, Released};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{self, Access, Lease, LeaseId};
@@ -15,6 +15,8 @@ pub struct PutBlob {
     pub headers: ContentHeaders,
     pub metadata: Metadata,
     pub tags: TagSet,
+    /// Without a choice, that of the blob it replaces.
+    pub tier: Option<AccessTier>,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
     /// The caller may create a blob but not replace one.
@@ -38,7 +40,19 @@ impl Domain {
                     None => Released::default(),
                 };
                 let content = received.claim(&mut transaction, stamp.etag.ticks());
-                let blob = replace(&command, content, received.length(), lease, stamp);
+                let tier = command.tier.or(existing.and_then(|existing| existing.tier));
+                let blob = Blob {
+                    etag: stamp.etag,
+                    created: stamp.now,
+                    last_modified: stamp.now,
+                    length: received.length(),
+                    content,
+                    headers: command.headers.clone(),
+                    metadata: command.metadata.clone(),
+                    tags: command.tags.clone(),
+                    lease,
+                    tier,
+                };
                 transaction.put(key, blob.encode());
                 Ok(((blob, released), transaction))
             })
@@ -74,19 +88,8 @@ fn decide_put(
         lease::check_absent(command.lease_id)?;
         return Ok(Lease::default());
     };
-    existing.lease_after(Access::Write, command.lease_id, stamp.now)
-}
-
-fn replace(command: &PutBlob, content: Content, length: u64, lease: Lease, stamp: Stamp) -> Blob {
-    Blob {
-        etag: stamp.etag,
-        created: stamp.now,
-        last_modified: stamp.now,
-        length,
-        content,
-        headers: command.headers.clone(),
-        metadata: command.metadata.clone(),
-        tags: command.tags.clone(),
-        lease,
+    if existing.tier == Some(AccessTier::Archive) {
+        return Err(BlobRefusal::Archived);
     }
+    existing.lease_after(Access::Write, command.lease_id, stamp.now)
 }

@@ -27,7 +27,7 @@ impl Key {
         if bytes.is_empty() { Err(InvalidKey) } else { Ok(Self::from_bytes(&bytes)) }
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(Hmac::new_from_slice(bytes).expect("HMAC takes keys of any length"))
     }
 

@@ -9,6 +9,7 @@ use crate::answer::Answer;
 use crate::error::Error;
 use crate::request::Call;
 use crate::request_body::RequestBody;
+use crate::service::Service;
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let path = call.container_path()?;
@@ -27,7 +28,7 @@ pub async fn set(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let command = SetContainerAcl {
         path: call.container_path()?,
         public_access: container::public_access_header(call)?,
-        policies: acl::parse(&document)?,
+        policies: acl::parse(Service::Blob, &document)?,
         conditions: headers::date_conditions(call)?,
         lease_id: call.lease_id()?,
     };

@@ -1,14 +1,12 @@
 //! Get Blob, Get Blob Properties, Get Blob Metadata.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use holdfast_domain::blob::{Download, GetBlob, ReadRange};
 use holdfast_domain::content::ContentReader;
 use hyper::StatusCode;
 
 use super::headers;
 use crate::answer::{Answer, AnswerBody};
-use crate::body::Digests;
+use crate::body::{Digests, Encoder, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::range;
 use crate::request::Call;
@@ -43,7 +41,14 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     // The first bytes are read before the status is sent, so that bytes that cannot be read are an
     // error of the request and not a broken connection.
     let first = reader.next().await?;
-    answer.body = AnswerBody::content(first, reader);
+    answer.body = if wants_structure(call)? {
+        let length = range.end - range.start;
+        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
+        answer.header("x-ms-structured-content-length", length.to_string());
+        AnswerBody::structured(first, reader, Encoder::new(length))
+    } else {
+        AnswerBody::content(first, reader)
+    };
     Ok(answer)
 }
 
@@ -56,8 +61,9 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     answer.header("content-length", blob.length.to_string());
     answer.optional_header("content-md5", blob.headers.content_md5.map(headers::encode_md5));
     if call.version >= Version::V2017_04_17 {
-        answer.header("x-ms-access-tier", "Hot");
-        answer.header("x-ms-access-tier-inferred", "true");
+        let (tier, inferred) = headers::tier(&blob);
+        answer.header("x-ms-access-tier", tier);
+        answer.optional_header("x-ms-access-tier-inferred", inferred.then_some("true"));
     }
     Ok(answer)
 }
@@ -68,6 +74,13 @@ pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
     headers::metadata(&mut answer, &blob.metadata);
     Ok(answer)
+}
+
+/// Whether the bytes are to be sent in the structured form, with checksums among them.
+fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
+    // The length that a request with a structured body must name has no meaning here.
+    let structured = StructuredBody::parse(call.header("x-ms-structured-body")?, Some("0"))?;
+    Ok(structured.is_some())
 }
 
 fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
@@ -124,11 +137,8 @@ impl RangeCheck {
             digests.update(&bytes);
         }
         let digests = digests.finish();
-        answer.optional_header("content-md5", digests.md5.map(|md5| STANDARD.encode(md5)));
-        answer.optional_header(
-            "x-ms-content-crc64",
-            digests.crc64.map(|crc64| STANDARD.encode(crc64.to_le_bytes())),
-        );
+        answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
+        answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use holdfast_domain::blob::{Blob, ContentHeaders};
+use holdfast_domain::blob::{AccessTier, Blob, ContentHeaders};
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
 };
@@ -69,7 +69,7 @@ fn etags(call: &Call<'_>, name: &'static str) -> Result<Option<ETagList>, Error>
 fn tag_predicate(call: &Call<'_>) -> Result<Option<TagPredicate>, Error> {
     const NAME: &str = "x-ms-if-tags";
     let Some(text) = call.header(NAME)? else { return Ok(None) };
-    if !call.granted.may_read_tags {
+    if !call.granted.may_read_tags() {
         return Err(Code::AuthorizationPermissionMismatch.into());
     }
     match TagPredicate::parse(text) {
@@ -155,6 +155,25 @@ pub fn content_type(headers: &ContentHeaders) -> &str {
     headers.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE)
 }
 
+const TIERS: [(AccessTier, &str); 5] = [
+    (AccessTier::Hot, "Hot"),
+    (AccessTier::Cool, "Cool"),
+    (AccessTier::Cold, "Cold"),
+    (AccessTier::Archive, "Archive"),
+    (AccessTier::Smart, "Smart"),
+];
+
+pub fn parse_tier(text: &str) -> Option<AccessTier> {
+    TIERS.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(tier, _)| *tier)
+}
+
+/// The name of a blob's tier, and whether it is the account's default rather than chosen.
+pub fn tier(blob: &Blob) -> (&'static str, bool) {
+    let tier = blob.tier.unwrap_or(AccessTier::Hot);
+    let name = TIERS.iter().find(|(named, _)| *named == tier).map_or("Hot", |(_, name)| name);
+    (name, blob.tier.is_none())
+}
+
 pub fn encode_md5(md5: [u8; 16]) -> String {
     STANDARD.encode(md5)
 }
@@ -167,7 +186,7 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, blob: &Blob, now: T
     answer.header("x-ms-blob-type", "BlockBlob");
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
-    if !blob.tags.is_empty() && call.granted.may_read_tags {
+    if !blob.tags.is_empty() && call.granted.may_read_tags() {
         answer.header("x-ms-tag-count", blob.tags.len().to_string());
     }
 }

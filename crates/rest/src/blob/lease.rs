@@ -82,12 +82,7 @@ fn break_period(call: &Call<'_>) -> Result<Option<BreakPeriod>, Error> {
     period.map(Some).ok_or_else(|| Error::invalid_header(BREAK_PERIOD, text))
 }
 
-fn answer(
-    call: &Call<'_>,
-    outcome: LeaseOutcome,
-    etag: ETag,
-    last_modified: Timestamp,
-) -> Answer {
+fn answer(call: &Call<'_>, outcome: LeaseOutcome, etag: ETag, last_modified: Timestamp) -> Answer {
     let (status, id, time) = match outcome {
         LeaseOutcome::Acquired(id) => (StatusCode::CREATED, Some(id), None),
         LeaseOutcome::Renewed(id) | LeaseOutcome::Changed(id) => (StatusCode::OK, Some(id), None),

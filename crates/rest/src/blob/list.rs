@@ -144,8 +144,9 @@ fn write_blob(
     xml.element("Content-Disposition", &text(&blob.headers.content_disposition));
     xml.element("BlobType", "BlockBlob");
     if call.version >= Version::V2017_04_17 {
-        xml.element("AccessTier", "Hot");
-        xml.element("AccessTierInferred", "true");
+        let (tier, inferred) = headers::tier(blob);
+        xml.element("AccessTier", tier);
+        xml.optional("AccessTierInferred", inferred.then_some("true"));
     }
     xml.element("LeaseStatus", headers::lease_status(&blob.lease, now));
     xml.element("LeaseState", headers::lease_state(&blob.lease, now));
@@ -176,7 +177,8 @@ fn write_blob(
 fn write_name(xml: &mut Writer, call: &Call<'_>, name: &str) {
     let unfit = name.chars().any(|letter| !crate::xml::is_character(letter));
     if unfit && call.version >= Version::V2021_02_12 {
-        let encoded = percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
+        let encoded =
+            percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
         xml.element_with("Name", &[("Encoded", "true")], &encoded.to_string());
     } else {
         xml.element("Name", name);
@@ -237,7 +239,7 @@ impl Include {
             match known.copied() {
                 Some("metadata") => include.metadata = true,
                 Some("snapshots") => include.snapshots = true,
-                Some("tags") if !call.granted.may_read_tags => {
+                Some("tags") if !call.granted.may_read_tags() => {
                     return Err(Code::AuthorizationPermissionMismatch.into());
                 }
                 Some("tags") => include.tags = true,

@@ -18,19 +18,23 @@ use crate::request_body::RequestBody;
 use crate::service_operations;
 
 /// Runs an operation of the Blob service that the operation table calls built.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "most operations belong to other services or are not built; a test calls all that are"
+)]
 pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     match call.operation {
         Operation::GetBlobServiceProperties => service_operations::get_properties(call).await,
         Operation::SetBlobServiceProperties => service_operations::set_properties(call, body).await,
-        Operation::GetUserDelegationKey => service_operations::user_delegation_key(call, body).await,
+        Operation::GetUserDelegationKey => {
+            service_operations::user_delegation_key(call, body).await
+        }
         Operation::ListContainers => list::containers(call).await,
         Operation::CreateContainer => container::create(call).await,
-        Operation::GetContainerProperties | Operation::HeadContainerProperties => {
-            container::get_properties(call).await
-        }
+        Operation::GetContainerProperties => container::get_properties(call).await,
         Operation::GetContainerMetadata => container::get_metadata(call).await,
         Operation::SetContainerMetadata => container::set_metadata(call).await,
-        Operation::GetContainerAcl | Operation::HeadContainerAcl => acl::get(call).await,
+        Operation::GetContainerAcl => acl::get(call).await,
         Operation::SetContainerAcl => acl::set(call, body).await,
         Operation::DeleteContainer => container::delete(call).await,
         Operation::AcquireContainerLease
@@ -38,7 +42,7 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::ChangeContainerLease
         | Operation::ReleaseContainerLease
         | Operation::BreakContainerLease => lease::container(call).await,
-        Operation::ListBlobsFlat | Operation::ListBlobsHierarchy => list::blobs(call).await,
+        Operation::ListBlobs | Operation::ListBlobsByDelimiter => list::blobs(call).await,
         Operation::PutBlockBlob => put_blob::put(call, body).await,
         Operation::GetBlob => get_blob::get(call).await,
         Operation::GetBlobProperties => get_blob::get_properties(call).await,

@@ -1,14 +1,15 @@
 //! Put Blob of a block blob.
 
-use holdfast_domain::blob::PutBlob;
+use holdfast_domain::blob::{AccessTier, ContentHeaders, PutBlob};
 use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 
 use super::headers;
 use crate::answer::Answer;
+use crate::body::{StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::{Checks, RequestBody};
+use crate::request_body::RequestBody;
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
@@ -21,31 +22,33 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
             call.header("x-ms-blob-content-length")?.unwrap_or_default(),
         ));
     }
-    // The MD5 that is stored is checked too, and comes before the one of the transfer.
-    let checks = Checks::from_headers(call, content.content_md5)?;
-    let mut body = body.open(call, put_blob_bytes_max(call.version), checks)?;
+    // The MD5 that is to be stored is checked too, and comes before the one of the transfer.
+    let mut body = body.open(call, put_blob_bytes_max(call.version), content.content_md5)?;
     let mut command = PutBlob {
         path: call.blob_path()?,
-        headers: Default::default(),
+        headers: ContentHeaders::default(),
         metadata: call.metadata()?,
         tags: tags(call)?,
+        tier: tier(call)?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
         create_only: call.granted.create_only,
     };
     let received = call.frontend.domain().receive(&mut body).await?;
-    let digests = body.finish();
-    content.content_md5 = Some(digests.md5);
+    let digests = body.finished();
+    content.content_md5 = digests.md5;
     command.headers = content;
     let blob = call.frontend.domain().put_blob(command, received).await?;
 
     let mut answer = Answer::new(StatusCode::CREATED);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
-    answer.header("content-md5", headers::encode_md5(digests.md5));
+    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
     if call.version >= Version::V2019_02_02 {
-        answer.header("x-ms-content-crc64", digests.encoded_crc64());
+        answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
     }
-    answer.optional_header("x-ms-structured-body", digests.structured_body);
+    if body.is_structured() {
+        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
+    }
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
 }
@@ -53,10 +56,19 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
 fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
     match call.header("x-ms-tags")? {
         None => Ok(TagSet::default()),
-        Some(_) if !call.granted.may_write_tags => {
+        Some(_) if !call.granted.may_write_tags() => {
             Err(Code::AuthorizationPermissionMismatch.into())
         }
         Some(text) => Ok(TagSet::parse_header(text)?),
+    }
+}
+
+fn tier(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
+    const NAME: &str = "x-ms-access-tier";
+    let Some(text) = call.header(NAME)? else { return Ok(None) };
+    match headers::parse_tier(text) {
+        Some(tier) => Ok(Some(tier)),
+        None => Err(Error::invalid_header(NAME, text)),
     }
 }
 

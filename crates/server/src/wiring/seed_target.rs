@@ -74,6 +74,7 @@ impl SeedTarget for Node {
             },
             metadata: Metadata::new(blob.metadata.clone()).map_err(told)?,
             tags: TagSet::default(),
+            tier: None,
             conditions: Conditions::default(),
             lease_id: None,
             create_only: true,
