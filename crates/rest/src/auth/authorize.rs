@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use holdfast_domain::access::PublicAccess;
+
 use super::letters::Letters;
 use super::sas::{KeyRange, ResponseHeaders, SasScope};
 use super::{AuthRefusal, Identity, Principal};
@@ -28,6 +30,10 @@ pub struct Granted {
     pub response_headers: ResponseHeaders,
     /// The encryption scope that is used for what is written.
     pub encryption_scope: Option<String>,
+    /// The answer may tell the tags of a blob, or how many there are.
+    pub may_read_tags: bool,
+    /// The request may set tags.
+    pub may_write_tags: bool,
     /// Who is calling, if they are a user of a directory.
     pub principal: Option<Principal>,
     rights: Rights,
@@ -49,6 +55,8 @@ enum Rights {
 impl Granted {
     fn of(rights: Rights) -> Self {
         Self {
+            may_read_tags: rights.cover('t', "blobServices/containers/blobs/tags/read"),
+            may_write_tags: rights.cover('t', "blobServices/containers/blobs/tags/write"),
             create_only: false,
             public_access: None,
             key_range: None,
@@ -73,25 +81,21 @@ impl Granted {
     /// Whether the caller may also do what a part of the request asks for: with a signature that
     /// has `letter`, or a role that has `action` (what follows [`ACTION_PREFIX`]).
     pub fn may(&self, letter: char, action: &str) -> bool {
-        match &self.rights {
-            Rights::All => true,
-            Rights::Letters { letters, delegator } => {
+        self.rights.cover(letter, action)
+    }
+}
+
+impl Rights {
+    fn cover(&self, letter: char, action: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Letters { letters, delegator } => {
                 letters.contains(letter)
                     && delegator.as_ref().is_none_or(|delegator| delegator.may(action))
             }
-            Rights::Role(principal) => principal.may(action),
-            Rights::Public => false,
+            Self::Role(principal) => principal.may(action),
+            Self::Public => false,
         }
-    }
-
-    /// Whether the answer may tell the tags of a blob or how many there are.
-    pub fn may_read_tags(&self) -> bool {
-        self.may('t', "blobServices/containers/blobs/tags/read")
-    }
-
-    /// Whether the request may set tags.
-    pub fn may_write_tags(&self) -> bool {
-        self.may('t', "blobServices/containers/blobs/tags/write")
     }
 }
 
@@ -231,10 +235,12 @@ pub fn check_public_access(
     if !account_allows {
         return Err(AuthRefusal::PublicAccessNotPermitted);
     }
-    match container {
-        Some(level) if level >= required.level => Ok(()),
-        Some(_) | None => Err(required.caller.refusal()),
-    }
+    let enough = match (required.level, container.unwrap_or_default()) {
+        (_, PublicAccess::Container) | (PublicAccess::Blob, PublicAccess::Blob) => true,
+        (PublicAccess::None | PublicAccess::Container, PublicAccess::Blob)
+        | (_, PublicAccess::None) => false,
+    };
+    if enough { Ok(()) } else { Err(required.caller.refusal()) }
 }
 
 /// Whether an action, written in full or with `*` for any part, covers `action`.

@@ -99,6 +99,10 @@ def service_signatures():
     add("version", "blob", "c/b", token, query=f"versionid={SNAPSHOT}")
     add("container", "blob", "c", container_sas(ACCOUNT, "c", **key, **ALL), query="restype=container&comp=list")
     add("container, for a blob", "blob", f"c/{ODD}", container_sas(ACCOUNT, "c", **key, **PLAIN))
+    create = blob_sas(ACCOUNT, "c", "b", permission="c", expiry=EXPIRY, **key)
+    add("blob create only", "blob", "c/b", create)
+    tags = container_sas(ACCOUNT, "c", permission="rt", expiry=EXPIRY, **key)
+    add("container with tags", "blob", "c/b", tags)
     add("policy", "blob", "c/b", blob_sas(ACCOUNT, "c", "b", policy_id="policy 1", **key), kind="policy")
     both = blob_sas(ACCOUNT, "c", "b", policy_id="p", permission="r", start=START, expiry=EXPIRY, **key)
     add("blob policy and times", "blob", "c/b", both, kind="policy and times")
@@ -231,6 +235,9 @@ def old_signatures():
         values["sig"] = sign(RAW_KEY, text)
         token = "&".join(f"{n}={quote(v, safe='')}" for n, v in values.items() if v)
         add(f"old {service} {version or 'without version'}", service, paths.get(service, name), token)
+    text = f"rt\n\n{SE}\n/blob/{ACCOUNT}/c\n\n\n\n2015-04-05\n\n\n\n\n"
+    token = f"sv=2015-04-05&sr=c&sp=rt&se={quote(SE)}&sig={quote(sign(RAW_KEY, text), safe='')}"
+    add("old container with tags", "blob", "c/b", token)
     for version in ("2015-04-05", "2019-12-12", "2020-12-06"):
         values = {"sv": version, "ss": "bq", "srt": "co", "sp": "rl", "st": ST, "se": SE, "spr": "https"}
         fields = ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"]
