@@ -6,6 +6,7 @@ mod golden_request;
 use golden_request::Golden;
 use holdfast_rest::auth::{AuthRefusal, Identity};
 
+/// The golden files, with those of the forms that no official client uses in the first of them.
 const FILES: [&str; 2] = [
     include_str!("golden/shared_key_python.json"),
     include_str!("golden/shared_key_javascript.json"),
@@ -21,6 +22,31 @@ fn refused(result: &Result<Identity, AuthRefusal>) -> bool {
 
 fn is_lite(golden: &Golden) -> bool {
     golden.header("authorization").starts_with("SharedKeyLite ")
+}
+
+/// Which headers the signature covers, as the reference lists them.
+fn signs_header(golden: &Golden, name: &str) -> bool {
+    const FULL: [&str; 10] = [
+        "content-encoding",
+        "content-language",
+        "content-length",
+        "content-md5",
+        "content-type",
+        "if-match",
+        "if-none-match",
+        "if-modified-since",
+        "if-unmodified-since",
+        "range",
+    ];
+    const LITE: [&str; 2] = ["content-md5", "content-type"];
+    let by_date = name == "date" && !golden.headers.contains_key("x-ms-date");
+    let table = golden.service == "table";
+    match (table, is_lite(golden)) {
+        (true, true) => by_date || name == "x-ms-date",
+        (true, false) => by_date || name == "x-ms-date" || LITE.contains(&name),
+        (false, true) => by_date || name.starts_with("x-ms-") || LITE.contains(&name),
+        (false, false) => by_date || name.starts_with("x-ms-") || FULL.contains(&name),
+    }
 }
 
 #[test]
@@ -41,39 +67,28 @@ fn the_secondary_key_is_as_good_as_the_primary() {
 
 #[test]
 fn a_changed_signed_header_is_refused() {
-    const ALSO_SIGNED: [&str; 9] = [
-        "content-encoding",
-        "content-language",
-        "content-length",
-        "content-md5",
-        "content-type",
-        "if-match",
-        "if-none-match",
-        "if-modified-since",
-        "range",
-    ];
-    const SIGNED_FOR_TABLES: [&str; 2] = ["content-md5", "content-type"];
     let mut changed = 0;
     for golden in goldens() {
         for name in golden.header_names() {
-            let signed = match golden.service.as_str() {
-                "table" if is_lite(&golden) => name == "x-ms-date",
-                "table" => name == "x-ms-date" || SIGNED_FOR_TABLES.contains(&name.as_str()),
-                _ => name.starts_with("x-ms-") || ALSO_SIGNED.contains(&name.as_str()),
-            };
-            let empty_length = name == "content-length" && golden.header(&name) == "0";
-            if signed && !empty_length {
+            let unsigned_length = name == "content-length" && golden.header(&name) == "0";
+            if signs_header(&golden, &name) && !unsigned_length {
                 let mut altered = golden.clone();
                 // A second later is still within the skew, so that only the signature can refuse.
                 let value = match name.as_str() {
-                    "x-ms-date" => "Sat, 01 Jun 2024 12:00:01 GMT".to_owned(),
+                    "x-ms-date" | "date" => "Sat, 01 Jun 2024 12:00:01 GMT".to_owned(),
                     _ => format!("{}1", golden.header(&name)),
                 };
                 altered.set_header(&name, &value);
                 assert!(refused(&altered.authenticate()), "{}: {name}", golden.name);
                 altered.remove_header(&name);
                 altered.remove_header("date");
-                assert!(refused(&altered.authenticate()), "{}: no {name}", golden.name);
+                let dropped = golden.header(&name).is_empty() && golden.version() < "2016-05-31";
+                assert_eq!(
+                    refused(&altered.authenticate()),
+                    !dropped,
+                    "{}: no {name}",
+                    golden.name
+                );
                 changed += 1;
             }
         }
@@ -99,8 +114,8 @@ fn a_changed_method_path_query_account_or_signature_is_refused() {
         assert!(refused(&altered.authenticate()), "{}: path", golden.name);
 
         for at in 0..golden.query.len() {
-            let signed = golden.service != "table" || golden.query[at].0 == "comp";
-            if signed {
+            let full = golden.service != "table" && !is_lite(&golden);
+            if full || golden.query[at].0 == "comp" {
                 let mut altered = golden.clone();
                 altered.query[at].1.push('x');
                 assert!(refused(&altered.authenticate()), "{}: query {at}", golden.name);

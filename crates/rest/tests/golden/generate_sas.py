@@ -195,7 +195,6 @@ def old_signatures():
     rs = "rscc rscd rsce rscl rsct"
     ranges = "spk srk epk erk"
     forms = {
-        ("blob", ""): "sp st se RESOURCE si",
         ("blob", "2012-02-12"): "sp st se RESOURCE si sv",
         ("blob", "2013-08-15"): f"sp st se RESOURCE si sv {rs}",
         ("blob", "2014-02-14"): f"sp st se RESOURCE si sv {rs}",
@@ -234,10 +233,14 @@ def old_signatures():
         text = "\n".join(special[n] if n in special else values.get(n, "") for n in names)
         values["sig"] = sign(RAW_KEY, text)
         token = "&".join(f"{n}={quote(v, safe='')}" for n, v in values.items() if v)
-        add(f"old {service} {version or 'without version'}", service, paths.get(service, name), token)
+        add(f"old {service} {version}", service, paths.get(service, name), token)
     text = f"rt\n\n{SE}\n/blob/{ACCOUNT}/c\n\n\n\n2015-04-05\n\n\n\n\n"
     token = f"sv=2015-04-05&sr=c&sp=rt&se={quote(SE)}&sig={quote(sign(RAW_KEY, text), safe='')}"
     add("old container with tags", "blob", "c/b", token)
+    for hours, expiry in {"one hour": SE, "longer": "2024-06-01T12:30:01Z"}.items():
+        signature = sign(RAW_KEY, f"r\n{ST}\n{expiry}\n/{ACCOUNT}/c/b\n")
+        token = f"sr=b&sp=r&st={quote(ST)}&se={quote(expiry)}&sig={quote(signature, safe='')}"
+        add(f"old blob without version, {hours}", "blob", "c/b", token, kind="service" if expiry == SE else "too long")
     for version in ("2015-04-05", "2019-12-12", "2020-12-06"):
         values = {"sv": version, "ss": "bq", "srt": "co", "sp": "rl", "st": ST, "se": SE, "spr": "https"}
         fields = ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"]

@@ -1,4 +1,5 @@
-"""Captures requests that the official Python SDKs sign with Shared Key.
+"""Captures requests that the official Python SDKs sign with Shared Key, and signs in the other forms
+that are accepted (`other_forms`) on its own.
 
     pip install azure-storage-blob azure-storage-queue azure-storage-file-share \
         azure-storage-file-datalake azure-data-tables
@@ -8,6 +9,8 @@ Nothing is sent: the transport prepares each request as `requests` would and kee
 """
 
 import base64
+import hashlib
+import hmac
 import json
 import sys
 import time
@@ -208,5 +211,85 @@ for service, (kind, calls, port) in KINDS.items():
         for name, call in calls.items():
             capture(service, name, style, account, client_of, call)
 
+
+
+def other_forms():
+    """Forms that other clients and older versions sign; each text is written out."""
+    date = "Sat, 01 Jun 2024 12:00:00 GMT"
+    ms = {"x-ms-date": date, "x-ms-version": "2021-12-02"}
+    ms_lines = f"x-ms-date:{date}\nx-ms-version:2021-12-02\n"
+    old = {"x-ms-date": date, "x-ms-version": "2014-02-14"}
+    old_lines = f"x-ms-date:{date}\nx-ms-version:2014-02-14\n"
+    content = {"content-md5": "bWQ1", "content-type": "a/b"}
+    lite = "SharedKeyLite"
+
+    def form(name, service, method, path, headers, text, scheme="SharedKey", query="", account="goldenaccount"):
+        digest = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
+        path_style = account != "goldenaccount"
+        host = "http://127.0.0.1:10000" if path_style else f"https://{account}.{service}.core.windows.net"
+        authorization = f"{scheme} {account}:{base64.b64encode(digest).decode()}"
+        CASES.append(
+            {
+                "name": f"form {service}: {name}",
+                "service": service,
+                "account": account,
+                "path_style": path_style,
+                "method": method,
+                "url": host + path + query,
+                "headers": headers | {"authorization": authorization},
+            }
+        )
+
+    for service in ("blob", "queue", "file"):
+        text = f"PUT\nbWQ1\na/b\n\n{ms_lines}/goldenaccount/c/x%20y?comp=metadata"
+        form("lite", service, "PUT", "/c/x%20y", content | ms, text, lite, "?timeout=5&comp=metadata")
+        text = f"GET\n\n\n{date}\nx-ms-version:2021-12-02\n/goldenaccount/c/b"
+        form("lite by Date", service, "GET", "/c/b", {"date": date, "x-ms-version": "2021-12-02"}, text, lite)
+        text = f"GET\n\n\n\n\n\n{date}\n\n\n\n\n\nx-ms-version:2021-12-02\n/goldenaccount/c/b"
+        form("full by Date", service, "GET", "/c/b", {"date": date, "x-ms-version": "2021-12-02"}, text)
+    headers = {"date": date, "x-ms-version": "2021-12-02"}
+    form("full by Date", "table", "GET", "/T()", headers, f"GET\n\n\n{date}\n/goldenaccount/T()")
+    form("lite by Date", "table", "GET", "/T()", headers, f"{date}\n/goldenaccount/T()", lite)
+    text = f"GET\n\n\n\n\n\n{date}\n\n\n\n\n\n{ms_lines}/goldenaccount/c/b"
+    form("both dates signed", "blob", "GET", "/c/b", ms | {"date": date}, text)
+    text = f"GET\n\n\n\n\n\n\n\n\n\n\n\n{ms_lines}/goldenaccount/c/b"
+    form("one date of two signed", "blob", "GET", "/c/b", ms | {"date": date}, text)
+    text = f"PUT\n\n\n0\n\n\n\n\n\n\n\n\n{old_lines}/goldenaccount/c\nrestype:container"
+    form("length 0 in an old version", "blob", "PUT", "/c", old | {"content-length": "0"}, text, query="?restype=container")
+    text = f"PUT\n\n\n\n\n\n\n\n\n\n\n\n{ms_lines}/goldenaccount/c\nrestype:container"
+    form("length 0", "blob", "PUT", "/c", ms | {"content-length": "0"}, text, query="?restype=container")
+    text = f"PUT\n\n\n\n\n\n\n\n\n\n\n\n{old_lines}/goldenaccount/c"
+    form("empty header in an old version", "blob", "PUT", "/c", old | {"x-ms-meta-a": ""}, text)
+    text = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-meta-a:\nx-ms-version:2021-12-02\n/goldenaccount/c"
+    form("empty header", "blob", "PUT", "/c", ms | {"x-ms-meta-a": ""}, text)
+    headers = ms | {"content-language": "de", "content-encoding": "gzip"}
+    text = f"PUT\ngzip\nde\n\n\n\n\n\n\n\n\n\n{ms_lines}/goldenaccount/c"
+    form("encoding before language", "blob", "PUT", "/c", headers, text)
+    text = f"PUT\nde\ngzip\n\n\n\n\n\n\n\n\n\n{ms_lines}/goldenaccount/c"
+    form("language before encoding", "blob", "PUT", "/c", headers, text)
+    headers = ms | {"x-ms-meta-a1": "1", "x-ms-meta-a_b": "2", "x-ms-metab": "3"}
+    one, two, three = "x-ms-meta-a1:1\n", "x-ms-meta-a_b:2\n", "x-ms-metab:3\n"
+    for name, lines in {"by bytes": one + two + three, "as the service": two + one + three}.items():
+        text = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\n{lines}x-ms-version:2021-12-02\n/goldenaccount/c"
+        form(f"headers sorted {name}", "blob", "PUT", "/c", headers, text)
+    headers = ms | {"x-ms-meta-a": 'a  b\tc "d  e"'}
+    for name, value in {"folded": 'a b c "d  e"', "kept": 'a  b\tc "d  e"'}.items():
+        text = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-meta-a:{value}\nx-ms-version:2021-12-02\n/goldenaccount/c"
+        form(f"white space {name}", "blob", "PUT", "/c", headers, text)
+    conditions = {"if-modified-since": "1", "if-match": "2", "if-none-match": "3", "if-unmodified-since": "4", "range": "5"}
+    text = f"GET\n\n\n\n\n\n\n1\n2\n3\n4\n5\n{ms_lines}/goldenaccount/c/b"
+    form("conditions and range", "blob", "GET", "/c/b", ms | conditions, text)
+    text = f"GET\n\n\n\n\n\n\n\n\n\n\n\n{ms_lines}/goldenaccount/c\ncomp:list\ninclude:copy,tags\nprefix:a b"
+    form("repeated parameter", "blob", "GET", "/c", ms, text, query="?include=tags&Prefix=a%20b&comp=list&include=copy")
+    empty = f"GET\n\n\n\n\n\n\n\n\n\n\n\n{ms_lines}"
+    dev = "devstoreaccount1"
+    form("account once", "blob", "GET", f"/{dev}/c/b", ms, f"{empty}/{dev}/c/b", account=dev)
+    form("account once, root", "blob", "GET", f"/{dev}", ms, f"{empty}/{dev}/", account=dev)
+    secondary = f"/{dev}-secondary/c/b"
+    form("secondary as received", "blob", "GET", secondary, ms, f"{empty}/{dev}{secondary}", account=dev)
+    form("secondary as primary", "blob", "GET", secondary, ms, f"{empty}/{dev}/{dev}/c/b", account=dev)
+
+
+other_forms()
 json.dump({"key": KEY, "date": "Sat, 01 Jun 2024 12:00:00 GMT", "cases": CASES}, sys.stdout, indent=1)
 print()

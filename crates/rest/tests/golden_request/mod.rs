@@ -143,6 +143,12 @@ impl Golden {
         }
     }
 
+    /// The version it names, or else one that has everything.
+    pub fn version(&self) -> &str {
+        let version = self.headers.get("x-ms-version").and_then(|value| value.to_str().ok());
+        version.unwrap_or("2021-12-02")
+    }
+
     pub fn serve(&mut self, account: &str) {
         self.served = account.to_owned();
     }
@@ -203,7 +209,6 @@ impl Golden {
             container: Some(container).filter(|name| !name.is_empty()),
             object: Some(object).filter(|name| !name.is_empty()),
         };
-        let version = self.headers.get("x-ms-version").and_then(|value| value.to_str().ok());
         let presented = Presented {
             method: &self.method,
             path: &self.path,
@@ -212,7 +217,7 @@ impl Golden {
             query: &self.query,
             headers: &self.headers,
             service: self.service(),
-            version: version.unwrap_or("2021-12-02"),
+            version: self.version(),
             tls: self.tls,
             client_ip: self.client_ip,
             target,

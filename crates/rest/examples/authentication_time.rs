@@ -1,0 +1,60 @@
+//! How long authentication takes: `cargo run --release -p holdfast-rest --example authentication_time`.
+
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use holdfast_domain::time::Timestamp;
+use holdfast_rest::auth::{
+    AccountKeys, Accounts, BearerSettings, Key, Presented, Target, authenticate,
+};
+use holdfast_rest::service::Service;
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+
+const ROUNDS: u32 = 200_000;
+
+/// A Put Blob as the Python SDK sends it; see `tests/golden/shared_key_python.json`.
+const GOLDEN: &str = include_str!("../tests/golden/shared_key_python.json");
+
+fn main() {
+    let file: serde_json::Value = serde_json::from_str(GOLDEN).expect("a golden file");
+    let cases = file["cases"].as_array().expect("cases");
+    let name = "python blob path: put blob with content settings";
+    let case = cases.iter().find(|case| case["name"] == name).expect("the case");
+    let mut headers = HeaderMap::new();
+    for (name, value) in case["headers"].as_object().expect("headers") {
+        let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
+        let value = HeaderValue::from_str(value.as_str().expect("text")).expect("a header value");
+        headers.insert(name, value);
+    }
+    let key = Key::from_base64(file["key"].as_str().expect("a key")).expect("a key");
+    let keys = AccountKeys { primary: key, secondary: None };
+    let accounts = Accounts::from_iter([("devstoreaccount1".to_owned(), keys)]);
+    let url = case["url"].as_str().expect("a URL");
+    let path = &url["http://127.0.0.1:10000".len()..];
+    let presented = Presented {
+        method: "PUT",
+        path,
+        path_style: true,
+        account: "devstoreaccount1",
+        query: &[],
+        headers: &headers,
+        service: Service::Blob,
+        version: "2026-10-06",
+        tls: false,
+        client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        target: Target::default(),
+    };
+    let now = Timestamp::parse_rfc1123(file["date"].as_str().expect("a date")).expect("a date");
+    let bearer = BearerSettings::off();
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let started = Instant::now();
+        for _ in 0..ROUNDS {
+            authenticate(black_box(&presented), &accounts, &bearer, now).expect("accepted");
+        }
+        best = best.min(started.elapsed() / ROUNDS);
+    }
+    println!("Shared Key, {} headers: {best:?} a request", headers.len());
+}
