@@ -5,13 +5,15 @@ mod golden_request;
 use golden_request::{Golden, rfc1123, unsigned_token};
 use holdfast_domain::access::PublicAccess;
 use holdfast_rest::auth::{
-    AccountKeys, Anonymous, AuthRefusal, BearerSettings, Granted, Identity, Key, KeyFields,
-    KeyRange, KeyRefusal, Need, ResourceType, Role, Roles, authorize, check_public_access,
-    issue_user_delegation_key, key_time,
+    AccountKeys, AuthRefusal, BearerSettings, Granted, Identity, Key, KeyFields, KeyRange,
+    KeyRefusal, Roles, authorize, check_public_access, issue_user_delegation_key, key_time,
 };
+use holdfast_rest::operation::{Anonymous, Need, ResourceType, Role};
 use holdfast_rest::service::Service;
+use holdfast_rest::version::Version;
 
-const VERSION: &str = "2021-12-02";
+const VERSION_TEXT: &str = "2021-12-02";
+const VERSION: Version = Version::V2021_12_02;
 const OBJECT_ID: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 
 const READ: Need = Need {
@@ -19,7 +21,10 @@ const READ: Need = Need {
     resource_type: ResourceType::Object,
     letters: &["r"],
     service_sas: true,
-    role: Role::Actions { any_of: &[&["blobServices/containers/blobs/read"]], since: "2017-11-09" },
+    role: Role::Actions {
+        any_of: &[&["blobServices/containers/blobs/read"]],
+        since: Version::V2017_11_09,
+    },
     anonymous: Anonymous::Blob,
 };
 const PUT: Need = Need {
@@ -29,7 +34,7 @@ const PUT: Need = Need {
             &["blobServices/containers/blobs/write"],
             &["blobServices/containers/blobs/add/action"],
         ],
-        since: "2017-11-09",
+        since: Version::V2017_11_09,
     },
     anonymous: Anonymous::Never,
     ..READ
@@ -209,9 +214,10 @@ fn without_roles_a_token_gives_all_that_tokens_can_give() {
         assert_eq!(granted.principal.expect("a principal").object_id, OBJECT_ID);
     }
     assert_eq!(may(&anyone, &GET_ACL).err(), Some(AuthRefusal::AuthorizationFailure));
-    let later = Need { role: Role::Actions { any_of: &[&[]], since: "2025-07-05" }, ..GET_ACL };
+    let later =
+        Need { role: Role::Actions { any_of: &[&[]], since: Version::V2025_07_05 }, ..GET_ACL };
     assert_eq!(may(&anyone, &later).err(), Some(AuthRefusal::AuthorizationFailure));
-    assert!(authorize(&anyone, &later, "2025-07-05").is_ok());
+    assert!(authorize(&anyone, &later, Version::V2025_07_05).is_ok());
 }
 
 #[test]
@@ -286,8 +292,8 @@ fn anonymous(service: &str, version: &str) -> Identity {
 
 #[test]
 fn callers_without_credentials_read_what_is_public() {
-    let caller = anonymous("blob", VERSION);
-    let challenge = BearerSettings::development().challenge(Service::Blob, VERSION);
+    let caller = anonymous("blob", VERSION_TEXT);
+    let challenge = BearerSettings::development().challenge(Service::Blob, VERSION_TEXT);
     assert!(challenge.is_some());
     let told = AuthRefusal::NoAuthenticationInformation { challenge };
     assert_eq!(may(&caller, &PUT).err(), Some(told.clone()));

@@ -191,3 +191,19 @@ fn an_account_that_is_not_served_is_not_found() {
     golden.serve("another");
     assert_eq!(golden.authenticate(), Err(AuthRefusal::ResourceNotFound));
 }
+
+#[test]
+fn a_refusal_shows_the_signed_text_without_what_gives_access_elsewhere() {
+    let mut golden = goldens().remove(0);
+    golden.set_header("x-ms-copy-source", "https://account/c/b?sig=secret1");
+    golden.set_header("x-ms-encryption-key", "secret2");
+    golden.set_header("x-ms-copy-source-authorization", "Bearer secret3");
+    golden.set_header("x-ms-meta-shown", "in full");
+    golden.query.push(("sig".to_owned(), "secret4".to_owned()));
+    let Err(AuthRefusal::AuthenticationFailed { detail }) = golden.authenticate() else {
+        panic!("the signature is wrong")
+    };
+    assert!(detail.contains("x-ms-meta-shown:in full\n"), "{detail}");
+    assert!(detail.contains("/goldenaccount/\ncomp:list\n"), "{detail}");
+    assert!(!detail.contains("secret"), "{detail}");
+}

@@ -9,7 +9,6 @@ use super::sas::{KeyRange, ResponseHeaders, SasScope};
 use super::{AuthRefusal, Identity, Principal};
 use crate::operation::{ACTION_PREFIX, Anonymous, Need, Role};
 use crate::version::Version;
-use holdfast_domain::access::PublicAccess;
 
 /// Before this version a signature without the permission hides the resource.
 const PERMISSION_MISMATCH_SINCE: &str = "2015-04-05";
@@ -235,12 +234,10 @@ pub fn check_public_access(
     if !account_allows {
         return Err(AuthRefusal::PublicAccessNotPermitted);
     }
-    let enough = match (required.level, container.unwrap_or_default()) {
-        (_, PublicAccess::Container) | (PublicAccess::Blob, PublicAccess::Blob) => true,
-        (PublicAccess::None | PublicAccess::Container, PublicAccess::Blob)
-        | (_, PublicAccess::None) => false,
-    };
-    if enough { Ok(()) } else { Err(required.caller.refusal()) }
+    match container {
+        Some(level) if level >= required.level => Ok(()),
+        Some(_) | None => Err(required.caller.refusal()),
+    }
 }
 
 /// Whether an action, written in full or with `*` for any part, covers `action`.

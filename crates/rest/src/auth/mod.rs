@@ -3,9 +3,9 @@
 //! Everything here is a pure function of what was received, the configured keys and the time: no
 //! clock, no I/O, no storage. A request passes through [`authenticate`]; if its signature names a
 //! stored access policy, through [`resolve_policy`] with the policy that was read; through
-//! [`authorize`] with the [`Need`](crate::operation::Need) of its operation; and, if it came without credentials, through
-//! [`check_public_access`] with the level of its container. Status codes are given to refusals
-//! elsewhere.
+//! [`authorize`] with the [`Need`](crate::operation::Need) of its operation; and, if it came without
+//! credentials, through [`check_public_access`] with the level of its container. Status codes are
+//! given to refusals elsewhere.
 
 mod authorize;
 mod bearer;

@@ -8,7 +8,10 @@ use std::sync::Arc;
 pub enum AuthRefusal {
     /// 403 `AuthenticationFailed`, with `detail` as AuthenticationErrorDetail: wrong signature,
     /// expired or not yet valid, date outside the allowed skew, malformed signature parameters.
-    #[error("authentication failed: {detail}")]
+    ///
+    /// The detail can repeat the signed text, so it is for the client only and no part of what is
+    /// logged.
+    #[error("authentication failed")]
     AuthenticationFailed { detail: String },
     /// 400 `InvalidAuthenticationInfo`: an Authorization header that cannot be read.
     #[error("the Authorization header is not in the right format: {detail}")]

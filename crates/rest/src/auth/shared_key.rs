@@ -57,8 +57,30 @@ pub(super) fn check(
     Err(AuthRefusal::failed(format!(
         "The MAC signature found in the HTTP request is not the same as any computed signature. \
          Server used following string to sign: '{}'.",
-        candidates.documented_form()
+        shown_text(scheme, request, &headers)
     )))
+}
+
+/// The documented form of the signed text, to help whoever writes a client. What gives access to
+/// something else is left out of it.
+fn shown_text(scheme: Scheme, request: &Presented<'_>, headers: &SignedHeaders<'_>) -> String {
+    const HIDDEN: &str = "***";
+    let secret = |name: &str| {
+        name.contains("encryption-key")
+            || name.contains("authorization")
+            || name.ends_with("copy-source")
+            || name.ends_with("rename-source")
+    };
+    let shown = |&(name, value)| (name, if secret(name) { HIDDEN.as_bytes() } else { value });
+    let headers = SignedHeaders { x_ms: headers.x_ms.iter().map(shown).collect(), ..*headers };
+    let mut query = request.query.to_vec();
+    for (name, value) in &mut query {
+        if name.eq_ignore_ascii_case("sig") {
+            HIDDEN.clone_into(value);
+        }
+    }
+    let request = Presented { query: &query, ..*request };
+    Candidates::new(scheme, &request, &headers).documented_form()
 }
 
 fn check_date(headers: &SignedHeaders<'_>, now: Timestamp) -> Result<(), AuthRefusal> {

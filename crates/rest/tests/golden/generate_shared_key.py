@@ -2,12 +2,14 @@
 that are accepted (`other_forms`) on its own.
 
     pip install azure-storage-blob azure-storage-queue azure-storage-file-share \
-        azure-storage-file-datalake azure-data-tables
+        azure-storage-file-datalake azure-data-tables aiohttp
     python generate_shared_key.py > shared_key_python.json
 
-Nothing is sent: the transport prepares each request as `requests` would and keeps it.
+Nothing is sent: the transport prepares each request as `requests`, or `aiohttp` for the asynchronous
+clients, would and keeps it. The latter encodes paths and queries in a way of its own.
 """
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -23,12 +25,15 @@ uuid.uuid1 = uuid.uuid4 = lambda: uuid.UUID("11111111-2222-4333-8444-55555555555
 import requests
 from azure.core import MatchConditions
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.core.pipeline.transport import HttpTransport
+from azure.core.pipeline.transport import AioHttpTransport, HttpTransport
 from azure.data.tables import TableClient, TableServiceClient, UpdateMode
 from azure.storage.blob import BlobServiceClient, ContentSettings
 from azure.storage.filedatalake import DataLakeServiceClient
 from azure.storage.fileshare import ShareServiceClient
+from azure.data.tables.aio import TableServiceClient as AsyncTableServiceClient
+from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
 from azure.storage.queue import QueueServiceClient
+from yarl import URL
 
 KEY = base64.b64encode(bytes(range(64))).decode()
 
@@ -61,7 +66,30 @@ class Capture(HttpTransport):
         raise Captured()
 
 
+class AsyncCapture(AioHttpTransport):
+    def __init__(self):
+        self.request = None
+
+    async def send(self, request, **_):
+        self.request = requests.Request(
+            request.method, request.url, headers=dict(request.headers), data=request.data
+        ).prepare()
+        # `aiohttp` hands the text to `yarl`, and sends what comes out.
+        self.request.url = str(URL(request.url))
+        raise Captured()
+
+
 CASES = []
+
+
+async def capture_async(service, name, style, account, client_of, call):
+    transport = AsyncCapture()
+    try:
+        result = call(client_of(transport))
+        await (result if asyncio.iscoroutine(result) else anext(result.__aiter__()))
+    except Captured:
+        pass
+    keep(f"python async {service} {style}: {name}", service, style, account, transport.request)
 
 
 def capture(service, name, style, account, client_of, call):
@@ -70,10 +98,13 @@ def capture(service, name, style, account, client_of, call):
         call(client_of(transport))
     except Captured:
         pass
-    request = transport.request
+    keep(f"python {service} {style}: {name}", service, style, account, transport.request)
+
+
+def keep(name, service, style, account, request):
     CASES.append(
         {
-            "name": f"python {service} {style}: {name}",
+            "name": name,
             "service": service,
             "account": account,
             "path_style": style == "path",
@@ -211,6 +242,37 @@ for service, (kind, calls, port) in KINDS.items():
         for name, call in calls.items():
             capture(service, name, style, account, client_of, call)
 
+
+
+def asynchronous(url, account):
+    blob_client = lambda client: client.get_blob_client("container", ODD)
+    table = lambda client: client.get_table_client("MyTable")
+    entity = {"PartitionKey": "p k'1", "RowKey": "r/ü+", "Value": 1}
+    blobs = {
+        "create container": lambda c: c.create_container("container", metadata=METADATA),
+        "list": lambda c: c.get_container_client("container").list_blobs(name_starts_with="a b+c/&=ü"),
+        "put": lambda c: blob_client(c).upload_blob(b"hello", metadata=METADATA),
+        "properties": lambda c: blob_client(c).get_blob_properties(),
+        "find by tags": lambda c: c.find_blobs_by_tags("\"k\"='v +' and @container='x'"),
+    }
+    tables = {
+        "get": lambda c: table(c).get_entity("p k'1", "r/ü+"),
+        "upsert": lambda c: table(c).upsert_entity(entity),
+        "query": lambda c: table(c).query_entities("Value gt 1 and Name eq 'a+b'"),
+        "acl": lambda c: table(c).get_table_access_policy(),
+    }
+    style = "path" if "127.0.0.1" in url("blob") else "host"
+    for service, client, calls, credential in (
+        ("blob", AsyncBlobServiceClient, blobs, {"account_name": account, "account_key": KEY}),
+        ("table", AsyncTableServiceClient, tables, AzureNamedKeyCredential(account, KEY)),
+    ):
+        make = lambda transport: client(url(service), credential=credential, transport=transport)
+        for name, call in calls.items():
+            asyncio.run(capture_async(service, name, style, account, make, call))
+
+
+asynchronous(lambda service: f"https://goldenaccount.{service}.core.windows.net", "goldenaccount")
+asynchronous(lambda service: "http://127.0.0.1:10000/devstoreaccount1", "devstoreaccount1")
 
 
 def other_forms():
