@@ -141,27 +141,35 @@ async fn recovered(
     Ok(found)
 }
 
-/// Opens what a crash left, checks it, goes on in it, and checks that once more after reopening.
+/// Opens what a crash left and checks it; again, as if there had been another crash before anything
+/// was written; then goes on in it, and checks that once more.
 fn check(folder: &Path, seed: u64, acknowledged: [u64; WRITERS]) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
+        let found = recovered(&open(folder)?, seed, acknowledged).await?;
         let engine = open(folder)?;
-        let found = recovered(&engine, seed, acknowledged).await?;
+        still(&engine, seed, found).await?;
         let mut batch = Batch::blind();
         batch.put("after", "the crash").put("more", "of it");
         engine.commit(batch).await.map_err(|why| format!("commit after the crash: {why:?}"))?;
         drop(engine);
         let engine = open(folder)?;
-        // Exactly as before: what was absent once must not come up later.
-        let again = recovered(&engine, seed, found).await?;
-        if again != found {
-            return Err(format!("{found:?} batches became {again:?} by reopening"));
-        }
+        still(&engine, seed, found).await?;
         if rows_of(&engine, "after".into()).await.len() != 1 {
             return Err("a commit after the crash is lost".into());
         }
         Ok(())
     })
+}
+
+/// What was absent at one opening must not come up at a later one.
+async fn still(engine: &EmbeddedEngine, seed: u64, found: [u64; WRITERS]) -> Result<(), String> {
+    let again = recovered(engine, seed, found).await?;
+    if again == found {
+        Ok(())
+    } else {
+        Err(format!("{found:?} batches became {again:?} by opening once more"))
+    }
 }
 
 fn acknowledged_by(ops: &[Op], from: [u64; WRITERS]) -> [u64; WRITERS] {
