@@ -1,12 +1,13 @@
 //! The contract of rows, kept in a data folder: with the usual sizes, and with sizes so small that
 //! every case crosses ends of log segments, flushes and merges.
 
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdfast_store::Engine;
 use holdfast_store::contract::EngineFixture;
 use holdfast_store::embedded::{DataFolder, Durability, EmbeddedEngine, EngineOptions};
+use holdfast_store::{Batch, Engine};
 use tempfile::TempDir;
 
 struct InFolder {
@@ -62,4 +63,68 @@ mod relaxed {
         durability: Durability::Relaxed,
         ..small()
     }));
+}
+
+/// The reason why the folder cannot be opened.
+fn refusal(fixture: &InFolder) -> String {
+    let folder = DataFolder::open(fixture.folder.path().join("data")).unwrap();
+    match EmbeddedEngine::open(&folder, &fixture.options) {
+        Ok(_) => panic!("the damaged folder is opened"),
+        Err(why) => format!("{why:?}"),
+    }
+}
+
+async fn put(engine: &dyn Engine, key: &str) {
+    let mut batch = Batch::blind();
+    batch.put(key.to_owned(), vec![b'x'; 1000]);
+    engine.commit(batch).await.unwrap();
+}
+
+#[tokio::test]
+async fn damaged_log_is_refused_and_not_cut_short() {
+    let fixture = InFolder::new(EngineOptions::default());
+    let engine = fixture.open();
+    for key in ["a", "b", "c"] {
+        put(&*engine, key).await;
+    }
+    drop(engine);
+    let segment = fixture.folder.path().join("data/log/00000001.log");
+    let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+    // Inside the second of three groups of one block each.
+    file.write_all_at(b"?", 2 * 4096 + 100).unwrap();
+    let why = refusal(&fixture);
+    assert!(why.contains("damaged") && why.contains("00000001.log"), "{why}");
+}
+
+#[tokio::test]
+async fn log_without_its_checkpoint_is_refused() {
+    let fixture = InFolder::new(small());
+    let engine = fixture.open();
+    // A block for each commit and 15 for each segment: long enough that the first one is used again.
+    for number in 0..500 {
+        put(&*engine, &number.to_string()).await;
+    }
+    drop(engine);
+    std::fs::remove_file(fixture.folder.path().join("data/log/checkpoint")).unwrap();
+    let why = refusal(&fixture);
+    assert!(why.contains("lacks its segment 1"), "{why}");
+}
+
+#[tokio::test]
+async fn keys_and_values_over_the_limits_are_refused_whole() {
+    use holdfast_store::engine::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+    let fixture = InFolder::new(EngineOptions::default());
+    let engine = fixture.open();
+    let cases = [
+        (vec![b'k'; KEY_BYTES_MAX + 1], vec![]),
+        (vec![], vec![]),
+        (b"key".to_vec(), vec![b'v'; VALUE_BYTES_MAX + 1]),
+    ];
+    for (key, value) in cases {
+        let mut batch = Batch::blind();
+        batch.put("good", "x").put(key, value);
+        engine.commit(batch).await.unwrap_err();
+    }
+    assert_eq!(engine.snapshot().await.unwrap().get(b"good").await.unwrap(), None);
+    assert!(engine.poisoned().is_none());
 }

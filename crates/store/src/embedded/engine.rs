@@ -29,6 +29,9 @@ use crate::engine::{
 const LOG_FOLDER: &str = "log";
 const ROWS_FOLDER: &str = "rows";
 
+/// Opening waits until a first segment is filled; while it is in use, larger ones are made ready.
+const FIRST_SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
 /// The log counts the bytes of a batch in 32 bits; far below that it is a caller gone wrong.
 const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Tables open at once; the others are opened when they are read.
@@ -108,8 +111,8 @@ impl EmbeddedEngine {
                 None => Spare::create(
                     &shared.log_folder,
                     next_file.fetch_add(1, Ordering::Relaxed),
-                    options.log_segment_bytes,
-                    Fill::Reserved,
+                    options.log_segment_bytes.min(FIRST_SEGMENT_BYTES_MAX),
+                    Fill::Zeros,
                 )?,
             };
             let mut upkeep = shared.upkeep.lock();

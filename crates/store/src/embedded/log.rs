@@ -125,7 +125,7 @@ pub(super) struct Spare {
 pub(super) enum Fill {
     /// Write every block: slow to make, and then every sync is a plain write of data.
     Zeros,
-    /// Only reserve the space: quick to make; the syncs of this first use cost more.
+    /// Only reserve the space, for a segment that is written once: syncing it costs more.
     Reserved,
 }
 
