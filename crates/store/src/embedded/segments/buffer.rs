@@ -115,6 +115,20 @@ impl Chunks {
         kept.unwrap_or_else(|| Buffer::with_capacity(CHUNK_BYTES))
     }
 
+    /// Buffers that together hold so many zeros.
+    pub(super) fn zeros(&self, mut bytes: usize) -> Vec<Buffer> {
+        let mut buffers = Vec::new();
+        while bytes > 0 {
+            let mut buffer = self.take();
+            buffer.length = bytes.min(CHUNK_BYTES);
+            let length = buffer.length;
+            buffer.all_mut()[..length].fill(0);
+            bytes -= length;
+            buffers.push(buffer);
+        }
+        buffers
+    }
+
     pub(super) fn give_back(&self, mut buffer: Buffer) {
         if buffer.capacity != CHUNK_BYTES {
             return;

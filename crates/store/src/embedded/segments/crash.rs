@@ -357,8 +357,8 @@ async fn without_syncs_a_crash_loses_what_was_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_write_or_sync_poisons_writing_and_not_reading() {
-    // Create, sync the folder, write, sync: then the write and the sync of the next stream.
-    for operation in [5, 6] {
+    // Create, sync the folder, write, write zeros, sync: then the write and the sync of the next.
+    for operation in [6, 7] {
         let disk = Disk::failing(operation, false, libc::EIO);
         let extents = open(&disk, Durability::Fsync);
         let bytes = content(1, 5000);

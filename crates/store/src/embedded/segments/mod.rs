@@ -335,13 +335,13 @@ impl Shared {
         let bytes = self.options.segment_bytes;
         let opened = match empty {
             None => self.folder.create(number, bytes),
-            Some(from) => {
+            Some((from, _)) => {
                 self.files.forget(from);
                 self.folder.recycle(from, number, bytes)
             }
         };
         let file = opened.map_err(|why| {
-            if let Some(from) = empty {
+            if let Some((from, _)) = empty {
                 self.space.lock().put_back_empty(from);
             }
             Fault::because(format!("cannot allocate {bytes} bytes for a segment"), why)
@@ -354,7 +354,8 @@ impl Shared {
         }
         self.files.add_active(number, file);
         let mut space = self.space.lock();
-        space.activate(number, bytes / BLOCK_BYTES);
+        let has_unwritten_blocks = empty.is_none_or(|(_, unwritten)| unwritten);
+        space.activate(number, bytes / BLOCK_BYTES, has_unwritten_blocks);
         self.files.keep_active(|number| space.is_active(number));
         self.look_for_chores(&space);
         Ok(())

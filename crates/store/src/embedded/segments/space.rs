@@ -45,6 +45,8 @@ struct Segment {
     punched: Bitmap,
     /// Holes are being punched into the file, so it must not be used again yet.
     being_punched: bool,
+    /// Some of its blocks may have been allocated and never written since.
+    has_unwritten_blocks: bool,
 }
 
 impl Segment {
@@ -56,6 +58,7 @@ impl Segment {
             free: Bitmap::zeros(blocks),
             punched: Bitmap::zeros(blocks),
             being_punched: false,
+            has_unwritten_blocks: true,
         }
     }
 
@@ -120,8 +123,9 @@ impl Space {
     }
 
     /// Lets new extents be placed in a segment.
-    pub(super) fn activate(&mut self, number: u64, blocks: u64) {
+    pub(super) fn activate(&mut self, number: u64, blocks: u64, has_unwritten_blocks: bool) {
         let mut segment = Segment::new(Phase::Active, blocks);
+        segment.has_unwritten_blocks = has_unwritten_blocks;
         segment.gaps.insert(0, blocks);
         self.segments.insert(number, segment);
         self.active.push(number);
@@ -143,6 +147,8 @@ impl Space {
         self.active.retain(|active| *active != number);
         self.change(number, |segment| {
             segment.phase = Phase::Sealed;
+            // A few of them cost less than writing zeros everywhere.
+            segment.has_unwritten_blocks = segment.gap_blocks() > segment.blocks / 16;
             for (start, end) in std::mem::take(&mut segment.gaps) {
                 segment.free.set(start, end);
             }
@@ -178,6 +184,14 @@ impl Space {
         let blocks = (end - run.end()).min(more);
         self.take(Run { start: run.end(), blocks, ..run });
         blocks
+    }
+
+    /// Claims blocks behind `run` that will be given back: never all that are left, which would seal
+    /// the segment.
+    pub(super) fn borrow_behind(&mut self, run: Run, wanted: u64) -> u64 {
+        let gap = self.segments.get(&run.segment).and_then(|it| it.gaps.get(&run.end()));
+        let left = gap.map_or(0, |end| end - run.end());
+        self.extend(run, wanted.min(left.saturating_sub(1)))
     }
 
     fn take(&mut self, run: Run) {
@@ -255,11 +269,17 @@ impl Space {
             .collect()
     }
 
-    /// Takes an empty segment out, for its file to be used again under another number.
-    pub(super) fn take_empty(&mut self) -> Option<u64> {
+    /// Takes an empty segment out, for its file to be used again under another number. Also returns
+    /// whether it has unwritten blocks.
+    pub(super) fn take_empty(&mut self) -> Option<(u64, bool)> {
         let number = self.empty.pop_last()?;
-        self.segments.remove(&number);
-        Some(number)
+        let segment = self.segments.remove(&number)?;
+        Some((number, segment.has_unwritten_blocks))
+    }
+
+    /// Whether some blocks of a segment may have been allocated and never written since.
+    pub(super) fn has_unwritten_blocks(&self, number: u64) -> bool {
+        self.segments.get(&number).is_some_and(|segment| segment.has_unwritten_blocks)
     }
 
     pub(super) fn is_active(&self, number: u64) -> bool {
@@ -314,6 +334,7 @@ impl Space {
     pub(super) fn has_punched(&mut self, number: u64, runs: &[Run]) {
         self.change(number, |segment| {
             segment.being_punched = false;
+            segment.has_unwritten_blocks = true;
             for run in runs {
                 segment.punched.set(run.start, run.end());
             }
@@ -333,7 +354,7 @@ mod tests {
         let mut space = Space::default();
         for _ in 0..count {
             let number = space.next_number();
-            space.activate(number, blocks);
+            space.activate(number, blocks, true);
         }
         space
     }
@@ -369,6 +390,16 @@ mod tests {
     }
 
     #[test]
+    fn borrowing_all_that_is_left_does_not_seal_a_segment() {
+        let mut space = with_active(1, 10);
+        let first = space.claim(2, 2).unwrap();
+        assert_eq!(space.borrow_behind(first, 100), 7);
+        assert_eq!(space.borrow_behind(run(1, 0, 9), 100), 0);
+        space.give_back(run(1, 2, 7));
+        assert_eq!(space.claim(8, 8), Some(run(1, 2, 8)));
+    }
+
+    #[test]
     fn a_segment_is_empty_only_when_sealed_and_all_free() {
         let mut space = with_active(1, 10);
         let first = space.claim(4, 4).unwrap();
@@ -377,7 +408,7 @@ mod tests {
         let rest = space.claim(6, 6).unwrap();
         assert_eq!(space.take_empty(), None, "the rest is claimed");
         assert_eq!(space.free(rest), 6);
-        assert_eq!(space.take_empty(), Some(1));
+        assert_eq!(space.take_empty(), Some((1, false)), "all of it was written");
         assert_eq!(space.free(rest), 0, "the segment is gone");
     }
 
@@ -395,11 +426,11 @@ mod tests {
         let tail_of_second = Run { segment: 2, start: 0, blocks: 9 };
         space.take(tail_of_second);
         let number = space.next_number();
-        space.activate(number, 10);
+        space.activate(number, 10, true);
         assert_eq!(space.active.len(), ACTIVE_MAX);
         assert!(!space.active.contains(&2));
         assert_eq!(space.free(tail_of_second), 9);
-        assert_eq!(space.take_empty(), Some(2), "its gap was freed when it was sealed");
+        assert_eq!(space.take_empty(), Some((2, true)), "its gap was freed when it was sealed");
     }
 
     #[test]
@@ -437,7 +468,7 @@ mod tests {
         space.free(run(1, 6, 4));
         assert_eq!(space.take_empty(), None);
         space.has_punched(1, &runs);
-        assert_eq!(space.take_empty(), Some(1));
+        assert_eq!(space.take_empty(), Some((1, true)));
         assert_eq!(space.unpunched, 0);
     }
 }
