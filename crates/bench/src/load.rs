@@ -258,3 +258,56 @@ fn processor_time_of_this_thread() -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::from_secs(seconds) + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ceiling;
+
+    const PLAN: Plan = Plan {
+        connections: 5,
+        threads: 2,
+        warm_up: Duration::ZERO,
+        duration: Duration::from_secs(60),
+        count: Some(203),
+    };
+    const SETTINGS: Settings = Settings { payload_bytes: 100, objects: 10 };
+
+    #[test]
+    fn counted_run_makes_exactly_that_many_operations() {
+        for (name, bytes) in [
+            (WorkloadName::PutBlob, 20_300),
+            (WorkloadName::GetBlob, 20_300),
+            (WorkloadName::HeadBlob, 0),
+            (WorkloadName::CreateDeleteContainer, 0),
+        ] {
+            let account = ceiling::start(SETTINGS.payload_bytes).expect("a port is free");
+            let target = Target::prepare(account, name, SETTINGS).expect("all is answered");
+            let tally = target.run(PLAN);
+            assert_eq!(tally.latencies.len(), 203, "{name:?}");
+            assert_eq!(tally.bytes, bytes, "{name:?}");
+            assert_eq!(tally.failures, BTreeMap::new(), "{name:?}");
+            target.clean_up().expect("all is answered");
+        }
+    }
+
+    #[test]
+    fn wrong_answers_are_errors_and_not_operations() {
+        let account = ceiling::start(SETTINGS.payload_bytes + 1).expect("a port is free");
+        let target = Target::prepare(account, WorkloadName::GetBlob, SETTINGS).expect("prepared");
+        let tally = target.run(PLAN);
+        assert_eq!(tally.latencies.len(), 0);
+        assert_eq!(tally.errors, 203);
+        let wrong = Failure::Wrong("the blob has another length");
+        assert_eq!(tally.failures, BTreeMap::from([(wrong, 203)]));
+    }
+
+    #[test]
+    fn server_that_is_not_there_is_a_broken_connection() {
+        let account =
+            Account::parse("AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:1")
+                .expect("it is valid");
+        let refused = Target::prepare(account, WorkloadName::PutBlob, SETTINGS).err();
+        assert!(refused.expect("nothing listens there").ends_connection());
+    }
+}

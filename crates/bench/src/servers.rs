@@ -169,7 +169,8 @@ pub fn install_azurite(folder: &Path) -> Result<(), ServerError> {
     }
     std::fs::create_dir_all(folder).map_err(ServerError::Folder)?;
     let installed = Command::new("npm")
-        .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save", "--prefix"])
+        .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save"])
+        .args(["--loglevel=error", "--prefix"])
         .arg(folder)
         .arg(format!("azurite@{AZURITE_VERSION}"))
         .arg(format!("{}@{NODE_VERSION}", node_package()?))
