@@ -52,6 +52,10 @@ impl Server {
         for service in ["blob", "queue", "table", "file", "smb", "admin"] {
             command.args([format!("--{service}-port"), "0".to_owned()]);
         }
+        // A line for every request would be measured too; Azurite is asked for silence likewise.
+        if !arguments.iter().any(|argument| argument.starts_with("--log")) {
+            command.args(["--log", "warn"]);
+        }
         command.args(arguments);
         Self::start(command, data, |line, addresses| {
             let Some(pairs) = line.strip_prefix("ready ") else { return false };
@@ -200,6 +204,7 @@ fn azurite_program(folder: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::Service;
 
     fn script(text: &str) -> (Command, tempfile::TempDir) {
         let mut command = Command::new("sh");
@@ -224,6 +229,22 @@ mod tests {
         let refused = Server::start(command, data, |line, _| line == "up");
         let error = refused.err().expect("it never says so").to_string();
         assert!(error.contains("no such flag"), "{error}");
+    }
+
+    #[test]
+    fn holdfast_is_found_by_its_ready_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let binary = folder.path().join("holdfast");
+        let text = "#!/bin/sh\necho starting\n\
+                    echo ready blob=http://127.0.0.1:5/ queue=http://127.0.0.1:6 smb=127.0.0.1:7\n\
+                    exec sleep 100\n";
+        std::fs::write(&binary, text).expect("it is written");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&binary, executable).expect("it can be run");
+        let server = Server::holdfast(&binary, &[]).expect("it is ready");
+        let blob = server.account.endpoint(Service::Blob).expect("it is served");
+        assert_eq!((&*blob.authority, &*blob.path), ("127.0.0.1:5", "/devstoreaccount1"));
+        assert_eq!(server.account.endpoint(Service::Table), None);
     }
 
     #[test]
