@@ -44,6 +44,9 @@ pub struct Server {
     pub account: Account,
 }
 
+/// Services and their addresses, as a server prints them.
+type Addresses = Vec<(String, String)>;
+
 impl Server {
     pub fn holdfast(binary: &Path, arguments: &[String]) -> Result<Self, ServerError> {
         let data = tempfile::tempdir().map_err(ServerError::Folder)?;
@@ -57,13 +60,7 @@ impl Server {
             command.args(["--log", "warn"]);
         }
         command.args(arguments);
-        Self::start(command, data, |line, addresses| {
-            let Some(pairs) = line.strip_prefix("ready ") else { return false };
-            for (name, url) in pairs.split(' ').filter_map(|pair| pair.split_once('=')) {
-                addresses.push((name.to_owned(), url.to_owned()));
-            }
-            true
-        })
+        Self::start(command, data, read_holdfast)
     }
 
     /// Starts Azurite, which must be installed.
@@ -76,20 +73,13 @@ impl Server {
             command.args([format!("--{service}Host"), "127.0.0.1".to_owned()]);
             command.args([format!("--{service}Port"), "0".to_owned()]);
         }
-        Self::start(command, data, |line, addresses| {
-            if let Some((before, url)) = line.split_once(" service is successfully listening at ")
-                && let Some(name) = before.strip_prefix("Azurite ")
-            {
-                addresses.push((name.to_lowercase(), url.trim().to_owned()));
-            }
-            addresses.len() == 3
-        })
+        Self::start(command, data, read_azurite)
     }
 
     fn start(
         mut command: Command,
         data: tempfile::TempDir,
-        mut read: impl FnMut(&str, &mut Vec<(String, String)>) -> bool,
+        read: impl Fn(&str, &mut Addresses) -> bool,
     ) -> Result<Self, ServerError> {
         let what = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -108,7 +98,7 @@ impl Server {
 
         let lines = lines_of(output);
         let (deadline, mut printed) = (Instant::now() + START_WAIT_MAX, String::new());
-        let mut addresses = Vec::new();
+        let mut addresses = Addresses::new();
         loop {
             let wait = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = lines.recv_timeout(wait) else {
@@ -143,6 +133,25 @@ impl Drop for Server {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// Takes the addresses from a line, and tells whether it was the last that is waited for.
+fn read_holdfast(line: &str, addresses: &mut Addresses) -> bool {
+    let Some(pairs) = line.strip_prefix("ready ") else { return false };
+    for (name, url) in pairs.split(' ').filter_map(|pair| pair.split_once('=')) {
+        addresses.push((name.to_owned(), url.to_owned()));
+    }
+    true
+}
+
+/// The same of Azurite, which prints a line for each of its three services.
+fn read_azurite(line: &str, addresses: &mut Addresses) -> bool {
+    if let Some((before, url)) = line.split_once(" service is successfully listening at ")
+        && let Some(name) = before.strip_prefix("Azurite ")
+    {
+        addresses.push((name.to_lowercase(), url.trim().to_owned()));
+    }
+    addresses.len() == 3
 }
 
 /// The lines of a server's output. They are read to the end even when nobody asks for more, so that
@@ -232,18 +241,31 @@ mod tests {
     }
 
     #[test]
-    fn holdfast_is_found_by_its_ready_line() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let binary = folder.path().join("holdfast");
-        let text = "#!/bin/sh\necho starting\n\
-                    echo ready blob=http://127.0.0.1:5/ queue=http://127.0.0.1:6 smb=127.0.0.1:7\n\
-                    exec sleep 100\n";
-        std::fs::write(&binary, text).expect("it is written");
-        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&binary, executable).expect("it can be run");
-        let server = Server::holdfast(&binary, &[]).expect("it is ready");
+    fn holdfast_is_ready_with_one_line_and_azurite_with_three() {
+        let mut addresses = Addresses::new();
+        assert!(!read_holdfast("starting", &mut addresses));
+        assert!(read_holdfast("ready blob=http://h:1 smb=h:2", &mut addresses));
+        let pair = |name: &str, url: &str| (name.to_owned(), url.to_owned());
+        assert_eq!(addresses, [pair("blob", "http://h:1"), pair("smb", "h:2")]);
+
+        let mut addresses = Addresses::new();
+        for (name, is_last) in [("Blob", false), ("Queue", false), ("Table", true)] {
+            let line = format!("Azurite {name} service is successfully listening at http://h:1");
+            assert!(!read_azurite(
+                "Azurite Blob service is starting at http://h:0",
+                &mut addresses
+            ));
+            assert_eq!(read_azurite(&line, &mut addresses), is_last, "{name}");
+        }
+        assert_eq!(addresses[2], pair("table", "http://h:1"));
+    }
+
+    #[test]
+    fn server_is_reached_at_the_addresses_it_printed() {
+        let (command, data) = script("echo ready blob=http://h:1; exec sleep 100");
+        let server = Server::start(command, data, read_holdfast).expect("it is ready");
         let blob = server.account.endpoint(Service::Blob).expect("it is served");
-        assert_eq!((&*blob.authority, &*blob.path), ("127.0.0.1:5", "/devstoreaccount1"));
+        assert_eq!((&*blob.authority, &*blob.path), ("h:1", "/devstoreaccount1"));
         assert_eq!(server.account.endpoint(Service::Table), None);
     }
 
