@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import pytest
-from azure.core.credentials import AccessToken
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import (
     AccessPolicy,
@@ -19,6 +18,7 @@ from azure.storage.blob import (
     ContainerSasPermissions,
     PublicAccess,
     ResourceTypes,
+    UserDelegationKey,
     generate_account_sas,
     generate_blob_sas,
     generate_container_sas,
@@ -364,17 +364,32 @@ def unsigned_token():
     return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(claims)}."
 
 
-class Development:
-    """A credential of the SDK that hands out an unsigned token."""
+def user_delegation_key(raw, start, expiry):
+    """Asked for by hand: the SDK sends tokens over HTTPS only."""
+    times = f"<Start>{start:%Y-%m-%dT%H:%M:%SZ}</Start><Expiry>{expiry:%Y-%m-%dT%H:%M:%SZ}</Expiry>"
+    return raw.send(
+        "POST",
+        "/",
+        "restype=service&comp=userdelegationkey",
+        {"Authorization": f"Bearer {unsigned_token()}"},
+        f"<KeyInfo>{times}</KeyInfo>".encode(),
+        sign=False,
+    )
 
-    def get_token(self, *_scopes, **_options):
-        return AccessToken(unsigned_token(), int(time.time()) + 3600)
 
-
-def test_user_delegation_sas(unsigned_tokens, account, container, blob, url):
-    with BlobServiceClient(url, credential=Development(), retry_total=0) as client:
-        key = client.get_user_delegation_key(now() - HOUR, now() + HOUR, enforce_https=False)
-    assert key.signed_oid == "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+def test_user_delegation_sas(unsigned_tokens, account, container, blob, raw):
+    answer = user_delegation_key(raw, now() - HOUR, now() + HOUR)
+    assert answer.status == 200
+    fields = {child.tag: child.text for child in answer.xml()}
+    key = UserDelegationKey()
+    key.signed_oid, key.signed_tid = fields["SignedOid"], fields["SignedTid"]
+    key.signed_start, key.signed_expiry = fields["SignedStart"], fields["SignedExpiry"]
+    key.signed_service, key.signed_version, key.value = (
+        fields["SignedService"],
+        fields["SignedVersion"],
+        fields["Value"],
+    )
+    assert (key.signed_oid, key.signed_service) == ("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "b")
     sas = generate_blob_sas(
         account.name,
         container.container_name,
@@ -389,6 +404,16 @@ def test_user_delegation_sas(unsigned_tokens, account, container, blob, url):
         client.delete_blob()
     with refused(403, "AuthenticationFailed"):
         with_sas(blob, sas.replace("sp=r", "sp=rw")).download_blob()
+
+
+def test_user_delegation_key_is_refused_for_more_than_seven_days(unsigned_tokens, raw):
+    assert user_delegation_key(raw, now(), now() + timedelta(days=8)).status == 400
+    assert user_delegation_key(raw, now(), now() - HOUR).status == 400
+
+
+def test_user_delegation_key_is_only_for_tokens(raw):
+    answer = raw.send("POST", "/", "restype=service&comp=userdelegationkey", body=b"<KeyInfo/>")
+    assert answer.status == 403
 
 
 def test_bearer_token_reads_a_blob(unsigned_tokens, container, blob, raw):

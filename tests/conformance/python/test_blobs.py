@@ -208,7 +208,8 @@ def test_set_properties_stores_what_is_sent(container):
 def test_content_length_header_is_refused_for_block_blobs(blob, container, raw):
     path = f"/{container.container_name}/{quoted(blob.blob_name)}"
     answer = raw.send("PUT", path, "comp=properties", {"x-ms-blob-content-length": "512"})
-    assert 400 <= answer.status < 500
+    # With this header it is the resizing of a page blob, which a server may not have yet.
+    assert 400 <= answer.status < 500 or (answer.status, answer.code) == (501, "NotImplemented")
     assert blob.get_blob_properties().size == len(b"the first content")
 
 
