@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("smb", &["domain"]),
     ("server", &["rest", "smb", "domain", "store"]),
     ("testkit", &["domain", "store"]),
-    ("bench", &["store"]),
+    ("bench", &["domain", "store"]),
 ];
 
 /// Names a crate must not use in its source, and what to use instead.
