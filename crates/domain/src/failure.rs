@@ -1,7 +1,8 @@
 //! How an operation can fail. The four kinds are never mixed: a rule said no, too many others were
 //! at it, nobody knows, or something of ours broke.
 
-use holdfast_store::{CommitError, Fault};
+use holdfast_store::CommitError;
+pub use holdfast_store::Fault;
 
 #[derive(Debug)]
 pub enum Failure<R> {

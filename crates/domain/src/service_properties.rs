@@ -52,7 +52,7 @@ impl Domain {
     ) -> Result<(), Failure<std::convert::Infallible>> {
         let key = rows::service_properties(account.as_str(), service as u8);
         let changed = self
-            .transact(&[key.clone()], async |mut transaction| {
+            .transact(std::slice::from_ref(&key), async |mut transaction| {
                 let stored: Option<ServiceProperties> = read(&mut transaction, &key).await?;
                 let mut properties = stored.unwrap_or_default();
                 change(&mut properties);

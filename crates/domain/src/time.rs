@@ -134,7 +134,8 @@ impl Timestamp {
         second: u64,
         fraction: u64,
     ) -> Option<Self> {
-        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap =
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let month_days = match month {
             4 | 6 | 9 | 11 => 30,
             2 if leap => 29,

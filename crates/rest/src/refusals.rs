@@ -3,12 +3,11 @@
 
 use holdfast_domain::blob::{BlobRefusal, ContainerRefusal};
 use holdfast_domain::content::ReceiveFailure;
-use holdfast_domain::failure::Failure;
+use holdfast_domain::failure::{Failure, Fault};
 use holdfast_domain::lease::{AccessRefusal, LeaseRefusal};
 use holdfast_domain::metadata::MetadataRefusal;
 use holdfast_domain::names::NameRefusal;
 use holdfast_domain::tags::TagsRefusal;
-use holdfast_store::Fault;
 use hyper::StatusCode;
 
 use crate::address::InvalidUri;

@@ -10,7 +10,7 @@ use holdfast_domain::names::{AccountName, BlobName, ContainerName};
 use holdfast_domain::time::Timestamp;
 use hyper::HeaderMap;
 
-use crate::address::{Address, Resource};
+use crate::address::Address;
 use crate::auth::Granted;
 use crate::error::{Code, Error};
 use crate::frontend::Frontend;
@@ -106,24 +106,15 @@ impl Call<'_> {
         Ok(AccountName::new(self.address.account)?)
     }
 
+    /// The container of an operation on it or on one of its blobs.
     pub fn container_path(&self) -> Result<ContainerPath, Error> {
-        match &self.address.resource {
-            Resource::Container { container } | Resource::Blob { container, .. } => {
-                let container = ContainerName::new(container.as_ref())?;
-                Ok(ContainerPath { account: self.account()?, container })
-            }
-            other => unreachable!("a container operation was routed to {other:?}"),
-        }
+        let container = self.address.resource.container().ok_or(Code::InvalidUri)?;
+        Ok(ContainerPath { account: self.account()?, container: ContainerName::new(container)? })
     }
 
     pub fn blob_path(&self) -> Result<BlobPath, Error> {
-        match &self.address.resource {
-            Resource::Blob { blob, .. } => Ok(BlobPath {
-                container: self.container_path()?,
-                blob: BlobName::new(blob.as_ref())?,
-            }),
-            other => unreachable!("a blob operation was routed to {other:?}"),
-        }
+        let blob = self.address.resource.object().ok_or(Code::InvalidUri)?;
+        Ok(BlobPath { container: self.container_path()?, blob: BlobName::new(blob)? })
     }
 }
 

@@ -96,7 +96,7 @@ type Answer<T> = Result<T, Failure<ContainerRefusal>>;
 impl Domain {
     pub async fn create_container(&self, command: CreateContainer) -> Answer<Container> {
         let key = command.path.key();
-        self.transact(&[key.clone()], async |mut transaction| {
+        self.transact(std::slice::from_ref(&key), async |mut transaction| {
             let existing: Option<Container> = read(&mut transaction, &key).await?;
             let container = decide_create(existing.as_ref(), &command, self.stamp())
                 .map_err(Failure::Refused)?;
@@ -143,7 +143,7 @@ impl Domain {
         change: impl Fn(&mut Container),
     ) -> Answer<Container> {
         let key = path.key();
-        self.transact(&[key.clone()], async |mut transaction| {
+        self.transact(std::slice::from_ref(&key), async |mut transaction| {
             let stamp = self.stamp();
             let existing: Option<Container> = read(&mut transaction, &key).await?;
             let mut container =
@@ -162,7 +162,7 @@ impl Domain {
     /// [`crate::background`].
     pub async fn delete_container(&self, command: DeleteContainer) -> Answer<()> {
         let key = command.path.key();
-        self.transact(&[key.clone()], async |mut transaction| {
+        self.transact(std::slice::from_ref(&key), async |mut transaction| {
             let existing: Option<Container> = read(&mut transaction, &key).await?;
             let container = decide_change(
                 existing,
@@ -184,7 +184,7 @@ impl Domain {
         command: LeaseContainer,
     ) -> Answer<(Container, LeaseOutcome)> {
         let key = command.path.key();
-        self.transact(&[key.clone()], async |mut transaction| {
+        self.transact(std::slice::from_ref(&key), async |mut transaction| {
             let existing: Option<Container> = read(&mut transaction, &key).await?;
             let (container, outcome) =
                 decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;

@@ -70,6 +70,8 @@ pub struct Blob {
     pub lease: Lease,
     /// As the client chose it; without a choice the account's default holds.
     pub tier: Option<AccessTier>,
+    /// When the tier was last chosen.
+    pub tier_changed: Option<Timestamp>,
 }
 
 /// Where a block blob's bytes are kept. They are all kept alike here, but an archived blob must be

@@ -40,7 +40,11 @@ impl Domain {
                     None => Released::default(),
                 };
                 let content = received.claim(&mut transaction, stamp.etag.ticks());
-                let tier = command.tier.or(existing.and_then(|existing| existing.tier));
+                let (tier, tier_changed) = match (command.tier, &existing) {
+                    (Some(chosen), _) => (Some(chosen), Some(stamp.now)),
+                    (None, Some(existing)) => (existing.tier, existing.tier_changed),
+                    (None, None) => (None, None),
+                };
                 let blob = Blob {
                     etag: stamp.etag,
                     created: stamp.now,
@@ -52,6 +56,7 @@ impl Domain {
                     tags: command.tags.clone(),
                     lease,
                     tier,
+                    tier_changed,
                 };
                 transaction.put(key, blob.encode());
                 Ok(((blob, released), transaction))

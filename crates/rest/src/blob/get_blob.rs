@@ -64,6 +64,8 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
         let (tier, inferred) = headers::tier(&blob);
         answer.header("x-ms-access-tier", tier);
         answer.optional_header("x-ms-access-tier-inferred", inferred.then_some("true"));
+        let changed = blob.tier_changed.map(|changed| changed.rfc1123().to_string());
+        answer.optional_header("x-ms-access-tier-change-time", changed);
     }
     Ok(answer)
 }

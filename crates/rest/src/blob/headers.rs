@@ -69,7 +69,7 @@ fn etags(call: &Call<'_>, name: &'static str) -> Result<Option<ETagList>, Error>
 fn tag_predicate(call: &Call<'_>) -> Result<Option<TagPredicate>, Error> {
     const NAME: &str = "x-ms-if-tags";
     let Some(text) = call.header(NAME)? else { return Ok(None) };
-    if !call.granted.may_read_tags() {
+    if !call.granted.may_read_tags {
         return Err(Code::AuthorizationPermissionMismatch.into());
     }
     match TagPredicate::parse(text) {
@@ -186,7 +186,7 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, blob: &Blob, now: T
     answer.header("x-ms-blob-type", "BlockBlob");
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
-    if !blob.tags.is_empty() && call.granted.may_read_tags() {
+    if !blob.tags.is_empty() && call.granted.may_read_tags {
         answer.header("x-ms-tag-count", blob.tags.len().to_string());
     }
 }

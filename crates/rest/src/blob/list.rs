@@ -147,6 +147,8 @@ fn write_blob(
         let (tier, inferred) = headers::tier(blob);
         xml.element("AccessTier", tier);
         xml.optional("AccessTierInferred", inferred.then_some("true"));
+        let changed = blob.tier_changed.map(|changed| changed.rfc1123().to_string());
+        xml.optional("AccessTierChangeTime", changed.as_deref());
     }
     xml.element("LeaseStatus", headers::lease_status(&blob.lease, now));
     xml.element("LeaseState", headers::lease_state(&blob.lease, now));
@@ -239,7 +241,7 @@ impl Include {
             match known.copied() {
                 Some("metadata") => include.metadata = true,
                 Some("snapshots") => include.snapshots = true,
-                Some("tags") if !call.granted.may_read_tags() => {
+                Some("tags") if !call.granted.may_read_tags => {
                     return Err(Code::AuthorizationPermissionMismatch.into());
                 }
                 Some("tags") => include.tags = true,

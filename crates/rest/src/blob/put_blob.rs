@@ -56,7 +56,7 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
 fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
     match call.header("x-ms-tags")? {
         None => Ok(TagSet::default()),
-        Some(_) if !call.granted.may_write_tags() => {
+        Some(_) if !call.granted.may_write_tags => {
             Err(Code::AuthorizationPermissionMismatch.into())
         }
         Some(text) => Ok(TagSet::parse_header(text)?),
