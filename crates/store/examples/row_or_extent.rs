@@ -88,7 +88,7 @@ async fn measure(
         in_extents,
     });
     let names = store.named.len();
-    repeat(&store, writers, Until::Count(names), move |store, count, _| store.write(count % names))
+    repeat(&store, 16, Until::Count(names), move |store, count, _| store.write(count % names))
         .await;
     let on_disk = bytes_written_to_disk();
     let writes = repeat(&store, writers, Until::Time(time), move |store, _, random| {
