@@ -19,7 +19,7 @@ use crate::transact::Transaction;
 
 /// Contents up to this size are a row of their own: one synced commit, no second file. Measured in
 /// `docs/design/0002-extents.md`.
-pub const INLINE_BYTES_MAX: usize = 32 * 1024;
+pub const INLINE_BYTES_MAX: usize = 16 * 1024;
 
 /// A body as it arrives. An error is the sender's: the connection broke, or the body is not what
 /// it claims to be.

@@ -28,9 +28,6 @@ macro_rules! codes {
             const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
             }
-
-            #[cfg(test)]
-            const ALL: &[Self] = &[$(Self::$name,)*];
         }
     };
 }
