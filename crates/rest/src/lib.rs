@@ -13,6 +13,7 @@ pub mod cors;
 pub mod document;
 mod error;
 pub mod frontend;
+pub mod header_case;
 pub mod metrics;
 mod negotiate;
 pub mod operation;
