@@ -77,6 +77,10 @@ impl Frontend {
         &self.settings.limits
     }
 
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     pub fn accounts(&self) -> &Accounts {
         &self.settings.accounts
     }

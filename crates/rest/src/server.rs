@@ -80,6 +80,8 @@ pub async fn serve(
         let tls = tls.clone();
         connections.spawn(async move {
             let _place = place;
+            let frontend = Arc::clone(&connection.frontend);
+            let _open = frontend.metrics().connection_opened(connection.service);
             connection.run(stream, address, tls).await;
         });
         while connections.try_join_next().is_some() {}

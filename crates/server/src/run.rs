@@ -81,7 +81,14 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     announce::closing(settings.announcement, &served);
     status.stopping();
     stop.send_replace(true);
-    finish(&mut running, settings.shutdown_timeout, stop_signals.next()).await;
+    match finish(&mut running, settings.shutdown_timeout, stop_signals.next()).await {
+        Ending::Finished => {}
+        Ending::CutOff => tracing::warn!("some requests did not finish in time and are cut off"),
+        Ending::SecondSignal => {
+            tracing::warn!("ended by a second signal");
+            process::exit(1);
+        }
+    }
     if let Some(admin) = admin {
         admin.abort();
     }
@@ -89,18 +96,20 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Waits for the services to finish, for a limited time, and gives up at a second signal.
-async fn finish(running: &mut JoinSet<()>, timeout: Duration, second_signal: impl Future) {
+#[derive(Debug, PartialEq, Eq)]
+enum Ending {
+    Finished,
+    CutOff,
+    SecondSignal,
+}
+
+/// Waits for the services to finish, for a limited time or until a second signal.
+async fn finish(running: &mut JoinSet<()>, timeout: Duration, second: impl Future) -> Ending {
     let all = async { while running.join_next().await.is_some() {} };
     tokio::select! {
-        () = all => {}
-        () = tokio::time::sleep(timeout) => {
-            tracing::warn!(?timeout, "some requests did not finish in time and are cut off");
-        }
-        _ = second_signal => {
-            tracing::warn!("ended by a second signal");
-            process::exit(1);
-        }
+        () = all => Ending::Finished,
+        () = tokio::time::sleep(timeout) => Ending::CutOff,
+        _ = second => Ending::SecondSignal,
     }
 }
 
@@ -166,5 +175,25 @@ impl StopSignals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[tokio::test]
+    async fn what_is_running_is_waited_for_until_the_time_is_up_or_a_signal_comes() {
+        let mut running = JoinSet::new();
+        running.spawn(tokio::time::sleep(Duration::from_millis(20)));
+        assert_eq!(finish(&mut running, LONG, pending::<()>()).await, Ending::Finished);
+        running.spawn(pending());
+        let short = Duration::from_millis(20);
+        assert_eq!(finish(&mut running, short, pending::<()>()).await, Ending::CutOff);
+        assert_eq!(finish(&mut running, LONG, ready(())).await, Ending::SecondSignal);
     }
 }

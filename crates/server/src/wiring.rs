@@ -73,7 +73,9 @@ impl Node {
 
 impl Observed for Node {
     fn unhealthy(&self) -> Option<String> {
-        self.domain.engine().poisoned().map(|fault| format!("{fault:?}"))
+        let rows = self.domain.engine().poisoned();
+        let poisoned = rows.or_else(|| self.domain.extents().poisoned());
+        poisoned.map(|fault| format!("{fault:?}"))
     }
 
     fn figures(&self) -> Figures {
