@@ -8,19 +8,23 @@ use futures_util::{Stream, StreamExt as _, stream};
 use holdfast_domain::content::ContentReader;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{HeaderName, HeaderValue};
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::body::Encoder;
 
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
+    /// The names of metadata headers with the case they were stored in, which a header map cannot
+    /// hold.
+    pub metadata_names: Vec<String>,
     pub body: AnswerBody,
 }
 
 impl Answer {
     pub fn new(status: StatusCode) -> Self {
-        Self { status, headers: HeaderMap::with_capacity(32), body: AnswerBody::Empty }
+        let headers = HeaderMap::with_capacity(32);
+        Self { status, headers, metadata_names: Vec::new(), body: AnswerBody::Empty }
     }
 
     /// Sets a header. A value that cannot stand in one (a stored value from elsewhere, say) is
@@ -31,6 +35,13 @@ impl Answer {
         if let (Ok(name), Ok(value)) = (name, value) {
             self.headers.insert(name, value);
         }
+    }
+
+    pub fn into_response(self) -> Response<AnswerBody> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
     }
 
     pub fn optional_header(&mut self, name: &str, value: Option<impl AsRef<str>>) {

@@ -12,14 +12,15 @@ use holdfast_domain::failure::Failure;
 use holdfast_domain::names::{AccountName, ContainerName};
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 
 use crate::address::{Address, HostStyle, Resource};
-use crate::answer::{Answer, AnswerBody};
+use crate::answer::Answer;
 use crate::auth::{self, Accounts, BearerSettings, Granted, Identity, Presented};
 use crate::blob;
 use crate::cors;
 use crate::error::{Code, Error};
+use crate::header_case::RequestCase;
 use crate::metrics::Metrics;
 use crate::negotiate::negotiate;
 use crate::operation::{Conditions, Need, Operation, route};
@@ -90,13 +91,15 @@ impl Frontend {
         service: Service,
         peer: Peer,
         request: Request<Incoming>,
-    ) -> Response<AnswerBody> {
+        case: &RequestCase,
+    ) -> Answer {
         let (started, id) = (Instant::now(), self.ids.next());
         let (parts, body) = request.into_parts();
         let body = RequestBody::new(body, self.limits().stall_timeout);
         let bytes_in = body.declared_length();
         let mut seen = Seen::default();
-        let (mut answer, code) = match self.answer(service, peer, &parts, body, &mut seen).await {
+        let answered = self.answer(service, peer, &parts, body, case, &mut seen).await;
+        let (mut answer, code) = match answered {
             Ok(answer) => (answer, None),
             Err(error) => {
                 let code = error.code;
@@ -107,11 +110,7 @@ impl Frontend {
         self.common_headers(&mut answer, service, id, &parts, &seen).await;
         let exchange = Exchange { service, id, peer, parts: &parts, seen: &seen, code };
         exchange.record(&self.metrics, &answer, bytes_in, started);
-
-        let mut response = Response::new(answer.body);
-        *response.status_mut() = answer.status;
-        *response.headers_mut() = answer.headers;
-        response
+        answer
     }
 
     async fn answer(
@@ -120,6 +119,7 @@ impl Frontend {
         peer: Peer,
         parts: &Parts,
         body: RequestBody,
+        case: &RequestCase,
         seen: &mut Seen,
     ) -> Result<Answer, Error> {
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
@@ -166,6 +166,7 @@ impl Frontend {
             address: &address,
             query: &query,
             headers: &parts.headers,
+            case,
             version,
             granted: &granted,
             origin: format!("{scheme}://{}", host.unwrap_or_default()),

@@ -14,6 +14,7 @@ use crate::address::Address;
 use crate::auth::Granted;
 use crate::error::{Code, Error};
 use crate::frontend::Frontend;
+use crate::header_case::RequestCase;
 use crate::operation::Operation;
 use crate::query::Query;
 use crate::version::Version;
@@ -25,6 +26,8 @@ pub struct Call<'a> {
     pub address: &'a Address<'a>,
     pub query: &'a Query<'a>,
     pub headers: &'a HeaderMap,
+    /// The case of metadata names, which `headers` does not keep.
+    pub case: &'a RequestCase,
     pub version: Version,
     pub granted: &'a Granted,
     /// `http://host` as the client addressed it, for listings that name their own address.
@@ -96,7 +99,7 @@ impl Call<'_> {
         for (name, value) in self.headers {
             if let Some(name) = name.as_str().strip_prefix("x-ms-meta-") {
                 let value = text(value).ok_or(Code::InvalidMetadata)?;
-                pairs.push((name.to_owned(), value.to_owned()));
+                pairs.push((self.case.original(name).to_owned(), value.to_owned()));
             }
         }
         Metadata::new(pairs).map_err(Error::from)

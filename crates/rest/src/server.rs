@@ -1,5 +1,6 @@
 //! Connections: accepting, TLS, limits and time-outs, and a shutdown that finishes what is running.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
 use crate::frontend::{Frontend, Peer};
+use crate::header_case::CaseKeeping;
 use crate::service::Service;
 
 #[derive(Clone, Debug)]
@@ -127,11 +129,17 @@ impl Connection {
             .header_read_timeout(limits.idle_timeout)
             .max_buf_size(limits.header_bytes_max)
             .max_headers(HEADERS_MAX);
+        let (stream, header_case) = CaseKeeping::new(stream, limits.header_bytes_max);
         let (frontend, service) = (Arc::clone(&self.frontend), self.service);
         let answer = service_fn(move |request| {
-            let frontend = Arc::clone(&frontend);
+            // Here and not in the future: once for each request, in the order they came.
+            let request_case = header_case.next_request();
+            let (frontend, header_case) = (Arc::clone(&frontend), header_case.clone());
             async move {
-                Ok::<_, std::convert::Infallible>(frontend.handle(service, peer, request).await)
+                let mut answer = frontend.handle(service, peer, request, &request_case).await;
+                let names = std::mem::take(&mut answer.metadata_names);
+                header_case.answer_names(&mut answer.headers, names.iter().map(String::as_str));
+                Ok::<_, Infallible>(answer.into_response())
             }
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));

@@ -118,6 +118,7 @@ pub fn identity(answer: &mut Answer, etag: ETag, last_modified: Timestamp, versi
 pub fn metadata(answer: &mut Answer, metadata: &Metadata) {
     for (name, value) in metadata.iter() {
         answer.header(&format!("x-ms-meta-{name}"), value);
+        answer.metadata_names.push(name.to_owned());
     }
 }
 
