@@ -31,9 +31,9 @@ impl Domain {
         drop(snapshot);
         let container = rows::condemned_container_id(&row.key)?;
         let blobs = KeyRange::prefix(rows::blobs(container, ""));
-        let released = self
+        let (removed, released) = self
             .transact(&[], async |mut transaction| {
-                let mut released = Released::default();
+                let (mut removed, mut released) = (Vec::new(), Released::default());
                 let found = transaction.scan(&blobs, BLOBS_PER_COMMIT).await?;
                 if found.is_empty() {
                     transaction.delete(row.key.clone());
@@ -43,11 +43,15 @@ impl Domain {
                     if let Some(blob) = blob {
                         released.extend(content::release(&mut transaction, &blob.content).await?);
                     }
-                    transaction.delete(blob_row.key);
+                    transaction.delete(blob_row.key.clone());
+                    removed.push(blob_row.key);
                 }
-                Ok((released, transaction))
+                Ok(((removed, released), transaction))
             })
             .await?;
+        for key in &removed {
+            self.live_leases.forget(key);
+        }
         released.free(&*self.extents);
         Ok(true)
     }

@@ -11,6 +11,7 @@ use crate::content::{self, ByteSource, ReceiveFailure, Received};
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
 use crate::latch::Latches;
+use crate::live_leases::LiveLeases;
 use crate::rows::{self, Stored};
 use crate::service_properties::KnownProperties;
 use crate::time::{Clock, Timestamp};
@@ -27,6 +28,7 @@ pub struct Domain {
     etags: ETagSource,
     latches: Latches,
     pub(crate) known_properties: KnownProperties,
+    pub(crate) live_leases: LiveLeases,
 }
 
 impl Domain {
@@ -48,6 +50,7 @@ impl Domain {
             etags,
             latches: Latches::default(),
             known_properties: KnownProperties::default(),
+            live_leases: LiveLeases::default(),
         })
     }
 
@@ -61,6 +64,11 @@ impl Domain {
 
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// How many of the leases that this run has granted or changed are held.
+    pub fn live_leases(&self) -> u64 {
+        self.live_leases.count(self.now())
     }
 
     /// Makes a body durable, before any decision about it. Dropping the result frees it again.

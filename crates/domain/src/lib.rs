@@ -14,6 +14,7 @@ pub mod etag;
 pub mod failure;
 mod latch;
 pub mod lease;
+mod live_leases;
 pub mod metadata;
 pub mod names;
 mod rows;

@@ -331,12 +331,14 @@ async fn a_lease_guards_writes_until_it_ends_and_survives_an_overwrite() {
         LeaseBlob { path: blob("blob"), action, fresh_id: id, conditions: Conditions::default() };
     let (_, outcome) = store.domain.lease_blob(command).await.expect("leased");
     assert_eq!(outcome, LeaseOutcome::Acquired(id));
+    assert_eq!(store.domain.live_leases(), 1);
 
     assert!(matches!(store.put("blob", b"2").await, Err(Failure::Refused(_))));
     assert!(matches!(store.delete("blob").await, Err(Failure::Refused(_))));
     store.put_with("blob", b"3", Conditions::default(), Some(id)).await.expect("the holder may");
     assert!(matches!(store.put("blob", b"4").await, Err(Failure::Refused(_))), "still leased");
     store.clock.pass(Duration::from_secs(15));
+    assert_eq!(store.domain.live_leases(), 0);
     store.put("blob", b"5").await.expect("the lease has ended");
 }
 

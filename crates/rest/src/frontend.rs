@@ -13,6 +13,7 @@ use holdfast_domain::names::{AccountName, ContainerName};
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::address::{Address, HostStyle, Resource};
 use crate::answer::Answer;
@@ -52,6 +53,8 @@ pub struct Frontend {
     settings: Settings,
     metrics: Arc<Metrics>,
     ids: RequestIds,
+    /// One for each connection that may be open.
+    places: Arc<Semaphore>,
 }
 
 /// A longer one is not sent back.
@@ -67,7 +70,8 @@ struct Seen {
 
 impl Frontend {
     pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
-        Self { domain, settings, metrics, ids: RequestIds::default() }
+        let places = Arc::new(Semaphore::new(settings.limits.connections_max));
+        Self { domain, settings, metrics, ids: RequestIds::default(), places }
     }
 
     pub fn domain(&self) -> &Domain {
@@ -80,6 +84,11 @@ impl Frontend {
 
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// A place for a connection, once there is one; the connection holds it until it closes.
+    pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
     pub fn accounts(&self) -> &Accounts {

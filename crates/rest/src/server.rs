@@ -11,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -22,7 +22,7 @@ use crate::service::Service;
 
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
-    /// Further connections wait in the listener's queue until one closes.
+    /// Over all services. Further ones wait in the listener's queue until one closes.
     pub connections_max: usize,
     /// The request line and all headers together.
     pub header_bytes_max: usize,
@@ -58,12 +58,11 @@ pub async fn serve(
     tls: Option<TlsAcceptor>,
     mut shutdown: watch::Receiver<bool>,
 ) {
-    let places = Arc::new(Semaphore::new(frontend.limits().connections_max));
     let mut connections = JoinSet::new();
     loop {
         let place = tokio::select! {
             _ = shutdown.wait_for(|down| *down) => break,
-            place = Arc::clone(&places).acquire_owned() => place,
+            place = frontend.place() => place,
         };
         let accepted = tokio::select! {
             _ = shutdown.wait_for(|down| *down) => break,

@@ -35,8 +35,7 @@ pub trait Observed: Send + Sync + 'static {
 pub struct Figures {
     pub engine: EngineStatistics,
     pub extents: ExtentStatistics,
-    /// None when the services that grant leases are not there to ask.
-    pub leases_live: Option<u64>,
+    pub leases_live: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,9 +144,8 @@ fn store(text: &mut String, figures: &Figures) {
     for (name, kind, help, value) in rows {
         single(text, name, kind, help, value);
     }
-    if let Some(leases) = leases_live {
-        single(text, "holdfast_leases_live", "gauge", "Leases that are held now.", leases);
-    }
+    let about = "Leases held now, of those that were granted or changed since the start.";
+    single(text, "holdfast_leases_live", "gauge", about, leases_live);
 }
 
 fn single(text: &mut String, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
@@ -216,7 +214,7 @@ mod tests {
             let engine = EngineStatistics { commits: 11, conflicts: 2, syncs: 3, rows: 40 };
             let extents =
                 ExtentStatistics { segments: 5, bytes_written: 600, bytes_freed: 70, syncs: 8 };
-            Figures { engine, extents, leases_live: Some(9) }
+            Figures { engine, extents, leases_live: 9 }
         }
 
         fn metrics(&self) -> &Metrics {

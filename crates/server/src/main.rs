@@ -55,8 +55,9 @@ fn prepare() -> Result<Prepared, SettingsError> {
     let tls = settings.tls.as_ref().map(tls::load).transpose()?;
     let accounts: Vec<&str> = settings.accounts.iter().map(|it| it.name.as_str()).collect();
     let seed = settings.seed.as_deref().map(|path| seed::read(path, &accounts)).transpose()?;
+    let bearer = wiring::read_bearer(settings.bearer.as_ref())?;
     logging::start(&settings.log)?;
-    Ok(Prepared { settings, tls, seed })
+    Ok(Prepared { settings, tls, bearer, seed })
 }
 
 fn with_reasons(error: &dyn Error) -> String {

@@ -7,6 +7,7 @@ use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdfast_rest::auth::BearerSettings;
 use holdfast_rest::service::Service;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
@@ -33,6 +34,7 @@ const RUNTIME_GRACE: Duration = Duration::from_secs(1);
 pub struct Prepared {
     pub settings: Settings,
     pub tls: Option<TlsAcceptor>,
+    pub bearer: BearerSettings,
     pub seed: Option<Seed>,
 }
 
@@ -44,7 +46,7 @@ pub fn run(prepared: Prepared) -> Result<(), Fault> {
 }
 
 async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
-    let Prepared { settings, tls, seed } = prepared;
+    let Prepared { settings, tls, bearer, seed } = prepared;
     let mut stop_signals = StopSignals::new()?;
     warn(&settings);
     let status = Arc::new(Status::new());
@@ -54,7 +56,7 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let admin = admin.map(|listener| tokio::spawn(admin::serve(listener, status.clone())));
 
-    let node = Arc::new(Node::open(&settings).await?);
+    let node = Arc::new(Node::open(&settings, bearer).await?);
     if let Some(seed) = seed {
         let created = seed::apply(&seed, &settings.accounts[0].name, &*node).await?;
         tracing::info!(created, "the seed has been applied");

@@ -27,6 +27,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::account::Account;
 use crate::admin::{Figures, Observed};
 use crate::clock::SteadyClock;
+use crate::command_line::SettingsError;
 use crate::settings::{Bearer, Durability, Limits, Settings, Storage};
 
 type Fault = Box<dyn Error + Send + Sync>;
@@ -39,7 +40,7 @@ pub struct Node {
 }
 
 impl Node {
-    pub async fn open(settings: &Settings) -> Result<Self, Fault> {
+    pub async fn open(settings: &Settings, bearer: BearerSettings) -> Result<Self, Fault> {
         let (engine, extents) = match &settings.storage {
             Storage::Memory => in_memory(),
             Storage::Folder { path, durability } => in_folder(path, *durability)?,
@@ -50,7 +51,7 @@ impl Node {
         }
         let domain = Arc::new(Domain::open(engine, extents, Arc::new(clock)).await?);
         let metrics = Arc::new(Metrics::new());
-        let front = frontend_settings(settings)?;
+        let front = frontend_settings(settings, bearer);
         let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));
         Ok(Self { domain, frontend, metrics })
     }
@@ -82,7 +83,7 @@ impl Observed for Node {
         Figures {
             engine: self.domain.engine().statistics(),
             extents: self.domain.extents().statistics(),
-            leases_live: None,
+            leases_live: self.domain.live_leases(),
         }
     }
 
@@ -110,17 +111,17 @@ fn in_folder(path: &Path, durability: Durability) -> Result<Store, OpenError> {
     Ok((Arc::new(engine), Arc::new(extents)))
 }
 
-fn frontend_settings(settings: &Settings) -> Result<FrontendSettings, Fault> {
-    Ok(FrontendSettings {
+fn frontend_settings(settings: &Settings, bearer: BearerSettings) -> FrontendSettings {
+    FrontendSettings {
         accounts: settings.accounts.iter().filter_map(account_keys).collect::<Accounts>(),
-        bearer: bearer_settings(settings.bearer.as_ref())?,
+        bearer,
         limits: connection_limits(settings.limits),
         host_style: if settings.host_style_addresses {
             HostStyle::Recognized
         } else {
             HostStyle::Ignored
         },
-    })
+    }
 }
 
 fn account_keys(account: &Account) -> Option<(String, AccountKeys)> {
@@ -129,16 +130,19 @@ fn account_keys(account: &Account) -> Option<(String, AccountKeys)> {
     Some((account.name.clone(), keys))
 }
 
-fn bearer_settings(bearer: Option<&Bearer>) -> Result<BearerSettings, Fault> {
+/// The tokens that are accepted, with the keys that the settings name.
+pub fn read_bearer(bearer: Option<&Bearer>) -> Result<BearerSettings, SettingsError> {
     match bearer {
         None => Ok(BearerSettings::off()),
         Some(Bearer::Development) => Ok(BearerSettings::development()),
         Some(Bearer::Issuer { issuer, audience, keys }) => {
             let shown = keys.display();
-            let text = fs::read_to_string(keys)
-                .map_err(|error| format!("cannot read the key set {shown}: {error}"))?;
-            let settings = BearerSettings::issuer(issuer, &text)
-                .map_err(|error| format!("cannot use the key set {shown}: {error}"))?;
+            let text = fs::read_to_string(keys).map_err(|error| {
+                SettingsError::rule(format!("cannot read the key set {shown}: {error}"))
+            })?;
+            let settings = BearerSettings::issuer(issuer, &text).map_err(|error| {
+                SettingsError::rule(format!("cannot use the key set {shown}: {error}"))
+            })?;
             Ok(settings.with_audience(audience))
         }
     }

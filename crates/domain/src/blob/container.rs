@@ -176,7 +176,9 @@ impl Domain {
             transaction.put(rows::condemned_container(container.id), bytes::Bytes::new());
             Ok(((), transaction))
         })
-        .await
+        .await?;
+        self.live_leases.forget(&key);
+        Ok(())
     }
 
     pub async fn lease_container(
@@ -184,14 +186,17 @@ impl Domain {
         command: LeaseContainer,
     ) -> Answer<(Container, LeaseOutcome)> {
         let key = command.path.key();
-        self.transact(std::slice::from_ref(&key), async |mut transaction| {
-            let existing: Option<Container> = read(&mut transaction, &key).await?;
-            let (container, outcome) =
-                decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;
-            transaction.put(key.clone(), container.encode());
-            Ok(((container, outcome), transaction))
-        })
-        .await
+        let (container, outcome) = self
+            .transact(std::slice::from_ref(&key), async |mut transaction| {
+                let existing: Option<Container> = read(&mut transaction, &key).await?;
+                let decided =
+                    decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;
+                transaction.put(key.clone(), decided.0.encode());
+                Ok((decided, transaction))
+            })
+            .await?;
+        self.live_leases.note(key, &container.lease, self.now());
+        Ok((container, outcome))
     }
 
     pub async fn list_containers(&self, command: ListContainers) -> Answer<ContainerPage> {

@@ -21,14 +21,17 @@ impl Domain {
         &self,
         command: LeaseBlob,
     ) -> Result<(Blob, LeaseOutcome), Failure<BlobRefusal>> {
-        self.transact(&[command.path.latch()], async |mut transaction| {
-            let (key, existing) = read_blob(&mut transaction, &command.path).await?;
-            let (blob, outcome) =
-                decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;
-            transaction.put(key, blob.encode());
-            Ok(((blob, outcome), transaction))
-        })
-        .await
+        let (key, blob, outcome) = self
+            .transact(&[command.path.latch()], async |mut transaction| {
+                let (key, existing) = read_blob(&mut transaction, &command.path).await?;
+                let (blob, outcome) =
+                    decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;
+                transaction.put(key.clone(), blob.encode());
+                Ok(((key, blob, outcome), transaction))
+            })
+            .await?;
+        self.live_leases.note(key, &blob.lease, self.now());
+        Ok((blob, outcome))
     }
 }
 

@@ -67,7 +67,7 @@ impl Domain {
     }
 
     pub async fn delete_blob(&self, command: DeleteBlob) -> Answer<()> {
-        let released = self
+        let (key, released) = self
             .transact(&[command.path.latch()], async |mut transaction| {
                 let (key, existing) = read_blob(&mut transaction, &command.path).await?;
                 let blob = decide_change(
@@ -79,10 +79,11 @@ impl Domain {
                 )
                 .map_err(Failure::Refused)?;
                 let released = content::release(&mut transaction, &blob.content).await?;
-                transaction.delete(key);
-                Ok((released, transaction))
+                transaction.delete(key.clone());
+                Ok(((key, released), transaction))
             })
             .await?;
+        self.live_leases.forget(&key);
         released.free(&*self.extents);
         Ok(())
     }
