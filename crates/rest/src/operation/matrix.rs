@@ -32,6 +32,17 @@ pub fn support_matrix() -> String {
     text
 }
 
+/// Markdown: how many operations of each service are served.
+pub fn support_summary() -> String {
+    let mut text = String::from("| Service | Operations served | of |\n|---|---|---|\n");
+    for service in Service::ALL {
+        let rows = rows(service);
+        let served = rows.iter().filter(|row| row.built).count();
+        let _ = writeln!(text, "| {} | {served} | {} |", title(service), rows.len());
+    }
+    text
+}
+
 const fn title(service: Service) -> &'static str {
     match service {
         Service::Blob => "Blob",

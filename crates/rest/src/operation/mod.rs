@@ -14,7 +14,7 @@ mod table;
 mod tests;
 
 pub use headers::{Conditions, LeaseHeaders};
-pub use matrix::support_matrix;
+pub use matrix::{support_matrix, support_summary};
 pub use need::{ACTION_PREFIX, Anonymous, Need, ResourceType, Role};
 pub use route::{RouteRefusal, route};
 pub use row::{Comp, Restype, Row, Scope, Selector, Verb, Verbs};

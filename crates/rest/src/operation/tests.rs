@@ -275,6 +275,13 @@ fn the_support_matrix_of_the_documentation_is_that_of_the_table() {
     assert!(written == matrix, "run the test again with HOLDFAST_REWRITE_DOCS=1 to write it");
 }
 
+#[test]
+fn the_readme_tells_how_many_operations_are_served() {
+    let readme = std::fs::read_to_string(workspace().join("README.md")).expect("a README.md");
+    let summary = support_summary();
+    assert!(readme.contains(&summary), "README.md has to have this table:\n{summary}");
+}
+
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
