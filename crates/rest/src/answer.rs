@@ -61,8 +61,8 @@ impl Answer {
 pub enum AnswerBody {
     Empty,
     Whole(Bytes),
-    /// Exactly this many bytes will come.
-    Stream(u64, Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>),
+    /// So many bytes will come, if their number is known.
+    Stream(Option<u64>, Pin<Box<dyn Stream<Item = Piece> + Send>>),
 }
 
 impl AnswerBody {
@@ -73,7 +73,7 @@ impl AnswerBody {
             return Self::Whole(first);
         }
         let length = first.len() as u64 + reader.remaining();
-        Self::Stream(length, Box::pin(pieces(Some(first), reader)))
+        Self::Stream(Some(length), Box::pin(pieces(Some(first), reader)))
     }
 
     /// The same in the structured form.
@@ -87,19 +87,20 @@ impl AnswerBody {
             };
             stream::iter(encoded)
         });
-        Self::Stream(length, Box::pin(stream::once(async { Ok(start) }).chain(content)))
+        Self::Stream(Some(length), Box::pin(stream::once(async { Ok(start) }).chain(content)))
     }
 
-    pub fn length(&self) -> u64 {
+    /// `None` if it is known only when it has been sent.
+    pub fn length(&self) -> Option<u64> {
         match self {
-            Self::Empty => 0,
-            Self::Whole(bytes) => bytes.len() as u64,
+            Self::Empty => Some(0),
+            Self::Whole(bytes) => Some(bytes.len() as u64),
             Self::Stream(length, _) => *length,
         }
     }
 }
 
-type Piece = std::io::Result<Bytes>;
+pub type Piece = std::io::Result<Bytes>;
 
 /// `first` and then the rest of `reader`.
 fn pieces(first: Option<Bytes>, reader: ContentReader) -> impl Stream<Item = Piece> + Send {
@@ -146,7 +147,7 @@ impl Body for AnswerBody {
             }
             Self::Stream(remaining, stream) => {
                 let polled = stream.as_mut().poll_next(context);
-                if let Poll::Ready(Some(Ok(bytes))) = &polled {
+                if let (Poll::Ready(Some(Ok(bytes))), Some(remaining)) = (&polled, remaining) {
                     *remaining = remaining.saturating_sub(bytes.len() as u64);
                 }
                 polled.map(|item| item.map(|bytes| bytes.map(Frame::data)))
@@ -155,10 +156,10 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.length() == 0
+        self.length() == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.length())
+        self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

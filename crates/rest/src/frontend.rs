@@ -369,7 +369,7 @@ impl Exchange<'_> {
             status,
             elapsed,
             bytes_in,
-            answer.body.length(),
+            answer.body.length().unwrap_or(0),
             self.code.map(Code::name),
         );
         tracing::info!(

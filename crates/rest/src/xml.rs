@@ -11,6 +11,11 @@ impl Writer {
         Self { out: String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>") }
     }
 
+    /// A part of a document that another writer began.
+    pub fn fragment() -> Self {
+        Self { out: String::new() }
+    }
+
     pub fn open(&mut self, name: &str) {
         self.open_with(name, &[]);
     }

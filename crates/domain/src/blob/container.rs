@@ -1,6 +1,6 @@
 //! Containers: create, read, change, lease, delete, list.
 
-use holdfast_store::{Fault, KeyRange, Order, Snapshot};
+use holdfast_store::{Fault, Snapshot};
 
 use super::Container;
 use crate::access::{PublicAccess, StoredPolicy};
@@ -75,20 +75,6 @@ pub struct LeaseContainer {
     /// The id of the lease, if this acquires one without proposing an id.
     pub fresh_id: LeaseId,
     pub conditions: DateConditions,
-}
-
-pub struct ListContainers {
-    pub account: AccountName,
-    pub prefix: String,
-    /// The name to begin at, from the page before.
-    pub marker: Option<String>,
-    pub limit: usize,
-}
-
-pub struct ContainerPage {
-    pub containers: Vec<(String, Container)>,
-    pub next_marker: Option<String>,
-    pub now: Timestamp,
 }
 
 type Answer<T> = Result<T, Failure<ContainerRefusal>>;
@@ -197,24 +183,6 @@ impl Domain {
             .await?;
         self.live_leases.note(key, &container.lease, self.now());
         Ok((container, outcome))
-    }
-
-    pub async fn list_containers(&self, command: ListContainers) -> Answer<ContainerPage> {
-        let account = command.account.as_str();
-        let mut range = KeyRange::prefix(rows::containers(account, &command.prefix));
-        if let Some(marker) = command.marker.filter(|marker| **marker >= *command.prefix) {
-            range = range.starting_at(rows::container(account, &marker));
-        }
-        let snapshot = self.engine.snapshot().await?;
-        let mut found = snapshot.scan(&range, Order::Ascending, command.limit + 1).await?;
-        let next = if found.len() > command.limit { found.pop() } else { None };
-        let name = |key: &[u8]| rows::container_name(account, key).map(str::to_owned);
-        let containers = found
-            .iter()
-            .map(|row| Ok((name(&row.key)?, Container::decode(&row.value)?)))
-            .collect::<Result<_, Fault>>()?;
-        let next_marker = next.map(|row| name(&row.key)).transpose()?;
-        Ok(ContainerPage { containers, next_marker, now: self.now() })
     }
 }
 

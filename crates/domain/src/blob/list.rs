@@ -1,16 +1,34 @@
-//! List Blobs, flat and by hierarchy. One page costs a seek and as many rows as it has entries,
-//! however many blobs there are; with a delimiter, one seek for each common prefix.
+//! List Containers and List Blobs, flat and by hierarchy. One page costs a seek and as many rows as
+//! it has entries, however many there are; with a delimiter, one seek for each common prefix.
+//!
+//! A page is walked in batches on one snapshot, so that it is one state of the store and is never
+//! held whole.
 
 use bytes::Bytes;
 use holdfast_store::engine::successor_of_prefix;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
 use super::container::find_container;
-use super::{Blob, ContainerPath, ContainerRefusal};
+use super::{Blob, Container, ContainerPath, ContainerRefusal};
 use crate::domain::Domain;
 use crate::failure::Failure;
+use crate::names::AccountName;
 use crate::rows::{self, Stored};
 use crate::time::Timestamp;
+
+/// Entries handed out at a time.
+const BATCH_ENTRIES: usize = 500;
+/// Rows fetched at a time while looking for common prefixes: most of them are skipped by the seek
+/// that follows, so few are wasted.
+const HIERARCHY_SCAN_ROWS: usize = 64;
+
+pub struct ListContainers {
+    pub account: AccountName,
+    pub prefix: String,
+    /// The name to begin at, from the page before.
+    pub marker: Option<String>,
+    pub limit: usize,
+}
 
 pub struct ListBlobs {
     pub container: ContainerPath,
@@ -28,90 +46,175 @@ pub enum Listed {
     Prefix(String),
 }
 
-pub struct BlobPage {
-    pub entries: Vec<Listed>,
-    pub next_marker: Option<String>,
+/// A page of containers.
+pub struct ContainerListing {
+    walk: Walk,
+    account: AccountName,
+    next_marker: Option<String>,
     pub now: Timestamp,
 }
 
-/// Rows fetched at a time while looking for common prefixes: most of them are skipped by the seek
-/// that follows, so few are wasted.
-const HIERARCHY_SCAN_ROWS: usize = 64;
+/// A page of blobs.
+pub struct BlobListing {
+    walk: Walk,
+    container: u64,
+    prefix: String,
+    delimiter: Option<String>,
+    next_marker: Option<String>,
+    pub now: Timestamp,
+}
+
+/// Where a page has got to.
+struct Walk {
+    snapshot: Box<dyn Snapshot>,
+    range: KeyRange,
+    /// Entries that the page still has room for.
+    room: usize,
+    /// Whether the range may hold more rows.
+    more: bool,
+}
 
 impl Domain {
+    pub async fn list_containers(
+        &self,
+        command: ListContainers,
+    ) -> Result<ContainerListing, Fault> {
+        let account = command.account.as_str();
+        let mut range = KeyRange::prefix(rows::containers(account, &command.prefix));
+        if let Some(marker) = command.marker.filter(|marker| *marker >= command.prefix) {
+            range = range.starting_at(rows::container(account, &marker));
+        }
+        let snapshot = self.engine.snapshot().await?;
+        let walk = Walk { snapshot, range, room: command.limit, more: true };
+        let account = command.account;
+        Ok(ContainerListing { walk, account, next_marker: None, now: self.now() })
+    }
+
     pub async fn list_blobs(
         &self,
         command: ListBlobs,
-    ) -> Result<BlobPage, Failure<ContainerRefusal>> {
+    ) -> Result<BlobListing, Failure<ContainerRefusal>> {
         let snapshot = self.engine.snapshot().await?;
         let container = find_container(&*snapshot, &command.container).await?;
-        let container = container.ok_or(Failure::Refused(ContainerRefusal::NotFound))?;
-        let walk = Walk { snapshot: &*snapshot, container: container.id, command: &command };
-        let (entries, next_marker) = walk.page().await?;
-        Ok(BlobPage { entries, next_marker, now: self.now() })
+        let container = container.ok_or(Failure::Refused(ContainerRefusal::NotFound))?.id;
+        let mut range = KeyRange::prefix(rows::blobs(container, &command.prefix));
+        if let Some(marker) = command.marker.filter(|marker| *marker >= command.prefix) {
+            range = range.starting_at(rows::blobs(container, &marker));
+        }
+        Ok(BlobListing {
+            walk: Walk { snapshot, range, room: command.limit, more: true },
+            container,
+            prefix: command.prefix,
+            delimiter: command.delimiter.filter(|delimiter| !delimiter.is_empty()),
+            next_marker: None,
+            now: self.now(),
+        })
     }
 }
 
-struct Walk<'listing> {
-    snapshot: &'listing dyn Snapshot,
-    container: u64,
-    command: &'listing ListBlobs,
+impl ContainerListing {
+    /// The next containers of the page; none at its end.
+    pub async fn next(&mut self) -> Result<Vec<(String, Container)>, Fault> {
+        let found = self.walk.rows(BATCH_ENTRIES).await?;
+        self.walk.room -= found.len();
+        if found.is_empty() {
+            let next = self.walk.row_after_page().await?;
+            self.next_marker = next.map(|row| self.name(&row)).transpose()?;
+        }
+        found.iter().map(|row| Ok((self.name(row)?, Container::decode(&row.value)?))).collect()
+    }
+
+    /// Where the next page begins, if there is one; known at the end of this one.
+    pub fn next_marker(&self) -> Option<&str> {
+        self.next_marker.as_deref()
+    }
+
+    fn name(&self, row: &Row) -> Result<String, Fault> {
+        rows::container_name(self.account.as_str(), &row.key).map(str::to_owned)
+    }
 }
 
-impl Walk<'_> {
-    async fn page(&self) -> Result<(Vec<Listed>, Option<String>), Fault> {
-        let ListBlobs { prefix, delimiter, marker, limit, .. } = self.command;
-        let mut range = KeyRange::prefix(rows::blobs(self.container, prefix));
-        if let Some(marker) = marker.as_ref().filter(|marker| *marker >= prefix) {
-            range = range.starting_at(rows::blobs(self.container, marker));
-        }
-        let rows_at_once = match delimiter {
-            Some(_) => HIERARCHY_SCAN_ROWS.min(limit + 1),
-            None => limit + 1,
-        };
+impl BlobListing {
+    /// The next entries of the page; none at its end.
+    pub async fn next(&mut self) -> Result<Vec<Listed>, Fault> {
+        let rows_at_once =
+            if self.delimiter.is_some() { HIERARCHY_SCAN_ROWS } else { BATCH_ENTRIES };
         let mut entries = Vec::new();
-        loop {
-            if range.is_empty() {
-                return Ok((entries, None));
+        while entries.len() < BATCH_ENTRIES {
+            let found = self.walk.rows(rows_at_once).await?;
+            if found.is_empty() {
+                break;
             }
-            let found = self.snapshot.scan(&range, Order::Ascending, rows_at_once).await?;
-            let complete = found.len() < rows_at_once;
             let mut seek = None;
             for row in &found {
                 if seek.as_ref().is_some_and(|seek: &Bytes| row.key < *seek) {
                     continue;
-                }
-                if entries.len() == *limit {
-                    return Ok((entries, Some(rows::blob_name(&row.key)?.to_owned())));
                 }
                 let entry = self.entry(row)?;
                 if let Listed::Prefix(common) = &entry {
                     seek = successor_of_prefix(&rows::blobs(self.container, common));
                 }
                 entries.push(entry);
+                self.walk.room -= 1;
             }
-            let Some(last) = found.last() else { return Ok((entries, None)) };
-            let past_last = seek.filter(|seek| *seek > last.key);
-            if complete && past_last.is_none() {
-                return Ok((entries, None));
+            if let Some(seek) = seek {
+                self.walk.skip_to(seek);
             }
-            range = match past_last {
-                Some(seek) => range.starting_at(seek),
-                None => range.after(last.key.clone()),
-            };
         }
+        if entries.is_empty() {
+            let next = self.walk.row_after_page().await?;
+            let name = next.map(|row| rows::blob_name(&row.key).map(str::to_owned));
+            self.next_marker = name.transpose()?;
+        }
+        Ok(entries)
+    }
+
+    /// Where the next page begins, if there is one; known at the end of this one.
+    pub fn next_marker(&self) -> Option<&str> {
+        self.next_marker.as_deref()
     }
 
     fn entry(&self, row: &Row) -> Result<Listed, Fault> {
         let name = rows::blob_name(&row.key)?;
-        let delimiter = self.command.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
-        if let Some(delimiter) = delimiter
-            && let Some(rest) = name.get(self.command.prefix.len()..)
-            && let Some(at) = rest.find(delimiter)
+        if let Some(delimiter) = &self.delimiter
+            && let Some(rest) = name.get(self.prefix.len()..)
+            && let Some(at) = rest.find(delimiter.as_str())
         {
-            let end = self.command.prefix.len() + at + delimiter.len();
+            let end = self.prefix.len() + at + delimiter.len();
             return Ok(Listed::Prefix(name[..end].to_owned()));
         }
         Ok(Listed::Blob(name.to_owned(), Box::new(Blob::decode(&row.value)?)))
+    }
+}
+
+impl Walk {
+    /// The next rows, no more than the page has room for entries; none at its end.
+    async fn rows(&mut self, at_once: usize) -> Result<Vec<Row>, Fault> {
+        let limit = at_once.min(self.room);
+        if !self.more || limit == 0 || self.range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.snapshot.scan(&self.range, Order::Ascending, limit).await?;
+        self.more = found.len() == limit;
+        if let Some(last) = found.last() {
+            self.range = self.range.clone().after(last.key.clone());
+        }
+        Ok(found)
+    }
+
+    /// Goes on at `key`, if that is further.
+    fn skip_to(&mut self, key: Bytes) {
+        let skipped = self.range.clone().starting_at(key.clone());
+        if self.range.contains(&key) || skipped.is_empty() {
+            self.range = skipped;
+        }
+    }
+
+    /// The first row that the page had no room for.
+    async fn row_after_page(&mut self) -> Result<Option<Row>, Fault> {
+        self.room += 1;
+        let next = self.rows(1).await?.pop();
+        self.more = false;
+        Ok(next)
     }
 }

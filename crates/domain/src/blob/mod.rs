@@ -11,12 +11,12 @@ mod put;
 mod set;
 
 pub use container::{
-    ContainerPage, ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer,
-    LeaseContainer, ListContainers, SetContainerAcl, SetContainerMetadata,
+    ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
+    SetContainerAcl, SetContainerMetadata,
 };
 pub use get::{Download, GetBlob, ReadRange};
 pub use lease::LeaseBlob;
-pub use list::{BlobPage, ListBlobs, Listed};
+pub use list::{BlobListing, ContainerListing, ListBlobs, ListContainers, Listed};
 pub use put::PutBlob;
 pub use set::{DeleteBlob, SetBlobMetadata, SetBlobProperties};
 

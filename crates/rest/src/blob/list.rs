@@ -1,12 +1,17 @@
 //! List Containers and List Blobs.
 
-use holdfast_domain::blob::{Blob, Container, ListBlobs, ListContainers, Listed};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use holdfast_domain::blob::{
+    Blob, BlobListing, Container, ContainerListing, ListBlobs, ListContainers, Listed,
+};
+use holdfast_domain::failure::Fault;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 
 use super::{container, headers};
-use crate::answer::Answer;
+use crate::answer::{Answer, AnswerBody};
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::version::Version;
@@ -25,19 +30,13 @@ pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
         marker: marker.map(str::to_owned),
         limit,
     };
-    let page = call.frontend.domain().list_containers(command).await?;
+    let listing = call.frontend.domain().list_containers(command).await?;
 
     let mut xml = Writer::document();
     xml.open_with("EnumerationResults", &[("ServiceEndpoint", &endpoint(call))]);
     echo(&mut xml, call, prefix, marker);
     xml.open("Containers");
-    for (name, container) in &page.containers {
-        write_container(&mut xml, name, container, include, page.now);
-    }
-    xml.close("Containers");
-    xml.element("NextMarker", page.next_marker.as_deref().unwrap_or_default());
-    xml.close("EnumerationResults");
-    Ok(Answer::xml(StatusCode::OK, xml.finish()))
+    answer(xml, ContainersPage { listing, include }).await
 }
 
 fn write_container(
@@ -85,7 +84,7 @@ pub async fn blobs(call: &Call<'_>) -> Result<Answer, Error> {
         marker: marker.or(start_from).map(str::to_owned),
         limit,
     };
-    let page = call.frontend.domain().list_blobs(command).await?;
+    let listing = call.frontend.domain().list_blobs(command).await?;
 
     let mut xml = Writer::document();
     if call.version >= Version::V2013_08_15 {
@@ -100,34 +99,117 @@ pub async fn blobs(call: &Call<'_>) -> Result<Answer, Error> {
     echo(&mut xml, call, prefix, marker);
     xml.optional("Delimiter", delimiter);
     xml.open("Blobs");
-    for entry in &page.entries {
-        match entry {
-            Listed::Blob(name, blob) => write_blob(&mut xml, call, name, blob, include, page.now),
-            Listed::Prefix(name) => {
-                xml.open("BlobPrefix");
-                write_name(&mut xml, call, name);
-                xml.close("BlobPrefix");
+    answer(xml, BlobsPage { listing, include, version: call.version }).await
+}
+
+/// A page that is written while it is read.
+trait Page: Send + 'static {
+    /// The element around the entries.
+    const ENTRIES: &str;
+
+    /// Writes the next entries; false at the end of the page.
+    fn write_next(&mut self, xml: &mut Writer) -> impl Future<Output = Result<bool, Fault>> + Send;
+
+    fn next_marker(&self) -> Option<&str>;
+
+    fn write_end(&self, xml: &mut Writer) {
+        xml.close(Self::ENTRIES);
+        xml.element("NextMarker", self.next_marker().unwrap_or_default());
+        xml.close("EnumerationResults");
+    }
+}
+
+struct ContainersPage {
+    listing: ContainerListing,
+    include: Include,
+}
+
+impl Page for ContainersPage {
+    const ENTRIES: &str = "Containers";
+
+    async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
+        let entries = self.listing.next().await?;
+        for (name, container) in &entries {
+            write_container(xml, name, container, self.include, self.listing.now);
+        }
+        Ok(!entries.is_empty())
+    }
+
+    fn next_marker(&self) -> Option<&str> {
+        self.listing.next_marker()
+    }
+}
+
+struct BlobsPage {
+    listing: BlobListing,
+    include: Include,
+    version: Version,
+}
+
+impl Page for BlobsPage {
+    const ENTRIES: &str = "Blobs";
+
+    async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
+        let entries = self.listing.next().await?;
+        for entry in &entries {
+            match entry {
+                Listed::Blob(name, blob) => {
+                    write_blob(xml, self.version, name, blob, self.include, self.listing.now);
+                }
+                Listed::Prefix(name) => {
+                    xml.open("BlobPrefix");
+                    write_name(xml, self.version, name);
+                    xml.close("BlobPrefix");
+                }
             }
         }
+        Ok(!entries.is_empty())
     }
-    xml.close("Blobs");
-    xml.element("NextMarker", page.next_marker.as_deref().unwrap_or_default());
-    xml.close("EnumerationResults");
-    Ok(Answer::xml(StatusCode::OK, xml.finish()))
+
+    fn next_marker(&self) -> Option<&str> {
+        self.listing.next_marker()
+    }
+}
+
+/// A short page is sent whole; a longer one as it is read, so that it is never in memory whole.
+async fn answer<P: Page>(mut xml: Writer, mut page: P) -> Result<Answer, Error> {
+    if !page.write_next(&mut xml).await? || !page.write_next(&mut xml).await? {
+        page.write_end(&mut xml);
+        return Ok(Answer::xml(StatusCode::OK, xml.finish()));
+    }
+    let rest = stream::unfold(Some(page), async |page| {
+        let mut page = page?;
+        let mut xml = Writer::fragment();
+        match page.write_next(&mut xml).await {
+            Ok(true) => Some((Ok(Bytes::from(xml.finish())), Some(page))),
+            Ok(false) => {
+                page.write_end(&mut xml);
+                Some((Ok(Bytes::from(xml.finish())), None))
+            }
+            Err(fault) => {
+                tracing::error!(?fault, "a listing was broken off");
+                Some((Err(std::io::Error::other(fault)), None))
+            }
+        }
+    });
+    let begun = stream::once(async { Ok(Bytes::from(xml.finish())) });
+    let mut answer = Answer::xml(StatusCode::OK, String::new());
+    answer.body = AnswerBody::Stream(None, Box::pin(begun.chain(rest)));
+    Ok(answer)
 }
 
 fn write_blob(
     xml: &mut Writer,
-    call: &Call<'_>,
+    version: Version,
     name: &str,
     blob: &Blob,
     include: Include,
     now: Timestamp,
 ) {
     xml.open("Blob");
-    write_name(xml, call, name);
+    write_name(xml, version, name);
     xml.open("Properties");
-    if call.version >= Version::V2017_11_09 {
+    if version >= Version::V2017_11_09 {
         xml.element("Creation-Time", &blob.created.rfc1123().to_string());
     }
     xml.element("Last-Modified", &blob.last_modified.rfc1123().to_string());
@@ -143,7 +225,7 @@ fn write_blob(
     xml.element("Cache-Control", &text(&blob.headers.cache_control));
     xml.element("Content-Disposition", &text(&blob.headers.content_disposition));
     xml.element("BlobType", "BlockBlob");
-    if call.version >= Version::V2017_04_17 {
+    if version >= Version::V2017_04_17 {
         let (tier, inferred) = headers::tier(blob);
         xml.element("AccessTier", tier);
         xml.optional("AccessTierInferred", inferred.then_some("true"));
@@ -176,9 +258,9 @@ fn write_blob(
 }
 
 /// A name that XML cannot carry is percent-encoded, and says so, from 2021-02-12.
-fn write_name(xml: &mut Writer, call: &Call<'_>, name: &str) {
+fn write_name(xml: &mut Writer, version: Version, name: &str) {
     let unfit = name.chars().any(|letter| !crate::xml::is_character(letter));
-    if unfit && call.version >= Version::V2021_02_12 {
+    if unfit && version >= Version::V2021_02_12 {
         let encoded =
             percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
         xml.element_with("Name", &[("Encoded", "true")], &encoded.to_string());
