@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -74,6 +75,8 @@ pub struct Received {
     extents: Arc<dyn Extents>,
     bytes: ReceivedBytes,
     length: u64,
+    /// From the first attempt to commit on, a row may name the bytes.
+    claimed: AtomicBool,
 }
 
 enum ReceivedBytes {
@@ -117,7 +120,7 @@ pub(crate) async fn receive<R: Send>(
         Some(writer) => ReceivedBytes::Large(writer.finish().await?),
         None => ReceivedBytes::Small(small.freeze()),
     };
-    Ok(Received { extents: Arc::clone(extents), bytes, length })
+    Ok(Received { extents: Arc::clone(extents), bytes, length, claimed: AtomicBool::new(false) })
 }
 
 impl Received {
@@ -127,7 +130,11 @@ impl Received {
 
     /// Adds the rows that make the bytes part of the store to `transaction`. `id` is unused by any
     /// other content. May be called for each attempt at a commit.
+    ///
+    /// From here on the bytes are freed only by [`Received::discard`]: whoever waits for the commit
+    /// can be dropped (its client has gone away, say) while the commit goes on without it.
     pub(crate) fn claim(&self, transaction: &mut Transaction, id: u64) -> Content {
+        self.claimed.store(true, Ordering::Relaxed);
         match &self.bytes {
             ReceivedBytes::Small(bytes) if bytes.is_empty() => Content::Empty,
             ReceivedBytes::Small(bytes) => {
@@ -154,15 +161,17 @@ impl Received {
         }
     }
 
-    /// The bytes belong to a row now, or may do so: they are not freed with this value.
-    pub(crate) fn keep(mut self) {
-        self.bytes = ReceivedBytes::Small(Bytes::new());
+    /// Frees the bytes: no attempt to commit a row that names them has succeeded or can succeed yet.
+    pub(crate) fn discard(self) {
+        self.claimed.store(false, Ordering::Relaxed);
     }
 }
 
 impl Drop for Received {
     fn drop(&mut self) {
-        if let ReceivedBytes::Large(extents) = &self.bytes {
+        if let ReceivedBytes::Large(extents) = &self.bytes
+            && !self.claimed.load(Ordering::Relaxed)
+        {
             for extent in extents {
                 self.extents.free(extent.id, extent.length);
             }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,8 +23,9 @@ use holdfast_domain::names::{AccountName, BlobName, ContainerName};
 use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::{Clock, Timestamp};
 use holdfast_domain::{Domain, Failure};
+use holdfast_store::engine::EngineStatistics;
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
-use holdfast_store::{Engine, Extents};
+use holdfast_store::{Batch, CommitError, Engine, Extents, Fault, Snapshot};
 
 /// A clock that stands still until it is moved.
 struct TestClock(AtomicU64);
@@ -53,6 +54,36 @@ impl ByteSource for Body {
     }
 }
 
+/// Commits as the memory engine does, and then gives no answer while it is told to be silent.
+#[derive(Default)]
+struct SilentEngine {
+    memory: MemoryEngine,
+    silent: AtomicBool,
+}
+
+#[async_trait]
+impl Engine for SilentEngine {
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
+        self.memory.snapshot().await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
+        let committed = self.memory.commit(batch).await;
+        if self.silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        committed
+    }
+
+    fn poisoned(&self) -> Option<Fault> {
+        self.memory.poisoned()
+    }
+
+    fn statistics(&self) -> EngineStatistics {
+        self.memory.statistics()
+    }
+}
+
 struct Store {
     domain: Domain,
     clock: Arc<TestClock>,
@@ -61,15 +92,16 @@ struct Store {
 
 impl Store {
     async fn new() -> Self {
+        Self::on(Arc::new(MemoryEngine::default())).await
+    }
+
+    async fn on(engine: Arc<dyn Engine>) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(638_000_000_000_000_000)));
         let extents = MemoryExtents::default();
-        let domain = Domain::open(
-            Arc::new(MemoryEngine::default()),
-            Arc::new(extents.clone()),
-            Arc::clone(&clock) as Arc<dyn Clock>,
-        )
-        .await
-        .expect("memory opens");
+        let domain =
+            Domain::open(engine, Arc::new(extents.clone()), Arc::clone(&clock) as Arc<dyn Clock>)
+                .await
+                .expect("memory opens");
         Self { domain, clock, extents }
     }
 
@@ -232,6 +264,23 @@ async fn space_comes_back_when_a_blob_is_replaced_deleted_or_refused() {
     assert_eq!(store.bytes_in_extents(), 100_000, "the replaced body is freed");
     store.delete("blob").await.expect("deleted");
     assert_eq!(store.bytes_in_extents(), 0, "the deleted body is freed");
+}
+
+#[tokio::test]
+async fn a_put_that_is_given_up_during_its_commit_leaves_the_blob_its_bytes() {
+    let engine = Arc::new(SilentEngine::default());
+    let store = Store::on(Arc::clone(&engine) as Arc<dyn Engine>).await;
+    store.create("photos").await.expect("a new container");
+    let expected = content(INLINE_BYTES_MAX + 1);
+
+    engine.silent.store(true, Ordering::Relaxed);
+    let put = tokio::time::timeout(Duration::from_millis(50), store.put("a", &expected)).await;
+    assert!(put.is_err(), "the engine gives no answer");
+    engine.silent.store(false, Ordering::Relaxed);
+
+    assert_eq!(store.bytes_in_extents(), expected.len() as u64);
+    store.put("b", &vec![7; INLINE_BYTES_MAX + 1]).await.expect("a put");
+    assert_eq!(store.get("a", None).await, Ok(expected));
 }
 
 #[tokio::test]

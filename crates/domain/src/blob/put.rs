@@ -64,16 +64,15 @@ impl Domain {
             .await;
         match written {
             Ok((blob, released)) => {
-                received.keep();
                 released.free(&*self.extents);
                 Ok(blob)
             }
-            Err(Failure::OutcomeUnknown(fault)) => {
-                // A row may name the bytes now; if none does, the next start collects them.
-                received.keep();
-                Err(Failure::OutcomeUnknown(fault))
+            // A row may name the bytes now; if none does, the next start collects them.
+            Err(Failure::OutcomeUnknown(fault)) => Err(Failure::OutcomeUnknown(fault)),
+            Err(failure) => {
+                received.discard();
+                Err(failure)
             }
-            Err(failure) => Err(failure),
         }
     }
 }
