@@ -21,6 +21,9 @@ impl Stored for ServiceProperties {
 /// Bounded by the accounts that are served, four for each.
 #[derive(Default)]
 pub(crate) struct KnownProperties {
+    /// Held from before a commit until its result is known here, so that of two changes the one
+    /// that is stored last is also known last.
+    changing: tokio::sync::Mutex<()>,
     by_service: RwLock<HashMap<(AccountName, ServiceKind), Arc<ServiceProperties>>>,
 }
 
@@ -51,6 +54,7 @@ impl Domain {
         change: impl Fn(&mut ServiceProperties),
     ) -> Result<(), Failure<std::convert::Infallible>> {
         let key = rows::service_properties(account.as_str(), service as u8);
+        let _only_one = self.known_properties.changing.lock().await;
         let changed = self
             .transact(std::slice::from_ref(&key), async |mut transaction| {
                 let stored: Option<ServiceProperties> = read(&mut transaction, &key).await?;
