@@ -1,8 +1,9 @@
 //! The keys of all rows and the encoding of their values.
 //!
 //! Keys are ordered so that every listing is a seek and a short scan. The first byte names the
-//! kind of row; a name inside a key ends with a zero byte, which no name contains, so no key is a
-//! prefix of another of its kind. Values begin with the number of their format.
+//! kind of row; a name in front of something else ends with a zero byte, which no name contains.
+//! Values begin with the number of their format, but for contents, which are the bytes themselves.
+//! `docs/on-disk-format.md` has them all.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use holdfast_store::{ExtentId, Fault};
