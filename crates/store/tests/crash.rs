@@ -5,7 +5,7 @@
 //! could hold it, opened, and compared: each writer's rows are exactly those of its acknowledged
 //! batches, or of one more that was under way, and the store goes on from there.
 //!
-//! `HOLDFAST_SEED` repeats the batches and the choices of what survives. The threads of the engine
+//! `HOLDFAST_TEST_SEED` repeats the batches and the choices of what survives. The threads of the engine
 //! still run as they like, so a failure may need a few runs to come back.
 
 mod support;
@@ -208,7 +208,7 @@ fn cut_everywhere(
             if let Err(why) = check(&folder, seed, acknowledged) {
                 let kept = scratch.keep();
                 panic!(
-                    "HOLDFAST_SEED={seed}: cut after operation {index} of {} ({}), {survivors:?} \
+                    "HOLDFAST_TEST_SEED={seed}: cut after operation {index} of {} ({}), {survivors:?} \
                      survive: {why}; see {}",
                     ops.len(),
                     summary(op),
@@ -340,7 +340,7 @@ fn failing_disk_is_never_taken_for_success() {
         disk_then.rebuild(folder.path(), after.path(), survivors, &mut random);
         let acknowledged = acknowledged_by(&ops, [0; WRITERS]);
         if let Err(why) = check(after.path(), seed, acknowledged) {
-            panic!("HOLDFAST_SEED={seed}: round {round}, {survivors:?} survive: {why}");
+            panic!("HOLDFAST_TEST_SEED={seed}: round {round}, {survivors:?} survive: {why}");
         }
     }
     assert!(poisoned > 10, "only {poisoned} failures reached a commit");
