@@ -102,7 +102,7 @@ pub const SETTINGS: &[Setting] = &[
     row(LISTENERS, "file-port", Kind::Value, "PORT", "10003",
         "File service (REST)"),
     row(LISTENERS, "smb-port", Kind::Value, "PORT", "10445",
-        "File service (SMB)"),
+        "File service (SMB); not served yet: nothing listens there"),
     row(LISTENERS, "admin-port", Kind::Value, "PORT", "10099",
         "/healthz, /readyz and /metrics"),
     row(LISTENERS, "tls-cert", Kind::Path, "FILE", "",
@@ -269,7 +269,7 @@ pub fn command() -> Command {
         .about("A storage account you run yourself: Blob, Queue, Table and File services")
         .after_help(
             "A flag wins over its environment variable, the variable over the configuration file.\n\
-             TIME is a number with ms, s or m (seconds without a unit).\n\
+             TIME is a number with ms, s, m or h (seconds without a unit).\n\
              Run under the name azurite, azurite-blob, azurite-queue or azurite-table (a link to \
              this file is\nenough) it takes the flags of Azurite instead.",
         );
