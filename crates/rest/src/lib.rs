@@ -12,6 +12,7 @@ pub mod body;
 pub mod cors;
 pub mod document;
 mod error;
+mod finish;
 pub mod frontend;
 pub mod header_case;
 pub mod metrics;

@@ -11,11 +11,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
+use crate::finish::Finished;
 use crate::frontend::{Frontend, Peer};
 use crate::header_case::CaseKeeping;
 use crate::service::Service;
@@ -68,6 +69,7 @@ pub async fn serve(
             _ = shutdown.wait_for(|down| *down) => break,
             accepted = listener.accept() => accepted,
         };
+        let Some(place) = place else { break };
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -76,11 +78,14 @@ pub async fn serve(
                 continue;
             }
         };
-        let connection =
-            Connection { service, frontend: Arc::clone(&frontend), shutdown: shutdown.clone() };
+        let connection = Connection {
+            service,
+            frontend: Arc::clone(&frontend),
+            shutdown: shutdown.clone(),
+            place: Arc::new(place),
+        };
         let tls = tls.clone();
         connections.spawn(async move {
-            let _place = place;
             let frontend = Arc::clone(&connection.frontend);
             let _open = frontend.metrics().connection_opened(connection.service);
             connection.run(stream, address, tls).await;
@@ -95,6 +100,8 @@ struct Connection {
     service: Service,
     frontend: Arc<Frontend>,
     shutdown: watch::Receiver<bool>,
+    /// Among the connections. A request at work keeps it when its connection has ended.
+    place: Arc<OwnedSemaphorePermit>,
 }
 
 impl Connection {
@@ -130,16 +137,19 @@ impl Connection {
             .max_headers(HEADERS_MAX);
         let (stream, header_case) = CaseKeeping::new(stream, limits.header_bytes_max);
         let (frontend, service) = (Arc::clone(&self.frontend), self.service);
+        let place = Arc::clone(&self.place);
         let answer = service_fn(move |request| {
             // Here and not in the future: once for each request, in the order they came.
             let request_case = header_case.next_request();
             let (frontend, header_case) = (Arc::clone(&frontend), header_case.clone());
-            async move {
+            let place = Arc::clone(&place);
+            Finished::new(async move {
+                let _place = place;
                 let mut answer = frontend.handle(service, peer, request, &request_case).await;
                 let names = std::mem::take(&mut answer.metadata_names);
                 header_case.answer_names(&mut answer.headers, names.iter().map(String::as_str));
                 Ok::<_, Infallible>(answer.into_response())
-            }
+            })
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
         let stopping = async { drop(self.shutdown.wait_for(|down| *down).await) };
