@@ -104,7 +104,7 @@ impl Frontend {
     ) -> Answer {
         let (started, id) = (Instant::now(), self.ids.next());
         let (parts, body) = request.into_parts();
-        let body = RequestBody::new(body, self.limits().stall_timeout);
+        let body = RequestBody::new(body, &parts.headers, self.limits().stall_timeout);
         let bytes_in = body.declared_length();
         let mut seen = Seen::default();
         let answered = self.answer(service, peer, &parts, body, case, &mut seen).await;

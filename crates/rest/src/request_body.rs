@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use holdfast_domain::content::ByteSource;
 use http_body_util::BodyExt;
+use hyper::HeaderMap;
 use hyper::body::{Body, Incoming};
+use tokio::runtime::Handle;
 
 use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, StructuredBody};
 use crate::error::{Code, Error};
@@ -15,23 +17,35 @@ use crate::request::Call;
 /// The longest document (properties, policies) that is read whole.
 const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 
+/// What is taken in of a body that nobody wants any more. Closing the connection on a client that is
+/// still sending would lose the answer that says why; beyond this it is lost.
+const UNWANTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const UNWANTED_TIMEOUT: Duration = Duration::from_secs(5);
+
 pub struct RequestBody {
-    incoming: Incoming,
+    /// Until it is dropped.
+    incoming: Option<Incoming>,
     stall_timeout: Duration,
+    /// What of the declared length has not come yet.
+    missing: u64,
+    /// The client sends nothing before it is told to go on, which reading does.
+    awaits_continue: bool,
 }
 
 impl RequestBody {
-    pub fn new(incoming: Incoming, stall_timeout: Duration) -> Self {
-        Self { incoming, stall_timeout }
+    pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
+        let missing = incoming.size_hint().exact().unwrap_or(0);
+        let awaits_continue = headers.contains_key(hyper::header::EXPECT);
+        Self { incoming: Some(incoming), stall_timeout, missing, awaits_continue }
     }
 
-    /// What the client said it would send; 0 if it did not say.
+    /// What the client said it would send, as far as it has not been read; 0 if it did not say.
     pub fn declared_length(&self) -> u64 {
-        self.incoming.size_hint().exact().unwrap_or(0)
+        self.missing
     }
 
     /// Begins to take in a body of content, whose length must have been declared and be allowed.
-    /// `digests` are computed on the way, and more if the headers ask for their verification.
+    /// The digests that the headers name and the MD5 that is to be stored are verified on the way.
     pub fn open(
         self,
         call: &Call<'_>,
@@ -60,7 +74,8 @@ impl RequestBody {
             body: self,
             decoder: structured.map(|body| Decoder::new(body, Some(message_length))),
             undecoded: Bytes::new(),
-            expected: ExpectedDigests { md5: stored_md5.or(expected.md5), ..expected },
+            expected,
+            stored: ExpectedDigests { md5: stored_md5, crc64: None },
             digests: Some(Digests::both()),
             finished: None,
         })
@@ -88,10 +103,14 @@ impl RequestBody {
 
     /// The next bytes, none of them empty.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let Some(incoming) = &mut self.incoming else { return Ok(None) };
+        self.awaits_continue = false;
         loop {
-            let frame = tokio::time::timeout(self.stall_timeout, self.incoming.frame());
+            let frame = tokio::time::timeout(self.stall_timeout, incoming.frame());
             match frame.await {
                 Err(_) => return Err(Code::OperationTimedOut.into()),
+                // A request outlives its connection: what ends with it must not pass for whole.
+                Ok(None) if self.missing > 0 => return Err(Code::InvalidInput.into()),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(error))) => {
                     tracing::debug!(%error, "a body was broken off");
@@ -101,10 +120,34 @@ impl RequestBody {
                     if let Ok(bytes) = frame.into_data()
                         && !bytes.is_empty()
                     {
+                        self.missing = self.missing.saturating_sub(bytes.len() as u64);
                         return Ok(Some(bytes));
                     }
                 }
             }
+        }
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        let unwanted = self.incoming.take().filter(|body| !body.is_end_stream());
+        if let Some(unwanted) = unwanted
+            && !self.awaits_continue
+            && let Ok(runtime) = Handle::try_current()
+        {
+            drop(runtime.spawn(tokio::time::timeout(UNWANTED_TIMEOUT, pass_over(unwanted))));
+        }
+    }
+}
+
+/// Takes in the rest of a body, or as much as is bearable.
+async fn pass_over(mut body: Incoming) {
+    let mut passed = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        passed += frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
+        if passed > UNWANTED_BYTES_MAX {
+            return;
         }
     }
 }
@@ -116,6 +159,8 @@ pub struct ContentBody {
     /// What has arrived of a structured body and has not been decoded.
     undecoded: Bytes,
     expected: ExpectedDigests,
+    /// What is to be stored with the content, which must be true of it too.
+    stored: ExpectedDigests,
     /// Until the end.
     digests: Option<Digests>,
     finished: Option<FinishedDigests>,
@@ -162,6 +207,7 @@ impl ByteSource for ContentBody {
             (None, Some(digests)) => {
                 let finished = digests.finish();
                 self.expected.verify(&finished)?;
+                self.stored.verify(&finished)?;
                 self.finished = Some(finished);
             }
             (_, None) => {}

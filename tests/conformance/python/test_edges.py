@@ -36,6 +36,16 @@ SNAPSHOT = "2026-01-02T03:04:05.0000000Z"
 # Headers
 
 
+def test_both_md5_headers_are_verified(container, raw):
+    path = f"/{container.container_name}/b"
+    right, wrong = base64_text(md5(b"x")), base64_text(md5(b"y"))
+    for transfer, stored in ((wrong, right), (right, wrong)):
+        headers = {"x-ms-blob-type": "BlockBlob", "Content-MD5": transfer, "x-ms-blob-content-md5": stored}
+        answer = raw.send("PUT", path, headers=headers, body=b"x")
+        assert (answer.status, answer.code) == (400, "Md5Mismatch")
+    assert not container.get_blob_client("b").exists()
+
+
 # Clients that go away, and bodies that nobody wants
 
 
@@ -67,3 +77,55 @@ def test_blobs_of_clients_that_went_away_are_whole(account, container, raw):
         container.upload_blob(f"other{number}", b"\xff" * 100_000)
     for blob in container.list_blobs(name_starts_with="b"):
         assert container.download_blob(blob.name).readall() == contents[blob.name]
+
+
+def test_refusal_reaches_a_client_that_is_still_sending(account, container, raw):
+    body = b"x" * (8 * 1024 * 1024)
+    headers = {"x-ms-blob-type": "BlockBlob", "x-ms-date": formatdate(0, usegmt=True)}
+    answer = raw.send("PUT", f"/{container.container_name}/b", headers=headers, body=body)
+    assert (answer.status, answer.code) == (403, "AuthenticationFailed")
+
+
+def test_refused_body_is_not_asked_for(account, container, raw):
+    """Who waits to be told to go on gets the refusal instead, and has not sent the body in vain."""
+    headers = {"x-ms-blob-type": "BlockBlob", "Content-Length": str(10**13), "Expect": "100-continue"}
+    with connect(account) as connection:
+        connection.sendall(head(account, raw, "PUT", f"/{container.container_name}/b", headers))
+        assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
+    headers["Content-Length"] = "1"
+    with connect(account) as connection:
+        connection.sendall(head(account, raw, "PUT", f"/{container.container_name}/b", headers))
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"x")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")
+
+
+def test_body_longer_than_declared_is_cut_where_it_was_declared_to_end(account, container, raw):
+    headers = {"x-ms-blob-type": "BlockBlob", "Content-Length": "5"}
+    with connect(account) as connection:
+        connection.sendall(head(account, raw, "PUT", f"/{container.container_name}/b", headers) + b"whole and more\r\n\r\n")
+        received = b""
+        with contextlib.suppress(OSError):
+            while part := connection.recv(65536):
+                received += part
+    assert received.startswith(b"HTTP/1.1 201 ")
+    assert b"HTTP/1.1 400 " in received
+    assert container.download_blob("b").readall() == b"whole"
+
+
+def test_old_and_absolute_forms_of_a_request(account, container, raw):
+    container.upload_blob("b", b"content")
+    path = f"/{container.container_name}/b"
+    request = head(account, raw, "GET", path, {})
+    oldest = request.replace(b" HTTP/1.1", b" HTTP/1.0")
+    absolute = request.replace(b"GET ", b"GET http://" + account.endpoint.netloc.encode()).replace(
+        b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"
+    )
+    for sent in (oldest, absolute):
+        with connect(account) as connection:
+            connection.sendall(sent)
+            received = b""
+            while part := connection.recv(65536):
+                received += part
+        assert b" 200 " in received.split(b"\r\n")[0]
+        assert received.endswith(b"\r\n\r\ncontent")

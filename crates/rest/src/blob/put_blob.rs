@@ -22,7 +22,6 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
             call.header("x-ms-blob-content-length")?.unwrap_or_default(),
         ));
     }
-    // The MD5 that is to be stored is checked too, and comes before the one of the transfer.
     let mut body = body.open(call, put_blob_bytes_max(call.version), content.content_md5)?;
     let mut command = PutBlob {
         path: call.blob_path()?,
