@@ -83,8 +83,11 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::AlreadyExists => Code::BlobAlreadyExists,
             BlobRefusal::OverwriteNotPermitted => Code::UnauthorizedBlobOverwrite,
             BlobRefusal::Archived => Code::BlobArchived,
-            BlobRefusal::NotModified => {
-                return Self::from(Code::ConditionNotMet).with_status(StatusCode::NOT_MODIFIED);
+            BlobRefusal::NotModified { etag, last_modified } => {
+                return Self::from(Code::ConditionNotMet)
+                    .with_status(StatusCode::NOT_MODIFIED)
+                    .header("etag", etag.to_string())
+                    .header("last-modified", last_modified.rfc1123().to_string());
             }
             BlobRefusal::ConditionNotMet => Code::ConditionNotMet,
             BlobRefusal::UnsatisfiableCondition => Code::UnsatisfiableCondition,

@@ -36,6 +36,15 @@ SNAPSHOT = "2026-01-02T03:04:05.0000000Z"
 # Headers
 
 
+def test_not_modified_keeps_the_headers_of_the_state(container, raw):
+    etag = container.upload_blob("b", b"x").get_blob_properties().etag
+    for method in ("GET", "HEAD"):
+        answer = raw.send(method, f"/{container.container_name}/b", headers={"If-None-Match": etag})
+        assert (answer.status, answer.body, answer.code) == (304, b"", "ConditionNotMet")
+        assert answer.headers["ETag"] == etag
+        assert answer.headers["Last-Modified"].endswith(" GMT")
+
+
 def test_both_md5_headers_are_verified(container, raw):
     path = f"/{container.container_name}/b"
     right, wrong = base64_text(md5(b"x")), base64_text(md5(b"y"))

@@ -95,12 +95,16 @@ fn decide_read(blob: Option<Blob>, command: &GetBlob, now: Timestamp) -> Result<
         CombinationRule::Free => condition::check_read,
         CombinationRule::Pairs => condition::check_read_by_pairs,
     };
+    let check = |blob: Option<&Blob>| {
+        check(&command.conditions, blob.map(Blob::subject).as_ref())
+            .map_err(|refusal| BlobRefusal::of_read(refusal, blob))
+    };
     let Some(blob) = blob else {
-        check(&command.conditions, None)?;
+        check(None)?;
         return Err(BlobRefusal::NotFound);
     };
     blob.lease_after(Access::Read, command.lease_id, now)?;
-    check(&command.conditions, Some(&blob.subject()))?;
+    check(Some(&blob))?;
     Ok(blob)
 }
 

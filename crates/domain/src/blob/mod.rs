@@ -159,8 +159,11 @@ pub enum BlobRefusal {
     OverwriteNotPermitted,
     /// The bytes of an archived blob can be neither read nor replaced.
     Archived,
-    /// A read whose blob has not changed.
-    NotModified,
+    /// A read whose blob has not changed since the state that the client knows.
+    NotModified {
+        etag: ETag,
+        last_modified: Timestamp,
+    },
     ConditionNotMet,
     /// `If-None-Match: *` on a read can never be met.
     UnsatisfiableCondition,
@@ -178,12 +181,16 @@ impl From<AccessRefusal> for BlobRefusal {
     }
 }
 
-impl From<condition::ReadRefusal> for BlobRefusal {
-    fn from(refusal: condition::ReadRefusal) -> Self {
-        match refusal {
-            condition::ReadRefusal::NotModified => Self::NotModified,
-            condition::ReadRefusal::NotMet => Self::ConditionNotMet,
-            condition::ReadRefusal::Unsatisfiable => Self::UnsatisfiableCondition,
+impl BlobRefusal {
+    /// Why a read of `blob` does not go on.
+    fn of_read(refusal: condition::ReadRefusal, blob: Option<&Blob>) -> Self {
+        match (refusal, blob) {
+            (condition::ReadRefusal::NotModified, Some(blob)) => {
+                Self::NotModified { etag: blob.etag, last_modified: blob.last_modified }
+            }
+            (condition::ReadRefusal::NotModified, None) => Self::NotFound,
+            (condition::ReadRefusal::NotMet, _) => Self::ConditionNotMet,
+            (condition::ReadRefusal::Unsatisfiable, _) => Self::UnsatisfiableCondition,
         }
     }
 }
