@@ -23,7 +23,7 @@ use crate::cors;
 use crate::error::{Code, Error};
 use crate::header_case::RequestCase;
 use crate::metrics::Metrics;
-use crate::negotiate::negotiate;
+use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, route};
 use crate::query::Query;
 use crate::redact;
@@ -106,7 +106,7 @@ impl Frontend {
         let (parts, body) = request.into_parts();
         let body = RequestBody::new(body, &parts.headers, self.limits().stall_timeout);
         let bytes_in = body.declared_length();
-        let mut seen = Seen::default();
+        let mut seen = Seen { version: negotiate::named(&parts.headers), ..Seen::default() };
         let answered = self.answer(service, peer, &parts, body, case, &mut seen).await;
         let (mut answer, code) = match answered {
             Ok(answer) => (answer, None),
@@ -165,6 +165,8 @@ impl Frontend {
             return Err(Code::InsufficientAccountPermissions.into());
         }
         check_conditions(operation, &parts.headers)?;
+        // No operation takes so long that it would have to be cut short; no sense is still refused.
+        query.integer("timeout", 1..=i64::from(i32::MAX))?;
         if !operation.row().built {
             return Err(Code::NotImplemented.into());
         }

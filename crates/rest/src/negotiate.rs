@@ -10,6 +10,12 @@ use crate::version::Version;
 
 const HEADER: &str = "x-ms-version";
 
+/// The version in the header, if it can be used: for answers to requests that fail early.
+pub fn named(headers: &HeaderMap) -> Option<Version> {
+    let text = header(headers, HEADER).ok().flatten()?;
+    Version::parse(text).ok().filter(|version| *version >= Version::V2009_09_19)
+}
+
 /// The version that the request names, or `None` where the default of the Blob service decides.
 pub fn negotiate(
     service: Service,

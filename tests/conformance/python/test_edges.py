@@ -28,6 +28,24 @@ NOT_BUILT = {
 }
 
 
+@pytest.mark.parametrize(
+    "value, code",
+    [
+        ("forever", "InvalidQueryParameterValue"),
+        ("1.5", "InvalidQueryParameterValue"),
+        ("0", "OutOfRangeQueryParameterValue"),
+        ("-1", "OutOfRangeQueryParameterValue"),
+    ],
+)
+def test_timeout_must_be_a_number_of_seconds(container, raw, value, code):
+    path = f"/{container.container_name}/b"
+    answer = raw.send("PUT", path, f"timeout={value}", {"x-ms-blob-type": "BlockBlob"}, b"x")
+    assert (answer.status, answer.code) == (400, code)
+    assert answer.xml().findtext("QueryParameterName") == "timeout"
+    assert not container.get_blob_client("b").exists()
+    assert raw.send("GET", f"/{container.container_name}", "restype=container&timeout=3600").status == 200
+
+
 # Snapshots and versions, of which there are none yet
 
 SNAPSHOT = "2026-01-02T03:04:05.0000000Z"
@@ -53,6 +71,15 @@ def test_both_md5_headers_are_verified(container, raw):
         answer = raw.send("PUT", path, headers=headers, body=b"x")
         assert (answer.status, answer.code) == (400, "Md5Mismatch")
     assert not container.get_blob_client("b").exists()
+
+
+@pytest.mark.parametrize("method, path", [("GET", "/%zz"), ("PATCH", "/{c}/b"), ("GET", "/{c}/b?comp=nothing")])
+def test_answer_to_a_request_that_fails_early_has_the_common_headers(container, raw, method, path):
+    path, _, query = path.format(c=container.container_name).partition("?")
+    answer = raw.send(method, path, query, {"x-ms-client-request-id": "early"})
+    assert answer.status in (400, 405)
+    assert answer.headers["x-ms-client-request-id"] == "early"
+    assert answer.headers["x-ms-version"] == NEWEST_VERSION
 
 
 # Clients that go away, and bodies that nobody wants
