@@ -117,12 +117,21 @@ impl Call<'_> {
 
     pub fn blob_path(&self) -> Result<BlobPath, Error> {
         let blob = self.address.resource.object().ok_or(Code::InvalidUri)?;
-        Ok(BlobPath { container: self.container_path()?, blob: BlobName::new(blob)? })
+        let (container, blob) = (self.container_path()?, BlobName::new(blob)?);
+        blob.check_in(&container.container)?;
+        Ok(BlobPath { container, blob })
     }
 }
 
 pub fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
+    let mut sent = headers.get_all(name).iter();
+    let Some(value) = sent.next() else { return Ok(None) };
+    // To look at one of them and not at the others would be to guess which was meant.
+    if sent.next().is_some() {
+        return Err(Error::from(Code::InvalidHeaderValue)
+            .detail("HeaderName", name)
+            .detail("Reason", "It is sent more than once."));
+    }
     match text(value) {
         Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
         None => Err(Error::invalid_header(name, String::from_utf8_lossy(value.as_bytes()))),

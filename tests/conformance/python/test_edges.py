@@ -73,6 +73,13 @@ def test_both_md5_headers_are_verified(container, raw):
     assert not container.get_blob_client("b").exists()
 
 
+def test_blob_of_the_root_container_has_no_slash(service, raw):
+    created = raw.send("PUT", "/$root", "restype=container")
+    assert created.status in (201, 409)
+    answer = raw.send("PUT", "/$root/a/b", headers={"x-ms-blob-type": "BlockBlob"}, body=b"x")
+    assert (answer.status, answer.code) == (400, "InvalidUri")
+
+
 @pytest.mark.parametrize("method, path", [("GET", "/%zz"), ("PATCH", "/{c}/b"), ("GET", "/{c}/b?comp=nothing")])
 def test_answer_to_a_request_that_fails_early_has_the_common_headers(container, raw, method, path):
     path, _, query = path.format(c=container.container_name).partition("?")
@@ -165,3 +172,23 @@ def test_old_and_absolute_forms_of_a_request(account, container, raw):
                 received += part
         assert b" 200 " in received.split(b"\r\n")[0]
         assert received.endswith(b"\r\n\r\ncontent")
+
+
+def test_header_that_is_sent_twice_is_refused(account, container, raw):
+    """Not by the signature alone: a shared access signature does not sign headers."""
+    container.upload_blob("b", b"x")
+    token = generate_blob_sas(
+        account.name,
+        container.container_name,
+        "b",
+        account_key=account.key,
+        permission=BlobSasPermissions(delete=True, read=True),
+        expiry=datetime.now(timezone.utc) + timedelta(hours=1),
+    )
+    target = f"{account.endpoint.path.rstrip('/')}/{container.container_name}/b?{token}"
+    lines = [f"DELETE {target} HTTP/1.1", f"Host: {account.endpoint.netloc}", f"x-ms-version: {raw.version}"]
+    lines += ["If-Match: *", 'If-Match: "0x1"', "Connection: close"]
+    with connect(account) as connection:
+        connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
+    assert container.get_blob_client("b").exists()
