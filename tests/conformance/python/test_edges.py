@@ -89,6 +89,18 @@ def test_answer_to_a_request_that_fails_early_has_the_common_headers(container, 
     assert answer.headers["x-ms-version"] == NEWEST_VERSION
 
 
+def test_listing_of_an_old_version_gives_addresses(account, container, raw):
+    container.upload_blob("a b/c", b"x")
+    endpoint, name = account.endpoint.geturl().rstrip("/"), container.container_name
+    listing = raw.send("GET", f"/{name}", "restype=container&comp=list", version="2012-02-12").xml()
+    assert listing.attrib == {"ContainerName": f"{endpoint}/{name}"}
+    assert listing.findtext("Blobs/Blob/Url") == f"{endpoint}/{name}/a%20b/c"
+    listing = raw.send("GET", "/", f"comp=list&prefix={name}", version="2012-02-12").xml()
+    assert listing.attrib == {"AccountName": f"{endpoint}/"}
+    assert listing.findtext("Containers/Container/Url") == f"{endpoint}/{name}"
+    assert raw.send("GET", "/", "comp=list").xml().attrib == {"ServiceEndpoint": f"{endpoint}/"}
+
+
 # Clients that go away, and bodies that nobody wants
 
 

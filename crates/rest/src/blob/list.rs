@@ -9,6 +9,7 @@ use holdfast_domain::failure::Fault;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{container, headers};
 use crate::answer::{Answer, AnswerBody};
@@ -19,6 +20,10 @@ use crate::xml::Writer;
 
 /// The most entries of a page, whatever is asked for.
 const PAGE_MAX: u32 = 5000;
+
+/// What is encoded in a path: all but the characters that mean only themselves, and the slash.
+const PATH: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'$');
 
 pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
     let include = Include::parse(call, &["metadata", "deleted", "system"])?;
@@ -33,14 +38,17 @@ pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
     let listing = call.frontend.domain().list_containers(command).await?;
 
     let mut xml = Writer::document();
-    xml.open_with("EnumerationResults", &[("ServiceEndpoint", &endpoint(call))]);
+    let attribute = if names_addresses(call) { "AccountName" } else { "ServiceEndpoint" };
+    xml.open_with("EnumerationResults", &[(attribute, &endpoint(call))]);
     echo(&mut xml, call, prefix, marker);
     xml.open("Containers");
-    answer(xml, ContainersPage { listing, include }).await
+    let address = names_addresses(call).then(|| endpoint(call));
+    answer(xml, ContainersPage { listing, include, address }).await
 }
 
 fn write_container(
     xml: &mut Writer,
+    address: Option<&str>,
     name: &str,
     container: &Container,
     include: Include,
@@ -48,6 +56,7 @@ fn write_container(
 ) {
     xml.open("Container");
     xml.element("Name", name);
+    write_url(xml, address, name);
     xml.open("Properties");
     xml.element("Last-Modified", &container.last_modified.rfc1123().to_string());
     xml.element("Etag", &container.etag.to_string());
@@ -76,6 +85,7 @@ pub async fn blobs(call: &Call<'_>) -> Result<Answer, Error> {
     }
     let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
     let start_from = call.query.get_nonempty("startFrom");
+    let start_from = start_from.filter(|_| call.version >= Version::V2026_02_06);
     let path = call.container_path()?;
     let command = ListBlobs {
         container: path.clone(),
@@ -87,7 +97,7 @@ pub async fn blobs(call: &Call<'_>) -> Result<Answer, Error> {
     let listing = call.frontend.domain().list_blobs(command).await?;
 
     let mut xml = Writer::document();
-    if call.version >= Version::V2013_08_15 {
+    if !names_addresses(call) {
         let attributes =
             [("ServiceEndpoint", endpoint(call)), ("ContainerName", path.container.to_string())];
         let attributes = attributes.each_ref().map(|(name, value)| (*name, value.as_str()));
@@ -99,7 +109,9 @@ pub async fn blobs(call: &Call<'_>) -> Result<Answer, Error> {
     echo(&mut xml, call, prefix, marker);
     xml.optional("Delimiter", delimiter);
     xml.open("Blobs");
-    answer(xml, BlobsPage { listing, include, version: call.version }).await
+    let container = utf8_percent_encode(path.container.as_str(), PATH);
+    let address = names_addresses(call).then(|| format!("{}{container}/", endpoint(call)));
+    answer(xml, BlobsPage { listing, include, version: call.version, address }).await
 }
 
 /// A page that is written while it is read.
@@ -122,6 +134,8 @@ trait Page: Send + 'static {
 struct ContainersPage {
     listing: ContainerListing,
     include: Include,
+    /// What comes before the names in the addresses that old versions list.
+    address: Option<String>,
 }
 
 impl Page for ContainersPage {
@@ -130,7 +144,8 @@ impl Page for ContainersPage {
     async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
         let entries = self.listing.next().await?;
         for (name, container) in &entries {
-            write_container(xml, name, container, self.include, self.listing.now);
+            let address = self.address.as_deref();
+            write_container(xml, address, name, container, self.include, self.listing.now);
         }
         Ok(!entries.is_empty())
     }
@@ -144,6 +159,8 @@ struct BlobsPage {
     listing: BlobListing,
     include: Include,
     version: Version,
+    /// As for containers.
+    address: Option<String>,
 }
 
 impl Page for BlobsPage {
@@ -154,7 +171,9 @@ impl Page for BlobsPage {
         for entry in &entries {
             match entry {
                 Listed::Blob(name, blob) => {
-                    write_blob(xml, self.version, name, blob, self.include, self.listing.now);
+                    let address = self.address.as_deref();
+                    let (version, now) = (self.version, self.listing.now);
+                    write_blob(xml, version, address, name, blob, self.include, now);
                 }
                 Listed::Prefix(name) => {
                     xml.open("BlobPrefix");
@@ -201,6 +220,7 @@ async fn answer<P: Page>(mut xml: Writer, mut page: P) -> Result<Answer, Error> 
 fn write_blob(
     xml: &mut Writer,
     version: Version,
+    address: Option<&str>,
     name: &str,
     blob: &Blob,
     include: Include,
@@ -208,6 +228,7 @@ fn write_blob(
 ) {
     xml.open("Blob");
     write_name(xml, version, name);
+    write_url(xml, address, name);
     xml.open("Properties");
     if version >= Version::V2017_11_09 {
         xml.element("Creation-Time", &blob.created.rfc1123().to_string());
@@ -261,8 +282,7 @@ fn write_blob(
 fn write_name(xml: &mut Writer, version: Version, name: &str) {
     let unfit = name.chars().any(|letter| !crate::xml::is_character(letter));
     if unfit && version >= Version::V2021_02_12 {
-        let encoded =
-            percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
+        let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);
         xml.element_with("Name", &[("Encoded", "true")], &encoded.to_string());
     } else {
         xml.element("Name", name);
@@ -282,6 +302,17 @@ fn echo(xml: &mut Writer, call: &Call<'_>, prefix: Option<&str>, marker: Option<
     xml.optional("Prefix", prefix);
     xml.optional("Marker", marker);
     xml.optional("MaxResults", call.query.get_nonempty("maxresults"));
+}
+
+/// Before 2013-08-15 listings gave every address in full.
+fn names_addresses(call: &Call<'_>) -> bool {
+    call.version < Version::V2013_08_15
+}
+
+fn write_url(xml: &mut Writer, address: Option<&str>, name: &str) {
+    if let Some(address) = address {
+        xml.element("Url", &format!("{address}{}", utf8_percent_encode(name, PATH)));
+    }
 }
 
 fn endpoint(call: &Call<'_>) -> String {
