@@ -162,8 +162,17 @@ impl Store {
     }
 
     async fn delete(&self, name: &str) -> Result<(), Failure<BlobRefusal>> {
-        let conditions = Conditions::default();
-        self.domain.delete_blob(DeleteBlob { path: blob(name), conditions, lease_id: None }).await
+        self.delete_with(name, DateConditions::default()).await
+    }
+
+    async fn delete_with(
+        &self,
+        name: &str,
+        tier_conditions: DateConditions,
+    ) -> Result<(), Failure<BlobRefusal>> {
+        let (path, conditions) = (blob(name), Conditions::default());
+        let command = DeleteBlob { path, conditions, tier_conditions, lease_id: None };
+        self.domain.delete_blob(command).await
     }
 
     /// Names and prefixes (in angle brackets) of all pages of a listing, and how many pages.
@@ -281,6 +290,19 @@ async fn a_put_that_is_given_up_during_its_commit_leaves_the_blob_its_bytes() {
     assert_eq!(store.bytes_in_extents(), expected.len() as u64);
     store.put("b", &vec![7; INLINE_BYTES_MAX + 1]).await.expect("a put");
     assert_eq!(store.get("a", None).await, Ok(expected));
+}
+
+#[tokio::test]
+async fn a_deletion_is_held_against_the_time_of_the_last_change_of_tier() {
+    let store = Store::with_container("photos").await;
+    store.put("blob", b"content").await.expect("written");
+    let now = store.clock.now();
+    store.clock.pass(Duration::from_secs(10));
+    let changed = DateConditions { if_modified_since: Some(now), ..DateConditions::default() };
+    let refused = store.delete_with("blob", changed).await;
+    assert!(matches!(refused, Err(Failure::Refused(BlobRefusal::ConditionNotMet))), "{refused:?}");
+    let unchanged = DateConditions { if_unmodified_since: Some(now), ..DateConditions::default() };
+    store.delete_with("blob", unchanged).await.expect("deleted");
 }
 
 #[tokio::test]

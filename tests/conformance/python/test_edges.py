@@ -28,6 +28,34 @@ NOT_BUILT = {
 }
 
 
+@pytest.mark.parametrize("headers", NOT_BUILT.values(), ids=NOT_BUILT.keys())
+def test_feature_that_is_not_built_is_refused_and_stores_nothing(container, raw, headers):
+    path = f"/{container.container_name}/b"
+    answer = raw.send("PUT", path, headers={"x-ms-blob-type": "BlockBlob", **headers}, body=b"x")
+    assert (answer.status, answer.code) == (501, "NotImplemented")
+    assert not container.get_blob_client("b").exists()
+
+
+def test_key_is_refused_on_reads_and_metadata_too(container, raw):
+    container.upload_blob("b", b"x")
+    path = f"/{container.container_name}/b"
+    for method, query in (("GET", ""), ("HEAD", ""), ("PUT", "comp=metadata")):
+        answer = raw.send(method, path, query, KEY)
+        assert (answer.status, answer.code) == (501, "NotImplemented"), method
+
+
+def test_container_with_an_encryption_scope_is_refused(service, raw):
+    name = unique("scoped")
+    answer = raw.send("PUT", f"/{name}", "restype=container", {"x-ms-default-encryption-scope": "scope1"})
+    assert (answer.status, answer.code) == (501, "NotImplemented")
+    assert not service.get_container_client(name).exists()
+
+
+def test_values_that_ask_for_nothing_are_taken(container, raw):
+    headers = {"x-ms-blob-type": "BlockBlob", "x-ms-legal-hold": "false"}
+    assert raw.send("PUT", f"/{container.container_name}/b", headers=headers, body=b"x").status == 201
+
+
 @pytest.mark.parametrize(
     "value, code",
     [
@@ -51,6 +79,37 @@ def test_timeout_must_be_a_number_of_seconds(container, raw, value, code):
 SNAPSHOT = "2026-01-02T03:04:05.0000000Z"
 
 
+@pytest.mark.parametrize("name", ["snapshot", "versionid"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
+def test_snapshot_that_does_not_exist_is_not_found(container, raw, method, name):
+    container.upload_blob("b", b"x")
+    path = f"/{container.container_name}/b"
+    answer = raw.send(method, path, f"{name}={SNAPSHOT}")
+    assert (answer.status, answer.code) == (404, "BlobNotFound")
+    answer = raw.send(method, path, f"{name}=yesterday")
+    assert (answer.status, answer.code) == (400, "InvalidQueryParameterValue")
+    assert container.get_blob_client("b").exists()
+
+
+@pytest.mark.parametrize("name", ["snapshot", "versionid"])
+@pytest.mark.parametrize(
+    "query, headers",
+    [
+        ("", {"x-ms-blob-type": "BlockBlob"}),
+        ("comp=metadata&", {}),
+        ("comp=properties&", {}),
+        ("comp=lease&", {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "-1"}),
+    ],
+    ids=["put", "metadata", "properties", "lease"],
+)
+def test_snapshot_cannot_be_written(container, raw, query, headers, name):
+    before = container.upload_blob("b", b"x", metadata={"a": "1"}).get_blob_properties()
+    answer = raw.send("PUT", f"/{container.container_name}/b", f"{query}{name}={SNAPSHOT}", headers)
+    assert (answer.status, answer.code) == (400, "InvalidQueryParameterValue")
+    after = container.get_blob_client("b").get_blob_properties()
+    assert (after.etag, after.metadata, after.lease.state) == (before.etag, {"a": "1"}, "available")
+
+
 # Headers
 
 
@@ -63,6 +122,36 @@ def test_not_modified_keeps_the_headers_of_the_state(container, raw):
         assert answer.headers["Last-Modified"].endswith(" GMT")
 
 
+@pytest.mark.parametrize(
+    "action, header, value",
+    [
+        ("renew", "x-ms-lease-duration", "15"),
+        ("release", "x-ms-lease-duration", "15"),
+        ("break", "x-ms-lease-duration", "15"),
+        ("acquire", "x-ms-lease-break-period", "0"),
+        ("renew", "x-ms-lease-break-period", "0"),
+    ],
+)
+def test_lease_header_of_another_action_is_refused(container, raw, action, header, value):
+    container.upload_blob("b", b"x")
+    headers = {"x-ms-lease-action": action, "x-ms-lease-id": str(uuid.uuid4()), header: value}
+    if action == "acquire":
+        headers["x-ms-lease-duration"] = "-1"
+    for path, query in (("/b", "comp=lease"), ("", "restype=container&comp=lease")):
+        answer = raw.send("PUT", f"/{container.container_name}{path}", query, headers)
+        assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
+        assert answer.xml().findtext("HeaderName") == header
+
+
+def test_lease_of_an_old_version_lasts_a_minute(container, raw):
+    container.upload_blob("b", b"x")
+    headers = {"x-ms-lease-action": "acquire"}
+    path = f"/{container.container_name}/b"
+    assert raw.send("PUT", path, "comp=lease", headers).code == "MissingRequiredHeader"
+    assert raw.send("PUT", path, "comp=lease", headers, version="2011-08-18").status == 201
+    assert container.get_blob_client("b").get_blob_properties().lease.duration == "fixed"
+
+
 def test_both_md5_headers_are_verified(container, raw):
     path = f"/{container.container_name}/b"
     right, wrong = base64_text(md5(b"x")), base64_text(md5(b"y"))
@@ -71,6 +160,15 @@ def test_both_md5_headers_are_verified(container, raw):
         answer = raw.send("PUT", path, headers=headers, body=b"x")
         assert (answer.status, answer.code) == (400, "Md5Mismatch")
     assert not container.get_blob_client("b").exists()
+
+
+def test_tier_conditions_of_a_deletion(container, raw):
+    container.upload_blob("b", b"x")
+    path = f"/{container.container_name}/b"
+    hour_ago = formatdate(time.time() - 3600, usegmt=True)
+    answer = raw.send("DELETE", path, headers={"x-ms-access-tier-if-unmodified-since": hour_ago})
+    assert (answer.status, answer.code) == (412, "ConditionNotMet")
+    assert raw.send("DELETE", path, headers={"x-ms-access-tier-if-modified-since": hour_ago}).status == 202
 
 
 def test_blob_of_the_root_container_has_no_slash(service, raw):
@@ -87,6 +185,13 @@ def test_answer_to_a_request_that_fails_early_has_the_common_headers(container, 
     assert answer.status in (400, 405)
     assert answer.headers["x-ms-client-request-id"] == "early"
     assert answer.headers["x-ms-version"] == NEWEST_VERSION
+
+
+def test_tier_is_told_with_the_bytes_from_2026_10_06(container, raw):
+    container.upload_blob("b", b"x")
+    path = f"/{container.container_name}/b"
+    assert raw.send("GET", path).headers["x-ms-access-tier"] == "Hot"
+    assert "x-ms-access-tier" not in raw.send("GET", path, version="2026-06-06").headers
 
 
 def test_listing_of_an_old_version_gives_addresses(account, container, raw):

@@ -304,7 +304,6 @@ MALFORMED = [
     ("GET", "/{c}/b", "", {"If-Modified-Since": "Mon, 99 Xxx 9999 99:99:99 GMT"}),
     ("GET", "/{c}/b", "", {"x-ms-if-tags": "((((((((((" * 50}),
     ("GET", "/{c}/b", "", {"x-ms-if-tags": "a = 'unterminated"}),
-    ("GET", "/{c}/b", "", {"x-ms-encryption-key": "AAAA"}),
     ("GET", "/{c}/b", "", {"Accept": "\x7f"}),
     ("PUT", "/{c}/b", "", {"x-ms-blob-type": "BlockBlob", "Content-MD5": "=" * 24}),
     ("PUT", "/{c}/b", "", {"x-ms-blob-type": "BlockBlob", "x-ms-tags": "a=1&a=2&=&&&"}),

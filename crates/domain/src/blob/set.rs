@@ -1,7 +1,7 @@
 //! Changes of a blob in place, and its deletion.
 
 use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, read_blob};
-use crate::condition::{self, Conditions, WriteKind};
+use crate::condition::{self, Conditions, DateConditions, WriteKind};
 use crate::content;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
@@ -27,6 +27,8 @@ pub struct SetBlobProperties {
 pub struct DeleteBlob {
     pub path: BlobPath,
     pub conditions: Conditions,
+    /// Held against the time of the last change of tier.
+    pub tier_conditions: DateConditions,
     pub lease_id: Option<LeaseId>,
 }
 
@@ -78,6 +80,11 @@ impl Domain {
                     self.stamp(),
                 )
                 .map_err(Failure::Refused)?;
+                // The tier that a blob begins with is as old as the blob.
+                command
+                    .tier_conditions
+                    .check(blob.tier_changed.unwrap_or(blob.created))
+                    .map_err(|_| Failure::Refused(BlobRefusal::ConditionNotMet))?;
                 let released = content::release(&mut transaction, &blob.content).await?;
                 transaction.delete(key.clone());
                 Ok(((key, released), transaction))

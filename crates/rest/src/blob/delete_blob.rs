@@ -3,21 +3,18 @@
 use holdfast_domain::blob::DeleteBlob;
 use hyper::StatusCode;
 
-use super::headers;
+use super::{headers, parameters};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     check_delete_snapshots(call)?;
-    for name in ["snapshot", "versionid"] {
-        if call.query.get_nonempty(name).is_some() {
-            return Err(Code::BlobNotFound.into());
-        }
-    }
+    parameters::only_base_blob_exists(call)?;
     let command = DeleteBlob {
         path: call.blob_path()?,
         conditions: headers::write_conditions(call)?,
+        tier_conditions: headers::tier_conditions(call)?,
         lease_id: call.lease_id()?,
     };
     call.frontend.domain().delete_blob(command).await?;

@@ -4,7 +4,7 @@ use holdfast_domain::blob::{Download, GetBlob, ReadRange};
 use holdfast_domain::content::ContentReader;
 use hyper::StatusCode;
 
-use super::headers;
+use super::{headers, parameters};
 use crate::answer::{Answer, AnswerBody};
 use crate::body::{Digests, Encoder, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
@@ -27,6 +27,9 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     headers::blob_properties(&mut answer, call, &blob, now);
     headers::stored_headers(&mut answer, call, &blob.headers);
     answer.header("accept-ranges", "bytes");
+    if call.version >= Version::V2026_10_06 {
+        headers::access_tier(&mut answer, &blob);
+    }
     let md5 = blob.headers.content_md5.map(headers::encode_md5);
     if asked.is_some() {
         let (first, last) = (range.start, range.end - 1);
@@ -61,11 +64,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     answer.header("content-length", blob.length.to_string());
     answer.optional_header("content-md5", blob.headers.content_md5.map(headers::encode_md5));
     if call.version >= Version::V2017_04_17 {
-        let (tier, inferred) = headers::tier(&blob);
-        answer.header("x-ms-access-tier", tier);
-        answer.optional_header("x-ms-access-tier-inferred", inferred.then_some("true"));
-        let changed = blob.tier_changed.map(|changed| changed.rfc1123().to_string());
-        answer.optional_header("x-ms-access-tier-change-time", changed);
+        headers::access_tier(&mut answer, &blob);
     }
     Ok(answer)
 }
@@ -86,12 +85,7 @@ fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
 }
 
 fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
-    // Snapshots and versions come with their own operations; without any, none can be found.
-    for name in ["snapshot", "versionid"] {
-        if call.query.get_nonempty(name).is_some() {
-            return Err(Code::BlobNotFound.into());
-        }
-    }
+    parameters::only_base_blob_exists(call)?;
     let (conditions, combination) = headers::read_conditions(call)?;
     Ok(GetBlob { path: call.blob_path()?, conditions, combination, lease_id: call.lease_id()? })
 }

@@ -61,6 +61,14 @@ pub fn date_conditions(call: &Call<'_>) -> Result<DateConditions, Error> {
     Ok(conditions)
 }
 
+/// The conditions on the time of the last change of tier that Delete Blob takes.
+pub fn tier_conditions(call: &Call<'_>) -> Result<DateConditions, Error> {
+    Ok(DateConditions {
+        if_modified_since: call.date_header("x-ms-access-tier-if-modified-since")?,
+        if_unmodified_since: call.date_header("x-ms-access-tier-if-unmodified-since")?,
+    })
+}
+
 fn etags(call: &Call<'_>, name: &'static str) -> Result<Option<ETagList>, Error> {
     let Some(text) = call.header(name)? else { return Ok(None) };
     ETagList::parse(text).map(Some).ok_or_else(|| Error::invalid_header(name, text))
@@ -173,6 +181,14 @@ pub fn tier(blob: &Blob) -> (&'static str, bool) {
     let tier = blob.tier.unwrap_or(AccessTier::Hot);
     let name = TIERS.iter().find(|(named, _)| *named == tier).map_or("Hot", |(_, name)| name);
     (name, blob.tier.is_none())
+}
+
+pub fn access_tier(answer: &mut Answer, blob: &Blob) {
+    let (tier, inferred) = tier(blob);
+    answer.header("x-ms-access-tier", tier);
+    answer.optional_header("x-ms-access-tier-inferred", inferred.then_some("true"));
+    let changed = blob.tier_changed.map(|changed| changed.rfc1123().to_string());
+    answer.optional_header("x-ms-access-tier-change-time", changed);
 }
 
 pub fn encode_md5(md5: [u8; 16]) -> String {

@@ -10,8 +10,9 @@ use hyper::StatusCode;
 
 use super::headers;
 use crate::answer::Answer;
-use crate::error::{Code, Error};
+use crate::error::Error;
 use crate::request::Call;
+use crate::version::Version;
 
 const LEASE_ID: &str = "x-ms-lease-id";
 const PROPOSED_ID: &str = "x-ms-proposed-lease-id";
@@ -30,9 +31,6 @@ pub async fn container(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn blob(call: &Call<'_>) -> Result<Answer, Error> {
-    if call.query.get_nonempty("snapshot").is_some() {
-        return Err(Code::InvalidQueryParameterValue.into());
-    }
     let command = LeaseBlob {
         path: call.blob_path()?,
         action: action(call, LeaseKind::Blob)?,
@@ -51,6 +49,13 @@ fn action(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseAction, Error> {
     const ACTION: &str = "x-ms-lease-action";
     let id = || call.lease_id_header(LEASE_ID)?.ok_or_else(|| Error::missing_header(LEASE_ID));
     let name = call.required_header(ACTION)?;
+    for (header, its_action) in [(DURATION, "acquire"), (BREAK_PERIOD, "break")] {
+        if let Some(value) = call.header(header)?
+            && !name.eq_ignore_ascii_case(its_action)
+        {
+            return Err(Error::invalid_header(header, value));
+        }
+    }
     let action = match name.to_ascii_lowercase().as_str() {
         "acquire" => LeaseAction::Acquire {
             proposed: call.lease_id_header(PROPOSED_ID)?,
@@ -71,7 +76,12 @@ fn action(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseAction, Error> {
 }
 
 fn duration(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseDuration, Error> {
-    let text = call.required_header(DURATION)?;
+    // Before 2012-02-12 every lease was of one minute.
+    let text = match call.header(DURATION)? {
+        None if call.version < Version::V2012_02_12 => "60",
+        None => return Err(Error::missing_header(DURATION)),
+        Some(text) => text,
+    };
     let duration = text.parse().ok().and_then(|seconds| LeaseDuration::parse(seconds, kind));
     duration.ok_or_else(|| Error::invalid_header(DURATION, text))
 }

@@ -7,6 +7,7 @@ mod get_blob;
 mod headers;
 mod lease;
 mod list;
+mod parameters;
 mod put_blob;
 mod set_blob;
 
@@ -23,6 +24,7 @@ use crate::service_operations;
     reason = "most operations belong to other services or are not built; a test calls all that are"
 )]
 pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+    parameters::check(call)?;
     match call.operation {
         Operation::GetBlobServiceProperties => service_operations::get_properties(call).await,
         Operation::SetBlobServiceProperties => service_operations::set_properties(call, body).await,
