@@ -101,7 +101,8 @@ fn signed_directory<'a>(
     if depth == 0 {
         return Ok("");
     }
-    let path = object.trim_matches('/');
+    // A slash at the beginning stays: it makes the first segment empty, and another name.
+    let path = object.trim_end_matches('/');
     let segments = path.split('/').filter(|segment| !segment.is_empty()).count();
     if segments < depth {
         return Err(AuthRefusal::DirectoryDepthInvalid);
