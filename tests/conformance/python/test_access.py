@@ -310,12 +310,18 @@ def test_anonymous_reads_by_level(container, blob, raw, level):
     assert blob.exists()
 
 
-def test_anonymous_refusal_carries_the_challenge(blob, container, raw):
-    answer = raw.send("GET", f"/{container.container_name}/{quoted(blob.blob_name)}", sign=False)
+def test_anonymous_refusal_depends_on_the_version(blob, container, raw):
+    path = f"/{container.container_name}/{quoted(blob.blob_name)}"
+    answer = raw.send("GET", path, sign=False)
     assert (answer.status, answer.code) == (401, "NoAuthenticationInformation")
-    assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
-    old = raw.send("GET", f"/{container.container_name}/{quoted(blob.blob_name)}", sign=False, version="2015-02-21")
+    old = raw.send("GET", path, sign=False, version="2015-02-21")
     assert (old.status, old.code) == (404, "ResourceNotFound")
+
+
+def test_anonymous_refusal_carries_the_challenge_where_tokens_are_taken(unsigned_tokens, blob, container, raw):
+    answer = raw.send("GET", f"/{container.container_name}/{quoted(blob.blob_name)}", sign=False)
+    assert answer.status == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
 
 
 # Shared Key by hand
