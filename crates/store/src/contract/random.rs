@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The seed in the environment variable `HOLDFAST_TEST_SEED`, or else the given one. It is printed, so
-/// that a failed run can be repeated.
+/// The seed in the environment variable `HOLDFAST_TEST_SEED`, or else the given one. It is printed,
+/// so that a failed run can be repeated.
 pub fn seed(usual: u64) -> u64 {
     let seed = match std::env::var("HOLDFAST_TEST_SEED") {
         Ok(text) => text.parse().expect("HOLDFAST_TEST_SEED is a number"),
