@@ -1,6 +1,6 @@
 //! The body of a request: taken in as a stream, bounded in length and time, checked on the way.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -22,12 +22,18 @@ const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 const UNWANTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const UNWANTED_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A client may take this long for a MiB, as the service allows it; slower is a stall in pieces.
+const TIME_PER_MIB: Duration = Duration::from_secs(10 * 60);
+
 pub struct RequestBody {
     /// Until it is dropped.
     incoming: Option<Incoming>,
     stall_timeout: Duration,
     /// What of the declared length has not come yet.
     missing: u64,
+    received: u64,
+    /// For the client, not for the store.
+    waited: Duration,
     /// The client sends nothing before it is told to go on, which reading does.
     awaits_continue: bool,
 }
@@ -36,7 +42,14 @@ impl RequestBody {
     pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
         let missing = incoming.size_hint().exact().unwrap_or(0);
         let awaits_continue = headers.contains_key(hyper::header::EXPECT);
-        Self { incoming: Some(incoming), stall_timeout, missing, awaits_continue }
+        Self {
+            incoming: Some(incoming),
+            stall_timeout,
+            missing,
+            received: 0,
+            waited: Duration::ZERO,
+            awaits_continue,
+        }
     }
 
     /// What the client said it would send, as far as it has not been read; 0 if it did not say.
@@ -106,8 +119,13 @@ impl RequestBody {
         let Some(incoming) = &mut self.incoming else { return Ok(None) };
         self.awaits_continue = false;
         loop {
-            let frame = tokio::time::timeout(self.stall_timeout, incoming.frame());
-            match frame.await {
+            let begun = Instant::now();
+            let frame = tokio::time::timeout(self.stall_timeout, incoming.frame()).await;
+            self.waited += begun.elapsed();
+            if is_too_slow(self.waited, self.received, self.stall_timeout) {
+                return Err(Code::OperationTimedOut.into());
+            }
+            match frame {
                 Err(_) => return Err(Code::OperationTimedOut.into()),
                 // A request outlives its connection: what ends with it must not pass for whole.
                 Ok(None) if self.missing > 0 => return Err(Code::InvalidInput.into()),
@@ -121,12 +139,19 @@ impl RequestBody {
                         && !bytes.is_empty()
                     {
                         self.missing = self.missing.saturating_sub(bytes.len() as u64);
+                        self.received += bytes.len() as u64;
                         return Ok(Some(bytes));
                     }
                 }
             }
         }
     }
+}
+
+/// Whether a client has made us wait longer than what it sent is worth.
+fn is_too_slow(waited: Duration, received: u64, stall_timeout: Duration) -> bool {
+    let mib = received as f64 / (1024.0 * 1024.0);
+    waited > stall_timeout + TIME_PER_MIB.mul_f64(mib)
 }
 
 impl Drop for RequestBody {
@@ -213,5 +238,27 @@ impl ByteSource for ContentBody {
             (_, None) => {}
         }
         Ok(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_trickles_is_too_slow_and_one_that_flows_is_not() {
+        let stall = Duration::from_secs(60);
+        let cases = [
+            ("a byte a minute", 600, 10, true),
+            ("nothing yet, within the limit", 60, 0, false),
+            ("nothing, past the limit", 61, 0, true),
+            ("a MiB in ten minutes", 600, 1024 * 1024, false),
+            ("a MiB in a quarter of an hour", 900, 1024 * 1024, true),
+            ("5000 MiB in a day", 86_400, 5000 * 1024 * 1024, false),
+        ];
+        for (case, seconds, received, expected) in cases {
+            let waited = Duration::from_secs(seconds);
+            assert_eq!(is_too_slow(waited, received, stall), expected, "{case}");
+        }
     }
 }

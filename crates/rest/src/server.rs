@@ -61,15 +61,10 @@ pub async fn serve(
 ) {
     let mut connections = JoinSet::new();
     loop {
-        let place = tokio::select! {
-            _ = shutdown.wait_for(|down| *down) => break,
-            place = frontend.place() => place,
-        };
         let accepted = tokio::select! {
             _ = shutdown.wait_for(|down| *down) => break,
             accepted = listener.accept() => accepted,
         };
-        let Some(place) = place else { break };
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -78,6 +73,12 @@ pub async fn serve(
                 continue;
             }
         };
+        // After accepting: an idle listener must not hold a place that another could use.
+        let place = tokio::select! {
+            _ = shutdown.wait_for(|down| *down) => break,
+            place = frontend.place() => place,
+        };
+        let Some(place) = place else { break };
         let connection = Connection {
             service,
             frontend: Arc::clone(&frontend),
