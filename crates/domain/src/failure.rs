@@ -16,18 +16,6 @@ pub enum Failure<R> {
     Fault(Fault),
 }
 
-impl<R> Failure<R> {
-    /// The same failure with its refusal seen as part of a wider family.
-    pub fn map<S>(self, widen: impl FnOnce(R) -> S) -> Failure<S> {
-        match self {
-            Self::Refused(refusal) => Failure::Refused(widen(refusal)),
-            Self::Busy => Failure::Busy,
-            Self::OutcomeUnknown(fault) => Failure::OutcomeUnknown(fault),
-            Self::Fault(fault) => Failure::Fault(fault),
-        }
-    }
-}
-
 impl<R> From<Fault> for Failure<R> {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)

@@ -4,12 +4,10 @@
 //! turns refusals into answers. A blob that has only staged blocks is no subject: `If-Match: *`
 //! fails on it and `If-None-Match: *` passes, as if nothing were there.
 
-mod accepted;
 mod append;
 mod entity;
 mod sequence;
 
-pub use accepted::{Accepted, ConditionNotSupported};
 pub use append::{AppendConditions, AppendRefusal};
 pub use entity::{
     EntityCondition, EntityConditionInvalid, EntityRefusal, EntityWrite, IfMatchUse, check_entity,

@@ -21,7 +21,8 @@ use crate::service_operations;
 /// Runs an operation of the Blob service that the operation table calls built.
 #[allow(
     clippy::wildcard_enum_match_arm,
-    reason = "most operations belong to other services or are not built; a test calls all that are"
+    reason = "most operations belong to other services or are not built; test_support_matrix.py \
+              calls all that are"
 )]
 pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     parameters::check(call)?;
