@@ -1,17 +1,19 @@
-//! What goes on behind the requests: recording the time, removing the blobs of deleted containers,
+//! What goes on behind the requests: recording the time, removing what was deleted,
 //! collecting the bytes that a crash left without a row. Each function does a bounded piece of
 //! work; the server decides how often.
 
+use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order};
 
-use crate::blob::Blob;
-use crate::content::{self, Released};
-use crate::domain::{Domain, read};
+use crate::blob::{Blob, Block, Past, Upload};
+use crate::content;
+use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::rows;
+use crate::rows::{self, Stored};
+use crate::transact::Transaction;
 
-/// Blobs removed in one commit: enough to share a sync, few enough not to delay other commits.
-const BLOBS_PER_COMMIT: usize = 256;
+/// Rows removed in one commit: enough to share a sync, few enough not to delay other commits.
+const ROWS_PER_COMMIT: usize = 256;
 /// Rows of extents read at a time.
 const EXTENT_ROWS_PER_SCAN: usize = 4096;
 
@@ -21,39 +23,79 @@ impl Domain {
         Ok(self.record_time().await?)
     }
 
-    /// Removes blobs of deleted containers; whether there is more to do.
-    pub async fn collect_deleted_containers(&self) -> Result<bool, Failure<()>> {
+    /// Removes what deleted containers held and contents that nothing has any more; whether there
+    /// is more to do.
+    pub async fn collect_garbage(&self) -> Result<bool, Failure<()>> {
         let snapshot = self.engine.snapshot().await?;
-        let condemned = KeyRange::prefix(rows::condemned_containers());
-        let Some(row) = snapshot.scan(&condemned, Order::Ascending, 1).await?.pop() else {
-            return Ok(false);
+        let first = async |prefix| {
+            let found = snapshot.scan(&KeyRange::prefix(prefix), Order::Ascending, 1).await?;
+            Ok::<_, Fault>(found.into_iter().next().map(|row| row.key))
         };
+        let container = first(rows::condemned_containers()).await?;
+        let map = first(rows::condemned_maps()).await?;
+        let upload = first(rows::condemned_uploads()).await?;
         drop(snapshot);
-        let container = rows::condemned_container_id(&row.key)?;
-        let blobs = KeyRange::prefix(rows::blobs(container, ""));
-        let (removed, released) = self
+        let more = container.is_some() || map.is_some() || upload.is_some();
+        if let Some(key) = container {
+            self.empty_condemned_container(&key).await?;
+        }
+        if let Some(key) = map {
+            content::remove_condemned_map(self, rows::condemned_id(&key)?).await?;
+        }
+        if let Some(key) = upload {
+            self.remove_condemned_upload(&key).await?;
+        }
+        Ok(more)
+    }
+
+    /// Removes some of what a deleted container held, and with the last of it its sentence.
+    async fn empty_condemned_container(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
+        let container = rows::condemned_id(sentence)?;
+        let kinds: [(Bytes, Release); 3] = [
+            (rows::blobs(container, ""), release_blob),
+            (rows::past_blobs(container, ""), release_past),
+            (rows::uploads(container, ""), release_upload),
+        ];
+        let removed = self
             .transact(&[], async |mut transaction| {
-                let (mut removed, mut released) = (Vec::new(), Released::default());
-                let found = transaction.scan(&blobs, BLOBS_PER_COMMIT).await?;
-                if found.is_empty() {
-                    transaction.delete(row.key.clone());
-                }
-                for blob_row in found {
-                    let blob: Option<Blob> = read(&mut transaction, &blob_row.key).await?;
-                    if let Some(blob) = blob {
-                        released.extend(content::release(&mut transaction, &blob.content).await?);
+                let mut removed = Vec::new();
+                for (prefix, release) in &kinds {
+                    let room = ROWS_PER_COMMIT - removed.len();
+                    let range = KeyRange::prefix(prefix.clone());
+                    for row in transaction.scan(&range, room).await? {
+                        release(&mut transaction, &row.value)?;
+                        transaction.delete(row.key.clone());
+                        removed.push(row.key);
                     }
-                    transaction.delete(blob_row.key.clone());
-                    removed.push(blob_row.key);
                 }
-                Ok(((removed, released), transaction))
+                if removed.len() < ROWS_PER_COMMIT {
+                    transaction.delete(sentence.clone());
+                }
+                Ok((removed, transaction))
             })
             .await?;
         for key in &removed {
             self.live_leases.forget(key);
         }
-        released.free(&*self.extents);
-        Ok(true)
+        Ok(())
+    }
+
+    /// Removes some of the blocks of an upload that was given up, and with the last ones its
+    /// sentence.
+    async fn remove_condemned_upload(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
+        let blocks = KeyRange::prefix(rows::blocks(rows::condemned_id(sentence)?));
+        self.transact(&[], async |mut transaction| {
+            let found = transaction.scan(&blocks, ROWS_PER_COMMIT).await?;
+            if found.len() < ROWS_PER_COMMIT {
+                transaction.delete(sentence.clone());
+            }
+            for row in found {
+                content::release_part(&mut transaction, &Block::decode(&row.value)?.part);
+                transaction.delete(row.key);
+            }
+            Ok(((), transaction))
+        })
+        .await
     }
 
     /// Frees what earlier runs wrote into extents without ever committing a row that names it.
@@ -79,4 +121,23 @@ impl Domain {
         }
         Ok(())
     }
+}
+
+/// Lets go of what the value of a row refers to.
+type Release = fn(&mut Transaction, &[u8]) -> Result<(), Fault>;
+
+fn release_blob(transaction: &mut Transaction, value: &[u8]) -> Result<(), Fault> {
+    content::release(transaction, &Blob::decode(value)?.content);
+    Ok(())
+}
+
+fn release_past(transaction: &mut Transaction, value: &[u8]) -> Result<(), Fault> {
+    content::release(transaction, &Past::decode(value)?.blob.content);
+    Ok(())
+}
+
+fn release_upload(transaction: &mut Transaction, value: &[u8]) -> Result<(), Fault> {
+    let upload = Upload::decode(value)?;
+    transaction.put(rows::condemned_upload(upload.id), rows::NOTHING);
+    Ok(())
 }

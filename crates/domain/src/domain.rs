@@ -10,6 +10,7 @@ use holdfast_store::{Batch, CommitError, Engine, Extents, Fault};
 use crate::content::{self, ByteSource, ReceiveFailure, Received};
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
+use crate::features::Features;
 use crate::latch::Latches;
 use crate::live_leases::LiveLeases;
 use crate::rows::{self, Stored};
@@ -27,6 +28,7 @@ pub struct Domain {
     clock: Arc<dyn Clock>,
     etags: ETagSource,
     latches: Latches,
+    pub(crate) features: Features,
     pub(crate) known_properties: KnownProperties,
     pub(crate) live_leases: LiveLeases,
 }
@@ -37,6 +39,7 @@ impl Domain {
         engine: Arc<dyn Engine>,
         extents: Arc<dyn Extents>,
         clock: Arc<dyn Clock>,
+        features: Features,
     ) -> Result<Self, Fault> {
         let etags = ETagSource::default();
         if let Some(recorded) = recorded_time(&*engine).await? {
@@ -49,6 +52,7 @@ impl Domain {
             clock,
             etags,
             latches: Latches::default(),
+            features,
             known_properties: KnownProperties::default(),
             live_leases: LiveLeases::default(),
         })
@@ -93,7 +97,15 @@ impl Domain {
     where
         F: Future<Output = Result<(T, Transaction), Failure<R>>>,
     {
-        transact(&*self.engine, &self.latches, latched, attempt).await
+        let done = transact(&*self.engine, &self.latches, latched, attempt).await;
+        let (outcome, released) = done?;
+        released.free(&*self.extents);
+        Ok(outcome)
+    }
+
+    /// A number that nothing else was ever given.
+    pub(crate) fn fresh_id(&self) -> u64 {
+        self.etags.next(self.now()).ticks()
     }
 
     /// Records the time for the next run, see [`recorded_time`].

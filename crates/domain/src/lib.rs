@@ -4,14 +4,15 @@
 
 pub mod access;
 pub mod account;
-
 pub mod background;
 pub mod blob;
 pub mod condition;
 pub mod content;
 mod domain;
+mod due;
 pub mod etag;
 pub mod failure;
+pub mod features;
 mod latch;
 pub mod lease;
 mod live_leases;

@@ -10,13 +10,27 @@ use holdfast_store::{ExtentId, Fault};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::time::Timestamp;
+
 const CLOCK: u8 = b'k';
 const SERVICE_PROPERTIES: u8 = b'p';
 const CONTAINER: u8 = b'c';
 const CONDEMNED_CONTAINER: u8 = b'd';
 const BLOB: u8 = b'b';
+/// What a blob was before: snapshots, versions, and what was deleted but can be restored.
+const PAST_BLOB: u8 = b's';
+const UPLOAD: u8 = b'u';
+const BLOCK: u8 = b'l';
 const INLINE_CONTENT: u8 = b'i';
+const MAP: u8 = b'n';
+const MAP_ENTRY: u8 = b'm';
+const CONDEMNED_MAP: u8 = b'o';
+const CONDEMNED_UPLOAD: u8 = b'q';
+const DUE: u8 = b'e';
 const EXTENT: u8 = b'x';
+
+/// The value of a row that says everything with its key.
+pub const NOTHING: &[u8] = &[];
 
 /// The time up to which earlier runs have given out timestamps and ETags.
 pub fn clock() -> Bytes {
@@ -53,12 +67,6 @@ pub fn condemned_container(container: u64) -> Bytes {
     numbered(CONDEMNED_CONTAINER, container).freeze()
 }
 
-/// The number in a key made by [`condemned_container`].
-pub fn condemned_container_id(key: &[u8]) -> Result<u64, Fault> {
-    let id = key.get(1..).and_then(|bytes| bytes.try_into().ok());
-    id.map(u64::from_be_bytes).ok_or_else(|| corrupt("a condemned container's key"))
-}
-
 /// All blobs of a container whose names begin with `prefix`.
 pub fn blobs(container: u64, prefix: &str) -> Bytes {
     let mut key = numbered(BLOB, container);
@@ -76,6 +84,119 @@ pub fn blob(container: u64, name: &str) -> Bytes {
 /// The name in a key made by [`blob`].
 pub fn blob_name(key: &[u8]) -> Result<&str, Fault> {
     text(key.get(9..).and_then(|rest| rest.strip_suffix(&[0])))
+}
+
+/// All earlier states of the blobs whose names begin with `prefix`.
+pub fn past_blobs(container: u64, prefix: &str) -> Bytes {
+    let mut key = numbered(PAST_BLOB, container);
+    key.put_slice(prefix.as_bytes());
+    key.freeze()
+}
+
+/// All earlier states of one blob.
+pub fn pasts_of_blob(container: u64, name: &str) -> Bytes {
+    let mut key = numbered(PAST_BLOB, container);
+    key.put_slice(name.as_bytes());
+    key.put_u8(0);
+    key.freeze()
+}
+
+pub fn past_blob(container: u64, name: &str, moment: Timestamp) -> Bytes {
+    let mut key = BytesMut::from(pasts_of_blob(container, name));
+    key.put_u64(moment.ticks());
+    key.freeze()
+}
+
+/// The name and the moment in a key made by [`past_blob`].
+pub fn past_blob_name(key: &[u8]) -> Result<(&str, Timestamp), Fault> {
+    let (front, ticks) = key.split_last_chunk().ok_or_else(|| corrupt("a past blob's key"))?;
+    Ok((blob_name(front)?, Timestamp::from_ticks(u64::from_be_bytes(*ticks))))
+}
+
+/// All blobs with blocks that are not committed, whose names begin with `prefix`.
+pub fn uploads(container: u64, prefix: &str) -> Bytes {
+    let mut key = numbered(UPLOAD, container);
+    key.put_slice(prefix.as_bytes());
+    key.freeze()
+}
+
+/// Its name comes back by [`blob_name`].
+pub fn upload(container: u64, name: &str) -> Bytes {
+    let mut key = numbered(UPLOAD, container);
+    key.put_slice(name.as_bytes());
+    key.put_u8(0);
+    key.freeze()
+}
+
+pub fn blocks(upload: u64) -> Bytes {
+    numbered(BLOCK, upload).freeze()
+}
+
+pub fn block(upload: u64, id: &[u8]) -> Bytes {
+    let mut key = numbered(BLOCK, upload);
+    key.put_slice(id);
+    key.freeze()
+}
+
+/// The block's id in a key made by [`block`].
+pub fn block_id(key: &[u8]) -> Result<&[u8], Fault> {
+    key.get(9..).ok_or_else(|| corrupt("a block's key"))
+}
+
+pub fn map(id: u64) -> Bytes {
+    numbered(MAP, id).freeze()
+}
+
+pub fn map_entries(map: u64) -> Bytes {
+    numbered(MAP_ENTRY, map).freeze()
+}
+
+pub fn map_entry(map: u64, offset: u64) -> Bytes {
+    let mut key = numbered(MAP_ENTRY, map);
+    key.put_u64(offset);
+    key.freeze()
+}
+
+/// The offset in a key made by [`map_entry`].
+pub fn map_entry_offset(key: &[u8]) -> Result<u64, Fault> {
+    number_at(key, 9).ok_or_else(|| corrupt("the key of a map's entry"))
+}
+
+pub fn condemned_maps() -> Bytes {
+    Bytes::from_static(&[CONDEMNED_MAP])
+}
+
+pub fn condemned_map(id: u64) -> Bytes {
+    numbered(CONDEMNED_MAP, id).freeze()
+}
+
+pub fn condemned_uploads() -> Bytes {
+    Bytes::from_static(&[CONDEMNED_UPLOAD])
+}
+
+pub fn condemned_upload(id: u64) -> Bytes {
+    numbered(CONDEMNED_UPLOAD, id).freeze()
+}
+
+/// The number in the key of something condemned.
+pub fn condemned_id(key: &[u8]) -> Result<u64, Fault> {
+    number_at(key, 1).ok_or_else(|| corrupt("the key of something condemned"))
+}
+
+/// Everything that is due at some time.
+pub fn dues() -> Bytes {
+    Bytes::from_static(&[DUE])
+}
+
+/// `id` is unused by anything else that is due.
+pub fn due(at: Timestamp, id: u64) -> Bytes {
+    let mut key = numbered(DUE, at.ticks());
+    key.put_u64(id);
+    key.freeze()
+}
+
+pub fn due_at(key: &[u8]) -> Result<Timestamp, Fault> {
+    number_at(key, 1).map(Timestamp::from_ticks).ok_or_else(|| corrupt("the key of a due row"))
 }
 
 pub fn inline_content(id: u64) -> Bytes {
@@ -112,6 +233,10 @@ fn numbered(kind: u8, number: u64) -> BytesMut {
     key.put_u8(kind);
     key.put_u64(number);
     key
+}
+
+fn number_at(key: &[u8], at: usize) -> Option<u64> {
+    key.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes)
 }
 
 fn text(bytes: Option<&[u8]>) -> Result<&str, Fault> {
@@ -160,7 +285,14 @@ mod tests {
         assert_eq!(blob_name(&blob(7, "a/b")).expect("a name"), "a/b");
         let key = container("account", "photos");
         assert_eq!(container_name("account", &key).expect("a name"), "photos");
-        assert_eq!(condemned_container_id(&condemned_container(9)).expect("an id"), 9);
+        let moment = Timestamp::from_ticks(7);
+        let past = past_blob(7, "a/b", moment);
+        assert_eq!(past_blob_name(&past).expect("a name"), ("a/b", moment));
+        assert_eq!(block_id(&block(7, b"id")).expect("an id"), b"id");
+        assert_eq!(map_entry_offset(&map_entry(7, 512)).expect("an offset"), 512);
+        assert_eq!(condemned_id(&condemned_map(9)).expect("an id"), 9);
+        assert_eq!(due_at(&due(moment, 3)).expect("a time"), moment);
+        assert_eq!(condemned_id(&condemned_container(9)).expect("an id"), 9);
         let id = ExtentId { segment: 3, offset: 4096 };
         assert_eq!(extent_id(&extent(id)).expect("an id"), id);
     }

@@ -5,6 +5,7 @@ use std::future::Future;
 use bytes::Bytes;
 use holdfast_store::{Batch, CommitError, Engine, Fault, KeyRange, Order, Row, Snapshot};
 
+use crate::content::{References, Released};
 use crate::failure::Failure;
 use crate::latch::Latches;
 
@@ -17,13 +18,24 @@ const ATTEMPTS_MAX: usize = 16;
 pub struct Transaction {
     snapshot: Box<dyn Snapshot>,
     batch: Batch,
+    pub(crate) references: References,
 }
 
 impl Transaction {
     pub async fn begin(engine: &dyn Engine) -> Result<Self, Fault> {
         let snapshot = engine.snapshot().await?;
         let batch = Batch::since(snapshot.moment());
-        Ok(Self { snapshot, batch })
+        Ok(Self { snapshot, batch, references: References::default() })
+    }
+
+    /// For rows that change only together with a row that has been read through the transaction.
+    pub fn snapshot(&self) -> &dyn Snapshot {
+        &*self.snapshot
+    }
+
+    /// As reading the row does, for a row that is read from the snapshot.
+    pub fn expect(&mut self, key: Bytes) {
+        self.batch.expect_row(key);
     }
 
     pub async fn get(&mut self, key: &Bytes) -> Result<Option<Bytes>, Fault> {
@@ -44,24 +56,26 @@ impl Transaction {
         self.batch.delete(key);
     }
 
-    async fn commit(self, engine: &dyn Engine) -> Result<(), CommitError> {
-        if self.batch.writes().is_empty() {
-            return Ok(());
-        }
+    async fn commit(mut self, engine: &dyn Engine) -> Result<Released, CommitError> {
+        let released = self.references.settle(&*self.snapshot, &mut self.batch).await;
+        let released = released.map_err(CommitError::Fault)?;
         // The snapshot goes first: holding it during the sync would only keep old rows alive.
         drop(self.snapshot);
-        engine.commit(self.batch).await
+        if !self.batch.writes().is_empty() {
+            engine.commit(self.batch).await?;
+        }
+        Ok(released)
     }
 }
 
 /// Runs `attempt` on fresh snapshots until its writes commit, it is refused, or the attempts are
-/// used up. `latched` names the objects it changes.
+/// used up. `latched` names the objects it changes. The result comes with what to free.
 pub async fn transact<T, R, F>(
     engine: &dyn Engine,
     latches: &Latches,
     latched: &[Bytes],
     mut attempt: impl FnMut(Transaction) -> F,
-) -> Result<T, Failure<R>>
+) -> Result<(T, Released), Failure<R>>
 where
     F: Future<Output = Result<(T, Transaction), Failure<R>>>,
 {
@@ -70,7 +84,7 @@ where
         let transaction = Transaction::begin(engine).await?;
         let (outcome, transaction) = attempt(transaction).await?;
         match transaction.commit(engine).await {
-            Ok(()) => return Ok(outcome),
+            Ok(released) => return Ok((outcome, released)),
             Err(CommitError::Conflict) => {}
             Err(other) => return Err(other.into()),
         }
@@ -93,7 +107,7 @@ mod tests {
 
     async fn increment(engine: &dyn Engine, latches: &Latches, latched: &[Bytes]) -> u64 {
         let key = Bytes::from_static(b"counter");
-        let incremented: Result<u64, Failure<()>> =
+        let incremented: Result<(u64, Released), Failure<()>> =
             transact(engine, latches, latched, async |mut transaction: Transaction| {
                 let next = counter(transaction.get(&key).await?) + 1;
                 transaction.put(key.clone(), next.to_be_bytes().to_vec());
@@ -102,7 +116,7 @@ mod tests {
                 Ok((next, transaction))
             })
             .await;
-        incremented.expect("the counter is incremented")
+        incremented.expect("the counter is incremented").0
     }
 
     #[tokio::test]
@@ -136,7 +150,7 @@ mod tests {
         let (engine, latches) = (MemoryEngine::default(), Latches::default());
         let attempts = AtomicUsize::new(0);
         let key = Bytes::from_static(b"contended");
-        let outcome: Result<(), Failure<()>> =
+        let outcome: Result<((), Released), Failure<()>> =
             transact(&engine, &latches, &[], async |mut transaction: Transaction| {
                 attempts.fetch_add(1, Ordering::Relaxed);
                 transaction.get(&key).await?;
@@ -154,7 +168,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_commits_nothing() {
         let (engine, latches) = (MemoryEngine::default(), Latches::default());
-        let outcome: Result<(), Failure<&str>> =
+        let outcome: Result<((), Released), Failure<&str>> =
             transact(&engine, &latches, &[], async |mut transaction: Transaction| {
                 transaction.put("key", "value");
                 Err(Failure::Refused("no"))

@@ -12,11 +12,12 @@ use bytes::Bytes;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    DeleteBlob, DeleteContainer, GetBlob, LeaseBlob, ListBlobs, ListContainers, Listed, PutBlob,
-    ReadRange, SetBlobMetadata,
+    DeleteBlob, DeleteContainer, Encryption, GetBlob, LeaseBlob, ListBlobs, ListContainers, Listed,
+    NewBlob, PutBlob, ReadRange, SetBlobMetadata, Which,
 };
 use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions, ETagList};
 use holdfast_domain::content::{ByteSource, INLINE_BYTES_MAX};
+use holdfast_domain::features::Features;
 use holdfast_domain::lease::{LeaseAction, LeaseDuration, LeaseId, LeaseKind, LeaseOutcome};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, BlobName, ContainerName};
@@ -98,10 +99,14 @@ impl Store {
     async fn on(engine: Arc<dyn Engine>) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(638_000_000_000_000_000)));
         let extents = MemoryExtents::default();
-        let domain =
-            Domain::open(engine, Arc::new(extents.clone()), Arc::clone(&clock) as Arc<dyn Clock>)
-                .await
-                .expect("memory opens");
+        let domain = Domain::open(
+            engine,
+            Arc::new(extents.clone()),
+            Arc::clone(&clock) as Arc<dyn Clock>,
+            Features::default(),
+        )
+        .await
+        .expect("memory opens");
         Self { domain, clock, extents }
     }
 
@@ -137,15 +142,19 @@ impl Store {
         };
         let command = PutBlob {
             path: blob(name),
+            blob: NewBlob::Block(received),
             headers: ContentHeaders::default(),
             metadata: Metadata::default(),
             tags: TagSet::default(),
             tier: None,
+            immutability: None,
+            legal_hold: false,
+            encryption: Encryption::Account,
             conditions,
             lease_id,
             create_only: false,
         };
-        self.domain.put_blob(command, received).await.map(drop)
+        self.domain.put_blob(command).await.map(drop)
     }
 
     async fn get(&self, name: &str, range: Option<ReadRange>) -> Result<Vec<u8>, BlobRefusal> {
@@ -232,6 +241,7 @@ fn blob(name: &str) -> BlobPath {
 fn get(name: &str) -> GetBlob {
     GetBlob {
         path: blob(name),
+        which: Which::Current,
         conditions: Conditions::default(),
         combination: CombinationRule::Free,
         lease_id: None,
@@ -341,7 +351,7 @@ async fn a_container_created_again_is_empty_and_the_old_blobs_are_collected() {
     assert_eq!(store.get("large", None).await, Err(BlobRefusal::NotFound));
     store.put("new", b"kept").await.expect("written");
     let mut rounds = 0;
-    while store.domain.collect_deleted_containers().await.expect("collected") {
+    while store.domain.collect_garbage().await.expect("collected") {
         rounds += 1;
         assert!(rounds < 100, "the collection ends");
     }
@@ -430,7 +440,7 @@ async fn a_lease_guards_writes_until_it_ends_and_survives_an_overwrite() {
 async fn an_if_match_update_wins_once_however_many_try_it() {
     let store = Arc::new(Store::with_container("photos").await);
     store.put("blob", b"1").await.expect("written");
-    let (found, _) = store.domain.get_blob_properties(&get("blob")).await.expect("found");
+    let found = store.domain.get_blob_properties(&get("blob")).await.expect("found").blob;
     let tries = (0..50).map(|_| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
@@ -459,7 +469,7 @@ async fn etags_go_on_above_those_of_an_earlier_run_when_the_clock_was_set_back()
     let open = async |ticks: u64| {
         let clock = Arc::new(TestClock(AtomicU64::new(ticks)));
         let extents = Arc::new(MemoryExtents::default());
-        Domain::open(Arc::clone(&engine), extents, clock).await.expect("opens")
+        Domain::open(Arc::clone(&engine), extents, clock, Features::default()).await.expect("opens")
     };
     let create = async |domain: &Domain, name: &str| {
         let command = CreateContainer {

@@ -83,6 +83,15 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::AlreadyExists => Code::BlobAlreadyExists,
             BlobRefusal::OverwriteNotPermitted => Code::UnauthorizedBlobOverwrite,
             BlobRefusal::Archived => Code::BlobArchived,
+            BlobRefusal::WrongKind => Code::InvalidBlobType,
+            BlobRefusal::SnapshotsPresent => Code::SnapshotsPresent,
+            BlobRefusal::CopyPending => Code::PendingCopyOperation,
+            BlobRefusal::NoCopyPending => Code::NoPendingCopyOperation,
+            BlobRefusal::CopyIdMismatch => Code::CopyIdMismatch,
+            BlobRefusal::IncrementalCopyOnly => Code::OperationNotAllowedOnIncrementalCopyBlob,
+            BlobRefusal::Immutable => Code::BlobImmutableDueToPolicy,
+            BlobRefusal::LegalHold => Code::BlobImmutableDueToLegalHold,
+            BlobRefusal::SourceConditionNotMet => Code::SourceConditionNotMet,
             BlobRefusal::NotModified { etag, last_modified } => {
                 return Self::from(Code::ConditionNotMet)
                     .with_status(StatusCode::NOT_MODIFIED)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use holdfast_domain::features::Features;
 
 use crate::command_line::{Environment, Given, Origin, SettingsError, split_list, variable};
 use crate::settings::{
@@ -165,6 +166,7 @@ pub fn read(
         accounts: accounts(given_accounts(environment)?.as_ref())?,
         host_style_addresses: !flags.has("disableProductStyleUrl"),
         bearer: flags.bearer()?,
+        features: Features::default(),
         limits: flags.limits(name)?,
         log: flags.log(silent),
         seed: None,

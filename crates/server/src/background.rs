@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdfast_domain::Failure;
 use tokio::sync::watch;
 
 use crate::wiring::Node;
 
 /// A run that crashes goes on from a time at most this old.
 const TIME_RECORDED_EVERY: Duration = Duration::from_secs(5);
-/// How soon the space of a deleted container begins to come back.
-const DELETED_CONTAINERS_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
+/// How soon the space of what was deleted begins to come back.
+const GARBAGE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
+/// How late something that is due may begin.
+const DUE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 
 /// Works until `stop` turns true, and ends between two pieces of work.
 pub async fn work(node: Arc<Node>, stop: watch::Receiver<bool>) {
@@ -18,7 +21,8 @@ pub async fn work(node: Arc<Node>, stop: watch::Receiver<bool>) {
     tokio::join!(
         collect_orphaned_extents(&node),
         keep_time(&node, stop.clone()),
-        collect_deleted(&node, stop)
+        collect_garbage(&node, stop.clone()),
+        do_what_is_due(&node, stop)
     );
     record_time(&node).await;
 }
@@ -54,18 +58,32 @@ async fn record_time(node: &Node) {
     }
 }
 
-async fn collect_deleted(node: &Node, mut stop: Stop) {
+async fn collect_garbage(node: &Node, mut stop: Stop) {
     loop {
-        let pause = match node.domain().collect_deleted_containers().await {
-            Ok(true) => Duration::ZERO,
-            Ok(false) => DELETED_CONTAINERS_LOOKED_FOR_EVERY,
-            Err(failure) => {
-                tracing::error!(?failure, "blobs of deleted containers could not be removed");
-                DELETED_CONTAINERS_LOOKED_FOR_EVERY
-            }
-        };
-        if stop.comes_within(pause).await {
+        let collected = node.domain().collect_garbage().await;
+        if stop.comes_within(pause_after(collected, GARBAGE_LOOKED_FOR_EVERY)).await {
             return;
+        }
+    }
+}
+
+async fn do_what_is_due(node: &Node, mut stop: Stop) {
+    loop {
+        let done = node.domain().do_what_is_due().await;
+        if stop.comes_within(pause_after(done, DUE_LOOKED_FOR_EVERY)).await {
+            return;
+        }
+    }
+}
+
+/// How long to wait after a piece of work that says whether there is more.
+fn pause_after(done: Result<bool, Failure<()>>, otherwise: Duration) -> Duration {
+    match done {
+        Ok(true) => Duration::ZERO,
+        Ok(false) => otherwise,
+        Err(failure) => {
+            tracing::error!(?failure, "work behind the requests failed");
+            otherwise
         }
     }
 }

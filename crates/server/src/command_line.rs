@@ -59,6 +59,7 @@ impl Setting {
 const STORAGE: &str = "Storage";
 const LISTENERS: &str = "Listeners";
 const ACCESS: &str = "Accounts and access";
+const FEATURES: &str = "Features of the accounts";
 const LIMITS: &str = "Limits";
 const LOGGING: &str = "Logging";
 const START: &str = "Start";
@@ -90,6 +91,13 @@ pub const SETTINGS: &[Setting] = &[
     row(STORAGE, "durability", Kind::Value, "fsync|relaxed", "fsync",
         "fsync: an acknowledged write survives power loss; relaxed: it survives the end of the \
          process, but the newest writes may be lost with the machine"),
+
+    row(FEATURES, "versioning", Kind::Switch, "", "false",
+        "Keep what every change of a blob replaces as a version"),
+    row(FEATURES, "container-retention-days", Kind::Value, "DAYS", "0",
+        "A deleted container can be restored for this many days, at most 365"),
+    row(FEATURES, "container-name-hold-seconds", Kind::Value, "SECONDS", "0",
+        "The name of a deleted container cannot be used again for this long; Azure: at least 30"),
 
     row(LISTENERS, "host", Kind::Value, "ADDRESS", "127.0.0.1",
         "Listen on this address"),

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use holdfast_domain::features::Features;
 use tracing_subscriber::EnvFilter;
 
 use crate::account::{self, Account};
@@ -27,6 +28,7 @@ pub struct Settings {
     /// Whether the account may be in the host name (`account.blob.localhost`).
     pub host_style_addresses: bool,
     pub bearer: Option<Bearer>,
+    pub features: Features,
     pub limits: Limits,
     pub log: Log,
     pub seed: Option<PathBuf>,
@@ -164,6 +166,7 @@ impl Reader {
             accounts: accounts(self.given.get("account"))?,
             host_style_addresses: true,
             bearer: self.bearer()?,
+            features: self.features()?,
             limits: self.limits()?,
             log: self.log()?,
             seed: self.path("seed"),
@@ -290,6 +293,16 @@ impl Reader {
             body_timeout: self.duration("body-timeout")?,
             // hyper needs room for at least one line; a megabyte of headers is an attack.
             header_bytes_max: self.number("max-header-bytes", 8 * 1024, 1024 * 1024)?,
+        })
+    }
+
+    fn features(&self) -> Result<Features, SettingsError> {
+        let days = self.number("container-retention-days", 0, 365)? as u64;
+        let hold = self.number("container-name-hold-seconds", 0, 3600)? as u64;
+        Ok(Features {
+            versioning: self.switch("versioning")?,
+            container_retention: (days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)),
+            container_name_hold: Duration::from_secs(hold),
         })
     }
 

@@ -49,7 +49,9 @@ impl Node {
         if let Some(recorded) = recorded_time(&*engine).await? {
             clock = clock.starting_at_least(recorded);
         }
-        let domain = Arc::new(Domain::open(engine, extents, Arc::new(clock)).await?);
+        let domain = Arc::new(
+            Domain::open(engine, extents, Arc::new(clock), settings.features.clone()).await?,
+        );
         let metrics = Arc::new(Metrics::new());
         let front = frontend_settings(settings, bearer);
         let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));

@@ -100,6 +100,13 @@ impl KeyRange {
         self
     }
 
+    /// The same range without `key` and the keys behind it.
+    #[must_use]
+    pub fn ending_before(mut self, key: impl Into<Bytes>) -> Self {
+        self.end = Bound::Excluded(key.into());
+        self
+    }
+
     pub fn contains(&self, key: &[u8]) -> bool {
         let after_start = match &self.start {
             Bound::Included(start) => key >= start.as_ref(),

@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use holdfast_store::Snapshot;
 
-use super::container::find_container;
-use super::{AccessTier, Blob, BlobPath, BlobRefusal};
+use super::target::find_blob;
+use super::{Blob, BlobPath, BlobRefusal, Which};
 use crate::condition::{self, CombinationRule, Conditions};
 use crate::content::ContentReader;
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
-use crate::rows::{self, Stored};
 use crate::time::Timestamp;
 
 pub struct GetBlob {
     pub path: BlobPath,
+    pub which: Which,
     pub conditions: Conditions,
     pub combination: CombinationRule,
     pub lease_id: Option<LeaseId>,
@@ -37,22 +37,27 @@ impl ReadRange {
     }
 }
 
-pub struct Download {
+/// A state of a blob as a reader sees it.
+pub struct ReadBlob {
     pub blob: Blob,
+    /// Whether this is the current state of the blob.
+    pub current: bool,
+    pub now: Timestamp,
+}
+
+pub struct Download {
+    pub read: ReadBlob,
     pub range: Range<u64>,
     pub reader: ContentReader,
-    pub now: Timestamp,
 }
 
 impl Domain {
     pub async fn get_blob_properties(
         &self,
         command: &GetBlob,
-    ) -> Result<(Blob, Timestamp), Failure<BlobRefusal>> {
+    ) -> Result<ReadBlob, Failure<BlobRefusal>> {
         let snapshot = self.engine.snapshot().await?;
-        let now = self.now();
-        let blob = self.find_blob(&*snapshot, command, now).await?;
-        Ok((blob, now))
+        self.read_blob(&*snapshot, command).await
     }
 
     /// The blob and a reader of its bytes as they are now: whatever is written meanwhile, the
@@ -64,29 +69,26 @@ impl Domain {
     ) -> Result<Download, Failure<BlobRefusal>> {
         let pin = self.extents.pin_all();
         let snapshot = self.engine.snapshot().await?;
-        let now = self.now();
-        let blob = self.find_blob(&*snapshot, command, now).await?;
-        if blob.tier == Some(AccessTier::Archive) {
+        let read = self.read_blob(&*snapshot, command).await?;
+        let blob = &read.blob;
+        if blob.is_archived() {
             return Err(Failure::Refused(BlobRefusal::Archived));
         }
         let range = decide_range(range, blob.length).map_err(Failure::Refused)?;
         let reader =
-            ContentReader::open(&self.extents, &*snapshot, pin, &blob.content, range.clone())
-                .await?;
-        Ok(Download { blob, range, reader, now })
+            ContentReader::open(&self.extents, snapshot, pin, &blob.content, range.clone()).await?;
+        Ok(Download { read, range, reader })
     }
 
-    async fn find_blob(
+    async fn read_blob(
         &self,
         snapshot: &dyn Snapshot,
         command: &GetBlob,
-        now: Timestamp,
-    ) -> Result<Blob, Failure<BlobRefusal>> {
-        let container = find_container(snapshot, &command.path.container).await?;
-        let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?;
-        let key = rows::blob(container.id, command.path.blob.as_str());
-        let blob = snapshot.get(&key).await?.map(|row| Blob::decode(&row)).transpose()?;
-        decide_read(blob, command, now).map_err(Failure::Refused)
+    ) -> Result<ReadBlob, Failure<BlobRefusal>> {
+        let now = self.now();
+        let (blob, current) = find_blob(snapshot, &command.path, command.which).await?.unzip();
+        let blob = decide_read(blob, command, now).map_err(Failure::Refused)?;
+        Ok(ReadBlob { blob, current: current.unwrap_or_default(), now })
     }
 }
 

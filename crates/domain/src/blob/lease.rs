@@ -1,11 +1,11 @@
 //! Lease Blob.
 
-use super::{Blob, BlobPath, BlobRefusal, read_blob};
+use super::target::Target;
+use super::{Blob, BlobPath, BlobRefusal};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::lease::{self, LeaseAction, LeaseId, LeaseKind, LeaseOutcome};
-use crate::rows::Stored;
 use crate::time::Timestamp;
 
 pub struct LeaseBlob {
@@ -23,11 +23,11 @@ impl Domain {
     ) -> Result<(Blob, LeaseOutcome), Failure<BlobRefusal>> {
         let (key, blob, outcome) = self
             .transact(&[command.path.latch()], async |mut transaction| {
-                let (key, existing) = read_blob(&mut transaction, &command.path).await?;
-                let (blob, outcome) =
-                    decide_lease(existing, &command, self.now()).map_err(Failure::Refused)?;
-                transaction.put(key.clone(), blob.encode());
-                Ok(((key, blob, outcome), transaction))
+                let target = Target::read(&mut transaction, &command.path).await?;
+                let (blob, outcome) = decide_lease(target.current.clone(), &command, self.now())
+                    .map_err(Failure::Refused)?;
+                target.put(&mut transaction, &blob);
+                Ok(((target.key(), blob, outcome), transaction))
             })
             .await?;
         self.live_leases.note(key, &blob.lease, self.now());

@@ -7,116 +7,33 @@ mod container;
 mod get;
 mod lease;
 mod list;
+mod model;
 mod put;
 mod set;
+mod target;
 
 pub use container::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
     SetContainerAcl, SetContainerMetadata,
 };
-pub use get::{Download, GetBlob, ReadRange};
+pub use get::{Download, GetBlob, ReadBlob, ReadRange};
 pub use lease::LeaseBlob;
 pub use list::{BlobListing, ContainerListing, ListBlobs, ListContainers, Listed};
-pub use put::PutBlob;
+pub(crate) use model::Block;
+pub use model::{
+    AccessTier, Blob, Container, ContentHeaders, CopyState, CopyStatus, Deletion, Encryption,
+    Immutability, Incremental, Kind, Past, RehydratePriority, Rehydration, Role, Upload, Which,
+};
+pub use put::{NewBlob, PutBlob};
 pub use set::{DeleteBlob, SetBlobMetadata, SetBlobProperties};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use serde::{Deserialize, Serialize};
 
-use crate::access::{PublicAccess, StoredPolicy};
 use crate::condition;
-use crate::content::Content;
-use crate::domain::read;
 use crate::etag::ETag;
-use crate::failure::Failure;
-use crate::lease::{
-    self as leases, Access, AccessRefusal, Lease, LeaseId, LeaseKind, LeaseRefusal,
-};
-use crate::metadata::Metadata;
+use crate::lease::{AccessRefusal, LeaseRefusal};
 use crate::names::BlobName;
-use crate::rows::{self, Stored};
-use crate::tags::TagSet;
 use crate::time::Timestamp;
-use crate::transact::Transaction;
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Container {
-    /// Unique over all containers there ever were, so that a container created again under its
-    /// old name does not see the blobs of the one before.
-    pub(crate) id: u64,
-    pub etag: ETag,
-    pub last_modified: Timestamp,
-    pub metadata: Metadata,
-    pub public_access: PublicAccess,
-    pub policies: Vec<StoredPolicy>,
-    pub lease: Lease,
-}
-
-impl Stored for Container {
-    const FORMAT: u8 = 1;
-    const WHAT: &'static str = "a container";
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Blob {
-    pub etag: ETag,
-    pub created: Timestamp,
-    pub last_modified: Timestamp,
-    pub length: u64,
-    pub(crate) content: Content,
-    pub headers: ContentHeaders,
-    pub metadata: Metadata,
-    pub tags: TagSet,
-    pub lease: Lease,
-    /// As the client chose it; without a choice the account's default holds.
-    pub tier: Option<AccessTier>,
-    /// When the tier was last chosen.
-    pub tier_changed: Option<Timestamp>,
-}
-
-/// Where a block blob's bytes are kept. They are all kept alike here, but an archived blob must be
-/// brought back before it can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AccessTier {
-    Hot,
-    Cool,
-    Cold,
-    Archive,
-    Smart,
-}
-
-impl Stored for Blob {
-    const FORMAT: u8 = 1;
-    const WHAT: &'static str = "a blob";
-}
-
-impl Blob {
-    fn subject(&self) -> condition::Subject<'_> {
-        condition::Subject { etag: self.etag, last_modified: self.last_modified, tags: &self.tags }
-    }
-
-    /// The lease that is left after an access that it permits.
-    fn lease_after(
-        &self,
-        access: Access,
-        given: Option<LeaseId>,
-        now: Timestamp,
-    ) -> Result<Lease, BlobRefusal> {
-        let after = leases::check_access(&self.lease, access, given, LeaseKind::Blob, now)?;
-        Ok(after.apply(&self.lease))
-    }
-}
-
-/// The headers a client stores with a blob and gets back with its bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContentHeaders {
-    pub content_type: Option<String>,
-    pub content_encoding: Option<String>,
-    pub content_language: Option<String>,
-    pub content_disposition: Option<String>,
-    pub cache_control: Option<String>,
-    pub content_md5: Option<[u8; 16]>,
-}
 
 /// Which blob: names that have been checked.
 #[derive(Clone, Debug)]
@@ -136,16 +53,28 @@ impl BlobPath {
     }
 }
 
-/// The key of a blob and its row, if its container exists.
-async fn read_blob(
-    transaction: &mut Transaction,
-    path: &BlobPath,
-) -> Result<(Bytes, Option<Blob>), Failure<BlobRefusal>> {
-    let container: Option<Container> = read(transaction, &path.container.key()).await?;
-    let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?;
-    let key = rows::blob(container.id, path.blob.as_str());
-    let blob = read(transaction, &key).await?;
-    Ok((key, blob))
+/// Whether a blob may be changed at all, whoever asks.
+fn check_changeable(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
+    if let Some(copy) = &blob.copy {
+        if copy.incremental.is_some() {
+            return Err(BlobRefusal::IncrementalCopyOnly);
+        }
+        if copy.status == CopyStatus::Pending {
+            return Err(BlobRefusal::CopyPending);
+        }
+    }
+    check_not_held(blob, now)
+}
+
+/// Whether a policy or a legal hold keeps a blob as it is.
+fn check_not_held(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
+    if blob.legal_hold {
+        return Err(BlobRefusal::LegalHold);
+    }
+    if blob.immutability.is_some_and(|policy| policy.until > now) {
+        return Err(BlobRefusal::Immutable);
+    }
+    Ok(())
 }
 
 /// Every outcome of an operation on a blob, other than success, that a client can tell apart.
@@ -159,6 +88,18 @@ pub enum BlobRefusal {
     OverwriteNotPermitted,
     /// The bytes of an archived blob can be neither read nor replaced.
     Archived,
+    /// The operation is for blobs of another kind.
+    WrongKind,
+    /// The blob has snapshots, and nothing was said about them.
+    SnapshotsPresent,
+    CopyPending,
+    NoCopyPending,
+    CopyIdMismatch,
+    /// The blob is written by incremental copies only.
+    IncrementalCopyOnly,
+    Immutable,
+    LegalHold,
+    SourceConditionNotMet,
     /// A read whose blob has not changed since the state that the client knows.
     NotModified {
         etag: ETag,

@@ -1,78 +1,109 @@
-//! Put Blob: a whole block blob in one request.
+//! Put Blob: a whole block blob in one request, or an empty page or append blob.
 
-use super::{AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, read_blob};
-use crate::condition::{self, Conditions, WriteKind};
-use crate::content::{self, Received, Released};
+use super::model::{Blob, Encryption, Immutability, Kind};
+use super::target::{Change, Keeping, Target};
+use super::{AccessTier, BlobPath, BlobRefusal, ContentHeaders, check_changeable};
+use crate::condition::{self, Conditions, SequenceNumber, WriteKind};
+use crate::content::{Content, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{self, Access, Lease, LeaseId};
 use crate::metadata::Metadata;
-use crate::rows::Stored;
 use crate::tags::TagSet;
 
 pub struct PutBlob {
     pub path: BlobPath,
+    pub blob: NewBlob,
     pub headers: ContentHeaders,
     pub metadata: Metadata,
     pub tags: TagSet,
     /// Without a choice, that of the blob it replaces.
     pub tier: Option<AccessTier>,
+    pub immutability: Option<Immutability>,
+    pub legal_hold: bool,
+    pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
     /// The caller may create a blob but not replace one.
     pub create_only: bool,
 }
 
+pub enum NewBlob {
+    Block(Received),
+    Page { length: u64, sequence_number: SequenceNumber },
+    Append,
+}
+
 impl Domain {
-    pub async fn put_blob(
-        &self,
-        command: PutBlob,
-        received: Received,
-    ) -> Result<Blob, Failure<BlobRefusal>> {
+    pub async fn put_blob(&self, command: PutBlob) -> Result<Blob, Failure<BlobRefusal>> {
+        let keeping = self.keeping(&command.path.container.account).await?;
         let written = self
             .transact(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let (key, existing) = read_blob(&mut transaction, &command.path).await?;
+                let target = Target::read(&mut transaction, &command.path).await?;
+                let existing = target.current.as_ref();
                 let lease =
-                    decide_put(existing.as_ref(), &command, stamp).map_err(Failure::Refused)?;
-                let released = match &existing {
-                    Some(existing) => content::release(&mut transaction, &existing.content).await?,
-                    None => Released::default(),
+                    decide_put(existing, &command, keeping, stamp).map_err(Failure::Refused)?;
+                let content = match &command.blob {
+                    NewBlob::Block(received) => {
+                        received.claim(&mut transaction, stamp.etag.ticks())
+                    }
+                    NewBlob::Page { .. } | NewBlob::Append => Content::Empty,
                 };
-                let content = received.claim(&mut transaction, stamp.etag.ticks());
-                let (tier, tier_changed) = match (command.tier, &existing) {
+                let (tier, tier_changed) = match (command.tier, existing) {
                     (Some(chosen), _) => (Some(chosen), Some(stamp.now)),
                     (None, Some(existing)) => (existing.tier, existing.tier_changed),
                     (None, None) => (None, None),
                 };
                 let blob = Blob {
+                    kind: command.blob.kind(stamp),
                     etag: stamp.etag,
                     created: stamp.now,
                     last_modified: stamp.now,
-                    length: received.length(),
+                    length: command.blob.length(),
                     content,
                     headers: command.headers.clone(),
                     metadata: command.metadata.clone(),
                     tags: command.tags.clone(),
                     lease,
+                    version: None,
                     tier,
                     tier_changed,
+                    rehydration: None,
+                    copy: None,
+                    expires: None,
+                    immutability: command.immutability,
+                    legal_hold: command.legal_hold,
+                    encryption: command.encryption.clone(),
                 };
-                transaction.put(key, blob.encode());
-                Ok(((blob, released), transaction))
+                let replaced =
+                    target.replace(&mut transaction, blob, Change::Overwrite, keeping, stamp);
+                Ok((replaced.await?, transaction))
             })
             .await;
-        match written {
-            Ok((blob, released)) => {
-                released.free(&*self.extents);
-                Ok(blob)
+        match command.blob {
+            NewBlob::Block(received) => received.conclude(written),
+            NewBlob::Page { .. } | NewBlob::Append => written,
+        }
+    }
+}
+
+impl NewBlob {
+    fn kind(&self, stamp: Stamp) -> Kind {
+        match self {
+            Self::Block(_) => Kind::Block,
+            Self::Page { sequence_number, .. } => {
+                Kind::Page { sequence_number: *sequence_number, lineage: stamp.etag.ticks() }
             }
-            // A row may name the bytes now; if none does, the next start collects them.
-            Err(Failure::OutcomeUnknown(fault)) => Err(Failure::OutcomeUnknown(fault)),
-            Err(failure) => {
-                received.discard();
-                Err(failure)
-            }
+            Self::Append => Kind::Append { blocks: 0, sealed: false },
+        }
+    }
+
+    fn length(&self) -> u64 {
+        match self {
+            Self::Block(received) => received.length(),
+            Self::Page { length, .. } => *length,
+            Self::Append => 0,
         }
     }
 }
@@ -81,8 +112,10 @@ impl Domain {
 fn decide_put(
     existing: Option<&Blob>,
     command: &PutBlob,
+    keeping: Keeping,
     stamp: Stamp,
 ) -> Result<Lease, BlobRefusal> {
+    let kind = command.blob.kind(stamp);
     if existing.is_some() && command.create_only {
         return Err(BlobRefusal::OverwriteNotPermitted);
     }
@@ -92,8 +125,26 @@ fn decide_put(
         lease::check_absent(command.lease_id)?;
         return Ok(Lease::default());
     };
-    if existing.tier == Some(AccessTier::Archive) {
+    check_replaceable(existing, kind, keeping, stamp)?;
+    existing.lease_after(Access::Write, command.lease_id, stamp.now)
+}
+
+/// Whether a whole new blob of this kind may take the place of `existing`.
+pub(super) fn check_replaceable(
+    existing: &Blob,
+    kind: Kind,
+    keeping: Keeping,
+    stamp: Stamp,
+) -> Result<(), BlobRefusal> {
+    if existing.is_archived() {
         return Err(BlobRefusal::Archived);
     }
-    existing.lease_after(Access::Write, command.lease_id, stamp.now)
+    if std::mem::discriminant(&existing.kind) != std::mem::discriminant(&kind) {
+        return Err(BlobRefusal::WrongKind);
+    }
+    match check_changeable(existing, stamp.now) {
+        // What is held stays, as a version.
+        Err(BlobRefusal::Immutable | BlobRefusal::LegalHold) if keeping.versions => Ok(()),
+        checked => checked,
+    }
 }

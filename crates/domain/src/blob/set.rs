@@ -1,13 +1,12 @@
 //! Changes of a blob in place, and its deletion.
 
-use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, read_blob};
+use super::target::{Change, Target};
+use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, check_changeable};
 use crate::condition::{self, Conditions, DateConditions, WriteKind};
-use crate::content;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
 use crate::metadata::Metadata;
-use crate::rows::Stored;
 
 pub struct SetBlobMetadata {
     pub path: BlobPath,
@@ -36,15 +35,17 @@ type Answer<T> = Result<T, Failure<BlobRefusal>>;
 
 impl Domain {
     pub async fn set_blob_metadata(&self, command: SetBlobMetadata) -> Answer<Blob> {
-        self.change_blob(&command.path, &command.conditions, command.lease_id, |blob| {
-            blob.metadata = command.metadata.clone();
+        let SetBlobMetadata { path, metadata, conditions, lease_id } = command;
+        self.change_blob(&path, &conditions, lease_id, Change::Metadata, |blob| {
+            blob.metadata = metadata.clone();
         })
         .await
     }
 
     pub async fn set_blob_properties(&self, command: SetBlobProperties) -> Answer<Blob> {
-        self.change_blob(&command.path, &command.conditions, command.lease_id, |blob| {
-            blob.headers = command.headers.clone();
+        let SetBlobProperties { path, headers, conditions, lease_id } = command;
+        self.change_blob(&path, &conditions, lease_id, Change::InPlace, |blob| {
+            blob.headers = headers.clone();
         })
         .await
     }
@@ -54,30 +55,35 @@ impl Domain {
         path: &BlobPath,
         conditions: &Conditions,
         lease_id: Option<LeaseId>,
-        change: impl Fn(&mut Blob),
+        change: Change,
+        apply: impl Fn(&mut Blob),
     ) -> Answer<Blob> {
+        let keeping = self.keeping(&path.container.account).await?;
         self.transact(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let (key, existing) = read_blob(&mut transaction, path).await?;
+            let target = Target::read(&mut transaction, path).await?;
+            let existing = target.current.clone();
             let mut blob = decide_change(existing, conditions, Access::Write, lease_id, stamp)
                 .map_err(Failure::Refused)?;
-            change(&mut blob);
-            transaction.put(key, blob.encode());
-            Ok((blob, transaction))
+            apply(&mut blob);
+            let replaced = target.replace(&mut transaction, blob, change, keeping, stamp);
+            Ok((replaced.await?, transaction))
         })
         .await
     }
 
     pub async fn delete_blob(&self, command: DeleteBlob) -> Answer<()> {
-        let (key, released) = self
+        let keeping = self.keeping(&command.path.container.account).await?;
+        let key = self
             .transact(&[command.path.latch()], async |mut transaction| {
-                let (key, existing) = read_blob(&mut transaction, &command.path).await?;
+                let stamp = self.stamp();
+                let target = Target::read(&mut transaction, &command.path).await?;
                 let blob = decide_change(
-                    existing,
+                    target.current.clone(),
                     &command.conditions,
                     Access::Delete,
                     command.lease_id,
-                    self.stamp(),
+                    stamp,
                 )
                 .map_err(Failure::Refused)?;
                 // The tier that a blob begins with is as old as the blob.
@@ -85,13 +91,11 @@ impl Domain {
                     .tier_conditions
                     .check(blob.tier_changed.unwrap_or(blob.created))
                     .map_err(|_| Failure::Refused(BlobRefusal::ConditionNotMet))?;
-                let released = content::release(&mut transaction, &blob.content).await?;
-                transaction.delete(key.clone());
-                Ok(((key, released), transaction))
+                target.remove(&mut transaction, keeping, stamp);
+                Ok((target.key(), transaction))
             })
             .await?;
         self.live_leases.forget(&key);
-        released.free(&*self.extents);
         Ok(())
     }
 }
@@ -109,7 +113,9 @@ fn decide_change(
         return Err(BlobRefusal::NotFound);
     };
     condition::check_write(conditions, WriteKind::InPlace, Some(&blob.subject()))?;
+    check_changeable(&blob, stamp.now)?;
     blob.lease = blob.lease_after(access, lease_id, stamp.now)?;
+    blob.copy = None;
     blob.etag = stamp.etag;
     blob.last_modified = stamp.now;
     Ok(blob)

@@ -1,6 +1,6 @@
 //! Delete Blob.
 
-use holdfast_domain::blob::DeleteBlob;
+use holdfast_domain::blob::{DeleteBlob, Which};
 use hyper::StatusCode;
 
 use super::{headers, parameters};
@@ -10,7 +10,9 @@ use crate::request::Call;
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     check_delete_snapshots(call)?;
-    parameters::only_base_blob_exists(call)?;
+    if parameters::which(call)? != Which::Current {
+        return Err(Code::BlobNotFound.into());
+    }
     let command = DeleteBlob {
         path: call.blob_path()?,
         conditions: headers::write_conditions(call)?,

@@ -19,16 +19,17 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let asked = range::requested(call.headers)?;
     let check = RangeCheck::asked(call, asked)?;
     let download = call.frontend.domain().get_blob(&command(call)?, asked).await?;
-    let Download { blob, range, mut reader, now } = download;
+    let Download { read, range, mut reader } = download;
+    let blob = &read.blob;
     check.admit(range.end - range.start)?;
 
     let status = if asked.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut answer = Answer::new(status);
-    headers::blob_properties(&mut answer, call, &blob, now);
+    headers::blob_properties(&mut answer, call, &read);
     headers::stored_headers(&mut answer, call, &blob.headers);
     answer.header("accept-ranges", "bytes");
     if call.version >= Version::V2026_10_06 {
-        headers::access_tier(&mut answer, &blob);
+        headers::access_tier(&mut answer, blob);
     }
     let md5 = blob.headers.content_md5.map(headers::encode_md5);
     if asked.is_some() {
@@ -56,21 +57,22 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let (blob, now) = call.frontend.domain().get_blob_properties(&command(call)?).await?;
+    let read = call.frontend.domain().get_blob_properties(&command(call)?).await?;
+    let blob = &read.blob;
     let mut answer = Answer::new(StatusCode::OK);
-    headers::blob_properties(&mut answer, call, &blob, now);
+    headers::blob_properties(&mut answer, call, &read);
     headers::stored_headers(&mut answer, call, &blob.headers);
     answer.header("accept-ranges", "bytes");
     answer.header("content-length", blob.length.to_string());
     answer.optional_header("content-md5", blob.headers.content_md5.map(headers::encode_md5));
     if call.version >= Version::V2017_04_17 {
-        headers::access_tier(&mut answer, &blob);
+        headers::access_tier(&mut answer, blob);
     }
     Ok(answer)
 }
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let (blob, _) = call.frontend.domain().get_blob_properties(&command(call)?).await?;
+    let blob = call.frontend.domain().get_blob_properties(&command(call)?).await?.blob;
     let mut answer = Answer::new(StatusCode::OK);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
     headers::metadata(&mut answer, &blob.metadata);
@@ -85,9 +87,10 @@ fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
 }
 
 fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
-    parameters::only_base_blob_exists(call)?;
+    let which = parameters::which(call)?;
     let (conditions, combination) = headers::read_conditions(call)?;
-    Ok(GetBlob { path: call.blob_path()?, conditions, combination, lease_id: call.lease_id()? })
+    let (path, lease_id) = (call.blob_path()?, call.lease_id()?);
+    Ok(GetBlob { path, which, conditions, combination, lease_id })
 }
 
 /// What `x-ms-range-get-content-md5` and `-crc64` ask for.

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use holdfast_domain::blob::{AccessTier, Blob, ContentHeaders};
+use holdfast_domain::blob::{AccessTier, Blob, ContentHeaders, Kind, ReadBlob};
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
 };
@@ -164,12 +164,23 @@ pub fn content_type(headers: &ContentHeaders) -> &str {
     headers.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE)
 }
 
-const TIERS: [(AccessTier, &str); 5] = [
+const TIERS: [(AccessTier, &str); 16] = [
     (AccessTier::Hot, "Hot"),
     (AccessTier::Cool, "Cool"),
     (AccessTier::Cold, "Cold"),
     (AccessTier::Archive, "Archive"),
     (AccessTier::Smart, "Smart"),
+    (AccessTier::P4, "P4"),
+    (AccessTier::P6, "P6"),
+    (AccessTier::P10, "P10"),
+    (AccessTier::P15, "P15"),
+    (AccessTier::P20, "P20"),
+    (AccessTier::P30, "P30"),
+    (AccessTier::P40, "P40"),
+    (AccessTier::P50, "P50"),
+    (AccessTier::P60, "P60"),
+    (AccessTier::P70, "P70"),
+    (AccessTier::P80, "P80"),
 ];
 
 pub fn parse_tier(text: &str) -> Option<AccessTier> {
@@ -196,15 +207,52 @@ pub fn encode_md5(md5: [u8; 16]) -> String {
 }
 
 /// What Get Blob and Get Blob Properties say about a blob, without the headers of its bytes.
-pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, blob: &Blob, now: Timestamp) {
+pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
+    let blob = &read.blob;
     identity(answer, blob.etag, blob.last_modified, call.version);
     metadata(answer, &blob.metadata);
-    lease(answer, &blob.lease, now);
-    answer.header("x-ms-blob-type", "BlockBlob");
+    if read.current {
+        lease(answer, &blob.lease, read.now);
+    }
+    blob_kind(answer, blob.kind);
+    version_id(answer, call, blob);
+    let is_current = blob.version.is_some() && read.current;
+    answer.optional_header("x-ms-is-current-version", is_current.then_some("true"));
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
     if !blob.tags.is_empty() && call.granted.may_read_tags {
         answer.header("x-ms-tag-count", blob.tags.len().to_string());
+    }
+}
+
+/// What is particular to blobs of a kind.
+fn blob_kind(answer: &mut Answer, kind: Kind) {
+    answer.header("x-ms-blob-type", kind_name(kind));
+    match kind {
+        Kind::Block => {}
+        Kind::Page { sequence_number, .. } => {
+            answer.header("x-ms-blob-sequence-number", sequence_number.get().to_string());
+        }
+        Kind::Append { blocks, sealed } => {
+            answer.header("x-ms-blob-committed-block-count", blocks.to_string());
+            answer.optional_header("x-ms-blob-sealed", sealed.then_some("true"));
+        }
+    }
+}
+
+pub fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Block => "BlockBlob",
+        Kind::Page { .. } => "PageBlob",
+        Kind::Append { .. } => "AppendBlob",
+    }
+}
+
+/// The version that a write has made, if versions are kept.
+pub fn version_id(answer: &mut Answer, call: &Call<'_>, blob: &Blob) {
+    if call.version >= Version::V2019_12_12 {
+        let version = blob.version.map(|version| version.iso8601().to_string());
+        answer.optional_header("x-ms-version-id", version);
     }
 }
 

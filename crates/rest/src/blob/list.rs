@@ -245,7 +245,7 @@ fn write_blob(
     xml.element("Content-MD5", &md5.unwrap_or_default());
     xml.element("Cache-Control", &text(&blob.headers.cache_control));
     xml.element("Content-Disposition", &text(&blob.headers.content_disposition));
-    xml.element("BlobType", "BlockBlob");
+    xml.element("BlobType", headers::kind_name(blob.kind));
     if version >= Version::V2017_04_17 {
         let (tier, inferred) = headers::tier(blob);
         xml.element("AccessTier", tier);

@@ -1,6 +1,7 @@
-//! What a request asks of features that are not built. To pass over it would be to do something else
-//! than what was asked: it is refused.
+//! Which state of a blob a request is about, and what it asks of features that are not built: to
+//! pass over that would be to do something else than what was asked, so it is refused.
 
+use holdfast_domain::blob::Which;
 use holdfast_domain::time::Timestamp;
 
 use crate::error::{Code, Error};
@@ -24,7 +25,8 @@ const NOT_BUILT: [(&str, Option<&str>); 12] = [
     ("x-ms-expiry-time", None),
 ];
 
-const VERSIONS: [&str; 2] = ["snapshot", "versionid"];
+const SNAPSHOT: &str = "snapshot";
+const VERSION: &str = "versionid";
 
 /// For every operation, before it does anything.
 pub fn check(call: &Call<'_>) -> Result<(), Error> {
@@ -40,33 +42,70 @@ pub fn check(call: &Call<'_>) -> Result<(), Error> {
     if writes && call.granted.encryption_scope.is_some() {
         return Err(Error::from(Code::NotImplemented).detail("QueryParameterName", "ses"));
     }
-    let takes_versions = matches!(
-        call.operation,
-        Operation::GetBlob
-            | Operation::GetBlobProperties
-            | Operation::GetBlobMetadata
-            | Operation::DeleteBlob
-    );
-    if takes_versions || call.address.resource.scope() != Scope::Blob {
+    check_states(call)
+}
+
+/// A state of a blob other than the current one is named only to operations that take one.
+fn check_states(call: &Call<'_>) -> Result<(), Error> {
+    if call.address.resource.scope() != Scope::Blob {
         return Ok(());
     }
-    for name in VERSIONS {
-        if let Some(value) = call.query.get_nonempty(name) {
+    for (name, takes) in
+        [(SNAPSHOT, takes_snapshot(call.operation)), (VERSION, takes_version(call.operation))]
+    {
+        if let Some(value) = call.query.get_nonempty(name)
+            && !takes
+        {
             return Err(QueryRefusal::InvalidValue { name, value: value.to_owned() }.into());
         }
     }
     Ok(())
 }
 
-/// Snapshots and versions come with their own operations; without any, none can be found.
-pub fn only_base_blob_exists(call: &Call<'_>) -> Result<(), Error> {
-    let mut asked = None;
-    for name in VERSIONS {
-        let Some(value) = call.query.get_nonempty(name) else { continue };
-        let exclusive = asked.replace(name).is_none();
-        if !exclusive || Timestamp::parse_iso8601(value).is_none() {
-            return Err(QueryRefusal::InvalidValue { name, value: value.to_owned() }.into());
+fn takes_snapshot(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::GetBlockList
+            | Operation::GetPageRanges
+            | Operation::GetPageRangesDiff
+            | Operation::QueryBlobContents
+    ) || takes_either(operation)
+}
+
+fn takes_version(operation: Operation) -> bool {
+    operation == Operation::SetBlobTags || takes_either(operation)
+}
+
+fn takes_either(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::GetBlob
+            | Operation::GetBlobProperties
+            | Operation::GetBlobMetadata
+            | Operation::DeleteBlob
+            | Operation::SetBlobTier
+            | Operation::GetBlobTags
+            | Operation::SetBlobImmutabilityPolicy
+            | Operation::DeleteBlobImmutabilityPolicy
+            | Operation::SetBlobLegalHold
+    )
+}
+
+/// The state of the blob that the request is about.
+pub fn which(call: &Call<'_>) -> Result<Which, Error> {
+    let moment = |name| -> Result<Option<Timestamp>, Error> {
+        let Some(value) = call.query.get_nonempty(name) else { return Ok(None) };
+        let moment = Timestamp::parse_iso8601(value);
+        let refusal = || QueryRefusal::InvalidValue { name, value: value.to_owned() };
+        Ok(Some(moment.ok_or_else(refusal)?))
+    };
+    match (moment(SNAPSHOT)?, moment(VERSION)?) {
+        (None, None) => Ok(Which::Current),
+        (Some(moment), None) => Ok(Which::Snapshot(moment)),
+        (None, Some(moment)) => Ok(Which::Version(moment)),
+        (Some(_), Some(version)) => {
+            let value = version.iso8601().to_string();
+            Err(QueryRefusal::InvalidValue { name: VERSION, value }.into())
         }
     }
-    if asked.is_some() { Err(Code::BlobNotFound.into()) } else { Ok(()) }
 }

@@ -1,6 +1,6 @@
 //! Put Blob of a block blob.
 
-use holdfast_domain::blob::{AccessTier, ContentHeaders, PutBlob};
+use holdfast_domain::blob::{AccessTier, ContentHeaders, Encryption, NewBlob, PutBlob};
 use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 
@@ -23,24 +23,17 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
         ));
     }
     let mut body = body.open(call, put_blob_bytes_max(call.version), content.content_md5)?;
-    let mut command = PutBlob {
-        path: call.blob_path()?,
-        headers: ContentHeaders::default(),
-        metadata: call.metadata()?,
-        tags: tags(call)?,
-        tier: tier(call)?,
-        conditions: headers::write_conditions(call)?,
-        lease_id: call.lease_id()?,
-        create_only: call.granted.create_only,
-    };
+    let mut command = command(call)?;
     let received = call.frontend.domain().receive(&mut body).await?;
     let digests = body.finished();
     content.content_md5 = digests.md5;
     command.headers = content;
-    let blob = call.frontend.domain().put_blob(command, received).await?;
+    command.blob = NewBlob::Block(received);
+    let blob = call.frontend.domain().put_blob(command).await?;
 
     let mut answer = Answer::new(StatusCode::CREATED);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
+    headers::version_id(&mut answer, call, &blob);
     answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
     if call.version >= Version::V2019_02_02 {
         answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
@@ -50,6 +43,24 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     }
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
+}
+
+/// What blobs of all kinds take; the blob itself and its headers are to be filled in.
+fn command(call: &Call<'_>) -> Result<PutBlob, Error> {
+    Ok(PutBlob {
+        path: call.blob_path()?,
+        blob: NewBlob::Append,
+        headers: ContentHeaders::default(),
+        metadata: call.metadata()?,
+        tags: tags(call)?,
+        tier: tier(call)?,
+        immutability: None,
+        legal_hold: false,
+        encryption: Encryption::Account,
+        conditions: headers::write_conditions(call)?,
+        lease_id: call.lease_id()?,
+        create_only: call.granted.create_only,
+    })
 }
 
 fn tags(call: &Call<'_>) -> Result<TagSet, Error> {

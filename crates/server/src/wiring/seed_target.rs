@@ -8,7 +8,7 @@ use holdfast_domain::Failure;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    PutBlob,
+    Encryption, NewBlob, PutBlob,
 };
 use holdfast_domain::condition::Conditions;
 use holdfast_domain::content::{ByteSource, ReceiveFailure};
@@ -62,11 +62,17 @@ impl SeedTarget for Node {
         blob: &seed::Blob,
         content: Bytes,
     ) -> Result<Seeded, String> {
+        let received = match self.domain.receive(&mut Whole(Some(content.clone()))).await {
+            Ok(received) => received,
+            Err(ReceiveFailure::Source(never)) => match never {},
+            Err(ReceiveFailure::Fault(fault)) => return Err(format!("{fault:?}")),
+        };
         let command = PutBlob {
             path: BlobPath {
                 container: container_path(account, container)?,
                 blob: BlobName::new(&blob.name).map_err(told)?,
             },
+            blob: NewBlob::Block(received),
             headers: ContentHeaders {
                 content_type: blob.content_type.clone(),
                 content_md5: Some(Md5::digest(&content).into()),
@@ -75,16 +81,14 @@ impl SeedTarget for Node {
             metadata: Metadata::new(blob.metadata.clone()).map_err(told)?,
             tags: TagSet::default(),
             tier: None,
+            immutability: None,
+            legal_hold: false,
+            encryption: Encryption::Account,
             conditions: Conditions::default(),
             lease_id: None,
             create_only: true,
         };
-        let received = match self.domain.receive(&mut Whole(Some(content))).await {
-            Ok(received) => received,
-            Err(ReceiveFailure::Source(never)) => match never {},
-            Err(ReceiveFailure::Fault(fault)) => return Err(format!("{fault:?}")),
-        };
-        match self.domain.put_blob(command, received).await {
+        match self.domain.put_blob(command).await {
             Ok(_) => Ok(Seeded::Created),
             Err(Failure::Refused(BlobRefusal::OverwriteNotPermitted)) => Ok(Seeded::AlreadyThere),
             Err(failure) => Err(in_words(failure)),

@@ -1,0 +1,266 @@
+//! The rows of the Blob service.
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::{PublicAccess, StoredPolicy};
+use crate::condition::{self, SequenceNumber};
+use crate::content::{Content, Part};
+use crate::etag::ETag;
+use crate::lease::{self, Access, Lease, LeaseId, LeaseKind};
+use crate::metadata::Metadata;
+use crate::rows::Stored;
+use crate::tags::TagSet;
+use crate::time::Timestamp;
+
+use super::BlobRefusal;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Container {
+    /// Unique over all containers there ever were, so that a container created again under its
+    /// old name does not see the blobs of the one before.
+    pub(crate) id: u64,
+    pub etag: ETag,
+    pub last_modified: Timestamp,
+    pub metadata: Metadata,
+    pub public_access: PublicAccess,
+    pub policies: Vec<StoredPolicy>,
+    pub lease: Lease,
+}
+
+impl Stored for Container {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "a container";
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Blob {
+    pub kind: Kind,
+    pub etag: ETag,
+    pub created: Timestamp,
+    pub last_modified: Timestamp,
+    pub length: u64,
+    pub(crate) content: Content,
+    pub headers: ContentHeaders,
+    pub metadata: Metadata,
+    pub tags: TagSet,
+    pub lease: Lease,
+    /// Given by the change that made this state, if versions were kept then.
+    pub version: Option<Timestamp>,
+    /// As the client chose it; without a choice the account's default holds.
+    pub tier: Option<AccessTier>,
+    /// When the tier was last chosen.
+    pub tier_changed: Option<Timestamp>,
+    /// On the way out of the archive.
+    pub rehydration: Option<Rehydration>,
+    /// The copy that this state came from, or that is under way.
+    pub copy: Option<CopyState>,
+    /// From then on the blob is not there any more.
+    pub expires: Option<Timestamp>,
+    pub immutability: Option<Immutability>,
+    pub legal_hold: bool,
+    pub encryption: Encryption,
+}
+
+impl Stored for Blob {
+    const FORMAT: u8 = 2;
+    const WHAT: &'static str = "a blob";
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    Block,
+    Page {
+        sequence_number: SequenceNumber,
+        /// Unique to the write that created the blob; snapshots of it have the same.
+        lineage: u64,
+    },
+    Append {
+        blocks: u32,
+        sealed: bool,
+    },
+}
+
+/// Where a blob's bytes are kept. They are all kept alike here, but an archived blob must be
+/// brought back before it can be read. The `P…` tiers are those of page blobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum AccessTier {
+    Hot,
+    Cool,
+    Cold,
+    Archive,
+    Smart,
+    P4,
+    P6,
+    P10,
+    P15,
+    P20,
+    P30,
+    P40,
+    P50,
+    P60,
+    P70,
+    P80,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rehydration {
+    pub to: AccessTier,
+    pub priority: RehydratePriority,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RehydratePriority {
+    Standard,
+    High,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyState {
+    pub id: String,
+    /// As the client named it, without its signature.
+    pub source: String,
+    pub status: CopyStatus,
+    pub bytes_copied: u64,
+    pub bytes_total: u64,
+    pub completed: Option<Timestamp>,
+    /// Why it failed.
+    pub description: Option<String>,
+    /// For a blob that is written by incremental copies only: its last finished snapshot.
+    pub incremental: Option<Incremental>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CopyStatus {
+    Pending,
+    Success,
+    Aborted,
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incremental {
+    /// The snapshot of the source that was copied last.
+    pub source_snapshot: Timestamp,
+    pub destination_snapshot: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Immutability {
+    pub until: Timestamp,
+    pub locked: bool,
+}
+
+/// Whose key the bytes are encrypted with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Encryption {
+    #[default]
+    Account,
+    /// The client's, of which only the digest is known.
+    CustomerKey {
+        sha256: [u8; 32],
+    },
+    Scope(String),
+}
+
+/// The headers a client stores with a blob and gets back with its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentHeaders {
+    pub content_type: Option<String>,
+    pub content_encoding: Option<String>,
+    pub content_language: Option<String>,
+    pub content_disposition: Option<String>,
+    pub cache_control: Option<String>,
+    pub content_md5: Option<[u8; 16]>,
+}
+
+impl Blob {
+    pub(super) fn subject(&self) -> condition::Subject<'_> {
+        condition::Subject { etag: self.etag, last_modified: self.last_modified, tags: &self.tags }
+    }
+
+    /// The lease that is left after an access that it permits.
+    pub(super) fn lease_after(
+        &self,
+        access: Access,
+        given: Option<LeaseId>,
+        now: Timestamp,
+    ) -> Result<Lease, BlobRefusal> {
+        let after = lease::check_access(&self.lease, access, given, LeaseKind::Blob, now)?;
+        Ok(after.apply(&self.lease))
+    }
+
+    pub fn is_archived(&self) -> bool {
+        self.tier == Some(AccessTier::Archive)
+    }
+
+    /// What this state is called among the versions of its blob.
+    pub(super) fn version_id(&self) -> Timestamp {
+        self.version.unwrap_or(Timestamp::from_ticks(self.etag.ticks()))
+    }
+}
+
+/// What a blob was before, under its name and the moment that tells it from the others.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Past {
+    pub blob: Blob,
+    pub role: Role,
+    /// It can be restored, and nothing else.
+    pub deleted: Option<Deletion>,
+}
+
+impl Stored for Past {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "an earlier state of a blob";
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    Snapshot,
+    Version,
+    /// What was deleted or overwritten. While there is no blob, the latest one is the deleted blob;
+    /// all others are deleted snapshots.
+    Replaced,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    pub at: Timestamp,
+    /// It goes for good then.
+    pub until: Timestamp,
+}
+
+/// The blocks of a blob that are not committed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Upload {
+    /// The number that its blocks are kept under.
+    pub(crate) id: u64,
+    pub created: Timestamp,
+    pub last_activity: Timestamp,
+    pub block_id_bytes: u8,
+    pub blocks: u32,
+}
+
+impl Stored for Upload {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "blocks that are not committed";
+}
+
+/// A block that is not committed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Block {
+    pub part: Part,
+}
+
+impl Stored for Block {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "a block";
+}
+
+/// Which state of a blob is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Which {
+    #[default]
+    Current,
+    Snapshot(Timestamp),
+    Version(Timestamp),
+}

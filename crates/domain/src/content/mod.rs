@@ -1,0 +1,258 @@
+//! The bytes of blobs and files.
+//!
+//! Bytes are durable before the row that names them. What was received together is a [`Part`]: a
+//! few bytes in the row itself, or pieces of extents. A content is one part, or a map of parts
+//! (blocks, pages, appended blocks) that costs a row for each. Extents and maps are counted, see
+//! [`References`], so a copy costs rows and not bytes.
+
+mod map;
+mod reader;
+mod references;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use holdfast_store::{Extent, ExtentId, Extents, Fault};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use map::{Entry, Map, MapWriter, remove_condemned_map};
+pub use reader::ContentReader;
+pub(crate) use references::{References, Released, named_extent};
+
+use crate::rows;
+use crate::transact::Transaction;
+
+/// Contents up to this size are a row of their own: one synced commit, no second file. Measured in
+/// `docs/design/0002-extents.md`.
+pub const INLINE_BYTES_MAX: usize = 16 * 1024;
+
+/// A body as it arrives. An error is the sender's: the connection broke, or the body is not what
+/// it claims to be.
+#[async_trait]
+pub trait ByteSource: Send {
+    type Refusal: Send;
+
+    /// The next bytes, none of them empty; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Self::Refusal>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Content {
+    Empty,
+    /// The row [`rows::inline_content`] of this number.
+    Inline(u64),
+    /// One after the other.
+    Extents(Vec<Piece>),
+    /// The map of this number; where it has no entry, zeros.
+    Mapped(u64),
+}
+
+/// A part of an extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    segment: u64,
+    offset: u64,
+    /// Where in the extent the part begins.
+    start: u64,
+    length: u64,
+}
+
+impl Piece {
+    fn whole(extent: &Extent) -> Self {
+        let ExtentId { segment, offset } = extent.id;
+        Self { segment, offset, start: 0, length: extent.length }
+    }
+
+    fn extent(&self) -> ExtentId {
+        ExtentId { segment: self.segment, offset: self.offset }
+    }
+}
+
+/// Bytes that were received together, as a row that is not a content of its own keeps them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Part {
+    Bytes(Bytes),
+    Extents(Vec<Piece>),
+}
+
+impl Part {
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Extents(pieces) => pieces.iter().map(|piece| piece.length).sum(),
+        }
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        match self {
+            Self::Bytes(_) => &[],
+            Self::Extents(pieces) => pieces,
+        }
+    }
+}
+
+/// Bytes that have arrived and are durable (or small enough to go into a row), but that no row
+/// names yet. Dropped unclaimed, their space is freed.
+pub struct Received {
+    extents: Arc<dyn Extents>,
+    bytes: ReceivedBytes,
+    length: u64,
+    /// From the first attempt to commit on, a row may name the bytes.
+    claimed: AtomicBool,
+}
+
+enum ReceivedBytes {
+    Small(Bytes),
+    Large(Vec<Extent>),
+}
+
+pub enum ReceiveFailure<R> {
+    Source(R),
+    Fault(Fault),
+}
+
+impl<R> From<Fault> for ReceiveFailure<R> {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Takes in a whole body, whatever its length, holding no more of it than [`INLINE_BYTES_MAX`]
+/// and what the extents' writer is at work on.
+pub(crate) async fn receive<R: Send>(
+    extents: &Arc<dyn Extents>,
+    source: &mut dyn ByteSource<Refusal = R>,
+) -> Result<Received, ReceiveFailure<R>> {
+    let mut small = BytesMut::new();
+    let mut length = 0;
+    let mut writer = None;
+    while let Some(bytes) = source.next().await.map_err(ReceiveFailure::Source)? {
+        length += bytes.len() as u64;
+        if writer.is_none() && small.len() + bytes.len() <= INLINE_BYTES_MAX {
+            small.extend_from_slice(&bytes);
+            continue;
+        }
+        let writer = writer.get_or_insert_with(|| extents.writer());
+        if !small.is_empty() {
+            writer.append(std::mem::take(&mut small).freeze()).await?;
+        }
+        writer.append(bytes).await?;
+    }
+    let bytes = match writer {
+        Some(writer) => ReceivedBytes::Large(writer.finish().await?),
+        None => ReceivedBytes::Small(small.freeze()),
+    };
+    Ok(Received { extents: Arc::clone(extents), bytes, length, claimed: AtomicBool::new(false) })
+}
+
+impl Received {
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Makes the bytes a content of the store with `transaction`. `id` is unused by any other
+    /// content. May be called for each attempt at a commit.
+    ///
+    /// From here on the bytes are freed only by [`Received::conclude`]: whoever waits for the
+    /// commit can be dropped (its client has gone away, say) while the commit goes on without it.
+    pub(crate) fn claim(&self, transaction: &mut Transaction, id: u64) -> Content {
+        match self.claim_part(transaction) {
+            Part::Bytes(bytes) if bytes.is_empty() => Content::Empty,
+            Part::Bytes(bytes) => {
+                transaction.put(rows::inline_content(id), bytes);
+                Content::Inline(id)
+            }
+            Part::Extents(pieces) => Content::Extents(pieces),
+        }
+    }
+
+    /// As [`Received::claim`], for a row that keeps the part itself.
+    pub(crate) fn claim_part(&self, transaction: &mut Transaction) -> Part {
+        self.claimed.store(true, Ordering::Relaxed);
+        match &self.bytes {
+            ReceivedBytes::Small(bytes) => Part::Bytes(bytes.clone()),
+            ReceivedBytes::Large(extents) => {
+                for extent in extents {
+                    transaction.references.introduce(extent);
+                }
+                Part::Extents(extents.iter().map(Piece::whole).collect())
+            }
+        }
+    }
+
+    /// Frees the bytes if it is certain that no row names them: what the transaction that claimed
+    /// them came to decides. If that is not known, the next start collects them.
+    pub(crate) fn conclude<T, R>(
+        self,
+        outcome: Result<T, crate::Failure<R>>,
+    ) -> Result<T, crate::Failure<R>> {
+        match outcome {
+            Ok(_) | Err(crate::Failure::OutcomeUnknown(_)) => {}
+            Err(_) => self.claimed.store(false, Ordering::Relaxed),
+        }
+        outcome
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        if let ReceivedBytes::Large(extents) = &self.bytes
+            && !self.claimed.load(Ordering::Relaxed)
+        {
+            for extent in extents {
+                self.extents.free(extent.id, extent.length);
+            }
+        }
+    }
+}
+
+/// Takes one reference off everything `content` refers to.
+pub(crate) fn release(transaction: &mut Transaction, content: &Content) {
+    match content {
+        Content::Empty => {}
+        Content::Inline(id) => transaction.delete(rows::inline_content(*id)),
+        Content::Extents(pieces) => transaction.references.release(pieces),
+        Content::Mapped(id) => transaction.references.release_map(*id),
+    }
+}
+
+/// Takes one reference off everything `part` refers to.
+pub(crate) fn release_part(transaction: &mut Transaction, part: &Part) {
+    transaction.references.release(part.pieces());
+}
+
+/// Adds one reference to everything `part` refers to.
+pub(crate) fn retain_part(transaction: &mut Transaction, part: &Part) {
+    transaction.references.retain(part.pieces());
+}
+
+/// A second content with the same bytes, none of them moved but those of a row. `id` is unused by
+/// any other content.
+pub(crate) async fn share(
+    transaction: &mut Transaction,
+    content: &Content,
+    id: u64,
+) -> Result<Content, Fault> {
+    match content {
+        Content::Empty => {}
+        Content::Inline(row) => {
+            let bytes = transaction.get(&rows::inline_content(*row)).await?;
+            let bytes = bytes.ok_or_else(|| missing_inline(*row))?;
+            transaction.put(rows::inline_content(id), bytes);
+            return Ok(Content::Inline(id));
+        }
+        Content::Extents(pieces) => transaction.references.retain(pieces),
+        Content::Mapped(map) => transaction.references.retain_map(*map),
+    }
+    Ok(content.clone())
+}
+
+fn missing_inline(id: u64) -> Fault {
+    Fault::new(format!("content {id} is missing"))
+}
+
+fn missing_extent(id: ExtentId) -> Fault {
+    Fault::new(format!("the row of extent {}/{} is missing", id.segment, id.offset))
+}

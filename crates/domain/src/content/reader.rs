@@ -1,0 +1,208 @@
+//! Reading a range of a content, in bounded memory and from one state of the store.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use holdfast_store::extents::Pin;
+use holdfast_store::{Extent, ExtentId, Extents, Fault, Snapshot};
+
+use super::map::{self, Entry};
+use super::references::ExtentRow;
+use super::{Content, Part, Piece, missing_extent, missing_inline};
+use crate::rows::{self, Stored};
+
+/// Zeros handed out at a time.
+const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// A range of a content, handed out piece by piece; what it reads stays in place until it is
+/// dropped, whatever happens to the blob meanwhile.
+#[derive(Clone)]
+pub struct ContentReader {
+    extents: Arc<dyn Extents>,
+    spans: VecDeque<Span>,
+    /// What of a map is still to be looked up.
+    unread: Option<Unread>,
+    remaining: u64,
+    _pin: Option<Arc<Pin>>,
+}
+
+#[derive(Clone)]
+enum Span {
+    Bytes(Bytes),
+    Zeros(u64),
+    Extent(Extent, Range<u64>),
+}
+
+#[derive(Clone)]
+struct Unread {
+    snapshot: Arc<dyn Snapshot>,
+    map: u64,
+    range: Range<u64>,
+}
+
+impl ContentReader {
+    /// `pin` was taken before `snapshot`.
+    pub(crate) async fn open(
+        extents: &Arc<dyn Extents>,
+        snapshot: Box<dyn Snapshot>,
+        pin: Pin,
+        content: &Content,
+        range: Range<u64>,
+    ) -> Result<Self, Fault> {
+        let mut reader = Self {
+            extents: Arc::clone(extents),
+            spans: VecDeque::new(),
+            unread: None,
+            remaining: range.end - range.start,
+            _pin: None,
+        };
+        match content {
+            _ if range.is_empty() => {}
+            // The reserved room of a page blob that nothing has been written to.
+            Content::Empty => reader.spans.push_back(Span::Zeros(reader.remaining)),
+            Content::Inline(id) => {
+                let bytes = snapshot.get(&rows::inline_content(*id)).await?;
+                let bytes = bytes.filter(|bytes| bytes.len() as u64 >= range.end);
+                let bytes = bytes.ok_or_else(|| missing_inline(*id))?;
+                let asked = bytes.slice(range.start as usize..range.end as usize);
+                reader.spans.push_back(Span::Bytes(asked));
+            }
+            Content::Extents(pieces) => {
+                reader.add_pieces(&*snapshot, pieces, range).await?;
+                reader.pin(pieces.iter().map(Piece::extent).collect());
+            }
+            Content::Mapped(map) => {
+                let pinned = reader.pin_map(&*snapshot, *map, range.clone()).await?;
+                let snapshot = Arc::from(snapshot);
+                reader.unread = Some(Unread { snapshot, map: *map, range });
+                reader.pin(pinned);
+                reader.look_up().await?;
+            }
+        }
+        drop(pin);
+        Ok(reader)
+    }
+
+    pub fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        while self.spans.is_empty() && self.unread.is_some() {
+            self.look_up().await?;
+        }
+        let bytes = match self.spans.pop_front() {
+            None => return Ok(None),
+            Some(Span::Bytes(bytes)) => bytes,
+            Some(Span::Zeros(length)) => {
+                let now = length.min(ZEROS.len() as u64);
+                if now < length {
+                    self.spans.push_front(Span::Zeros(length - now));
+                }
+                Bytes::from_static(&ZEROS[..now as usize])
+            }
+            Some(Span::Extent(extent, range)) => {
+                let bytes = self.extents.read(&extent, range.clone()).await?;
+                let rest = range.start + bytes.len() as u64..range.end;
+                if !rest.is_empty() {
+                    self.spans.push_front(Span::Extent(extent, rest));
+                }
+                bytes
+            }
+        };
+        self.remaining -= bytes.len() as u64;
+        Ok(Some(bytes))
+    }
+
+    fn pin(&mut self, ids: Vec<ExtentId>) {
+        self._pin = Some(Arc::new(self.extents.pin(&ids)));
+    }
+
+    /// Every extent that the range of the map needs.
+    async fn pin_map(
+        &self,
+        snapshot: &dyn Snapshot,
+        map: u64,
+        range: Range<u64>,
+    ) -> Result<Vec<ExtentId>, Fault> {
+        let mut ids = Vec::new();
+        let mut from = range.start;
+        while from < range.end {
+            let found = map::entries(snapshot, map, from..range.end).await?;
+            let Some((offset, entry)) = found.last() else { break };
+            from = offset + entry.length;
+            for (_, entry) in &found {
+                ids.extend(entry.part.pieces().iter().map(Piece::extent));
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Looks up the next entries of the map. The snapshot is let go with the last ones.
+    async fn look_up(&mut self) -> Result<(), Fault> {
+        let Some(Unread { snapshot, map, range }) = self.unread.take() else { return Ok(()) };
+        let found = map::entries(&*snapshot, map, range.clone()).await?;
+        let mut at = range.start;
+        for (offset, entry) in &found {
+            if *offset > at {
+                self.spans.push_back(Span::Zeros(offset - at));
+            }
+            let end = (offset + entry.length).min(range.end);
+            let begin = (*offset).max(range.start);
+            self.add_entry(&*snapshot, entry, begin - offset..end - offset).await?;
+            at = end;
+        }
+        if found.is_empty() {
+            self.spans.push_back(Span::Zeros(range.end - at));
+        } else if at < range.end {
+            self.unread = Some(Unread { snapshot, map, range: at..range.end });
+        }
+        Ok(())
+    }
+
+    /// Adds `range` of the window that `entry` is.
+    async fn add_entry(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        entry: &Entry,
+        range: Range<u64>,
+    ) -> Result<(), Fault> {
+        let range = entry.start + range.start..entry.start + range.end;
+        match &entry.part {
+            Part::Bytes(bytes) => {
+                let bytes = bytes.slice(range.start as usize..range.end as usize);
+                self.spans.push_back(Span::Bytes(bytes));
+            }
+            Part::Extents(pieces) => self.add_pieces(snapshot, pieces, range).await?,
+        }
+        Ok(())
+    }
+
+    async fn add_pieces(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        pieces: &[Piece],
+        range: Range<u64>,
+    ) -> Result<(), Fault> {
+        let mut begin = 0;
+        for piece in pieces {
+            let end = begin + piece.length;
+            let (first, last) = (begin.max(range.start), end.min(range.end));
+            if first < last {
+                let extent = read_extent_row(snapshot, piece.extent()).await?;
+                let within = piece.start + first - begin..piece.start + last - begin;
+                self.spans.push_back(Span::Extent(extent, within));
+            }
+            begin = end;
+        }
+        Ok(())
+    }
+}
+
+async fn read_extent_row(snapshot: &dyn Snapshot, id: ExtentId) -> Result<Extent, Fault> {
+    let row = snapshot.get(&rows::extent(id)).await?.ok_or_else(|| missing_extent(id))?;
+    let ExtentRow { length, checksums, .. } = ExtentRow::decode(&row)?;
+    Ok(Extent { id, length, checksums })
+}

@@ -1,0 +1,149 @@
+//! Who refers to extents and maps. Each has a row with the number of its references, changed in
+//! the same commit as what refers to it; the last one gives the space back.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use holdfast_store::{Batch, Extent, ExtentId, Extents, Fault, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use super::{Piece, missing_extent};
+use crate::rows::{self, Stored};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct ExtentRow {
+    references: u64,
+    pub length: u64,
+    pub checksums: Arc<[u32]>,
+}
+
+impl Stored for ExtentRow {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "an extent";
+}
+
+/// The row of a map beside those of its entries.
+#[derive(Serialize, Deserialize)]
+struct MapRow {
+    references: u64,
+}
+
+impl Stored for MapRow {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "a map of a content";
+}
+
+/// What a transaction adds to and takes from the references. Counted here first, since a row may
+/// be concerned more than once; then written once, before the commit.
+#[derive(Default)]
+pub(crate) struct References {
+    extents: BTreeMap<ExtentId, i64>,
+    maps: BTreeMap<u64, i64>,
+    new_extents: HashMap<ExtentId, (u64, Arc<[u32]>)>,
+    new_maps: BTreeSet<u64>,
+}
+
+impl References {
+    /// An extent that no row names yet, with its first reference.
+    pub fn introduce(&mut self, extent: &Extent) {
+        self.new_extents.insert(extent.id, (extent.length, Arc::clone(&extent.checksums)));
+        *self.extents.entry(extent.id).or_default() += 1;
+    }
+
+    pub fn retain(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            *self.extents.entry(piece.extent()).or_default() += 1;
+        }
+    }
+
+    pub fn release(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            *self.extents.entry(piece.extent()).or_default() -= 1;
+        }
+    }
+
+    /// A map that has no row yet, with its first reference.
+    pub fn introduce_map(&mut self, id: u64) {
+        self.new_maps.insert(id);
+        self.retain_map(id);
+    }
+
+    pub fn retain_map(&mut self, id: u64) {
+        *self.maps.entry(id).or_default() += 1;
+    }
+
+    pub fn release_map(&mut self, id: u64) {
+        *self.maps.entry(id).or_default() -= 1;
+    }
+
+    /// Writes the changes into `batch`, and expects the rows they build on.
+    pub async fn settle(
+        self,
+        snapshot: &dyn Snapshot,
+        batch: &mut Batch,
+    ) -> Result<Released, Fault> {
+        let mut released = Released::default();
+        for (id, change) in self.maps.into_iter().filter(|(_, change)| *change != 0) {
+            let key = rows::map(id);
+            let before = if self.new_maps.contains(&id) {
+                0
+            } else {
+                batch.expect_row(key.clone());
+                map_references(snapshot, id).await?
+            };
+            let references = before.saturating_add_signed(change);
+            if references > 0 {
+                batch.put(key, MapRow { references }.encode());
+            } else {
+                batch.delete(key);
+                batch.put(rows::condemned_map(id), rows::NOTHING);
+            }
+        }
+        for (id, change) in self.extents.into_iter().filter(|(_, change)| *change != 0) {
+            let key = rows::extent(id);
+            let row = match self.new_extents.get(&id) {
+                Some((length, checksums)) => {
+                    ExtentRow { references: 0, length: *length, checksums: Arc::clone(checksums) }
+                }
+                None => {
+                    batch.expect_row(key.clone());
+                    let row = snapshot.get(&key).await?;
+                    ExtentRow::decode(&row.ok_or_else(|| missing_extent(id))?)?
+                }
+            };
+            let references = row.references.saturating_add_signed(change);
+            if references > 0 {
+                batch.put(key, ExtentRow { references, ..row }.encode());
+            } else {
+                batch.delete(key);
+                released.0.push((id, row.length));
+            }
+        }
+        Ok(released)
+    }
+}
+
+/// Extents whose last reference goes with a commit: freed after it.
+#[derive(Default)]
+#[derive(Debug)]
+pub(crate) struct Released(Vec<(ExtentId, u64)>);
+
+impl Released {
+    pub fn free(self, extents: &dyn Extents) {
+        for (id, length) in self.0 {
+            extents.free(id, length);
+        }
+    }
+}
+
+/// The extents of one segment that rows name.
+pub(crate) fn named_extent(key: &[u8], value: &[u8]) -> Result<(ExtentId, u64), Fault> {
+    Ok((rows::extent_id(key)?, ExtentRow::decode(value)?.length))
+}
+
+/// How many contents have this map.
+pub(super) async fn map_references(snapshot: &dyn Snapshot, id: u64) -> Result<u64, Fault> {
+    let row = snapshot.get(&rows::map(id)).await?;
+    let row = row.ok_or_else(|| Fault::new(format!("the row of map {id} is missing")))?;
+    Ok(MapRow::decode(&row)?.references)
+}

@@ -1,0 +1,77 @@
+//! What is to be done at some later time. Each is a row, ordered by that time; whoever does it
+//! looks again whether it still has to be done.
+
+use bytes::Bytes;
+use holdfast_store::{Fault, KeyRange, Order};
+use serde::{Deserialize, Serialize};
+
+use crate::blob::Past;
+use crate::content;
+use crate::domain::{Domain, read};
+use crate::failure::Failure;
+use crate::rows::{self, Stored};
+use crate::time::Timestamp;
+use crate::transact::Transaction;
+
+/// Rows taken at a time.
+const DUE_PER_COMMIT: usize = 64;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Due {
+    /// The retention of an earlier state of a blob, the row with this key, ends.
+    PurgePast(Bytes),
+}
+
+impl Stored for Due {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "something due";
+}
+
+impl Due {
+    /// `id` is unused by anything else that is due at that time.
+    pub fn plan(&self, transaction: &mut Transaction, at: Timestamp, id: u64) {
+        transaction.put(rows::due(at, id), self.encode());
+    }
+
+    async fn run(&self, transaction: &mut Transaction, now: Timestamp) -> Result<(), Fault> {
+        match self {
+            Self::PurgePast(key) => purge_past(transaction, key, now).await,
+        }
+    }
+}
+
+impl Domain {
+    /// Does what has become due; whether there is more to do.
+    pub async fn do_what_is_due(&self) -> Result<bool, Failure<()>> {
+        let now = self.now();
+        let next = Timestamp::from_ticks(now.ticks() + 1);
+        let range = KeyRange::prefix(rows::dues()).ending_before(rows::due(next, 0));
+        self.transact(&[], async |mut transaction| {
+            let snapshot = transaction.snapshot();
+            let found = snapshot.scan(&range, Order::Ascending, DUE_PER_COMMIT).await?;
+            let more = found.len() == DUE_PER_COMMIT;
+            for row in found {
+                transaction.expect(row.key.clone());
+                Due::decode(&row.value)?.run(&mut transaction, now).await?;
+                transaction.delete(row.key);
+            }
+            Ok((more, transaction))
+        })
+        .await
+    }
+}
+
+async fn purge_past(
+    transaction: &mut Transaction,
+    key: &Bytes,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let past: Option<Past> = read(transaction, key).await?;
+    if let Some(past) = past
+        && past.deleted.is_some_and(|deleted| deleted.until <= now)
+    {
+        content::release(transaction, &past.blob.content);
+        transaction.delete(key.clone());
+    }
+    Ok(())
+}

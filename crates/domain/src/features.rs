@@ -1,0 +1,14 @@
+//! What an operator chooses for all accounts: switches that the services leave to the management
+//! of an account and not to its clients.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Features {
+    /// Every change of a blob keeps what it was before as a version.
+    pub versioning: bool,
+    /// For how long a deleted container can be restored; `None` where it cannot.
+    pub container_retention: Option<Duration>,
+    /// For how long the name of a deleted container cannot be used again.
+    pub container_name_hold: Duration,
+}
