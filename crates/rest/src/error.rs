@@ -33,6 +33,7 @@ macro_rules! codes {
 }
 
 codes! {
+    AllBatchSubRequestsShouldBeSameApi = 400 "The parts of a batch must all be of one operation.";
     AuthenticationFailed = 403 "The request could not be authenticated. Check the form of the Authorization header and its signature.";
     AuthorizationFailure = 403 "The caller is not authorized to perform this operation.";
     AuthorizationPermissionMismatch = 403 "The caller lacks a permission that this operation needs.";
@@ -53,6 +54,7 @@ codes! {
     CorsPreflightFailure = 403 "Cross-origin access is switched off, or no rule allows this request.";
     Crc64Mismatch = 400 "The CRC64 of the body differs from the one in the request.";
     EmptyMetadataKey = 400 "A metadata name is empty.";
+    ExceedsMaxBatchRequestCount = 400 "The batch has more parts than allowed.";
     InfiniteLeaseDurationRequired = 412 "The lease of the destination must be without end.";
     InsufficientAccountPermissions = 403 "The account may not perform this operation.";
     InternalError = 500 "The server met an internal error. Please retry the request.";

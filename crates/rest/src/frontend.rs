@@ -1,6 +1,7 @@
 //! The way of every request: address, version, operation, caller, permission, handler, answer.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -60,6 +61,17 @@ pub struct Frontend {
 /// A longer one is not sent back.
 const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 
+/// A request as it came in.
+#[derive(Clone, Copy)]
+struct Arrival<'a> {
+    service: Service,
+    peer: Peer,
+    parts: &'a Parts,
+    case: &'a RequestCase,
+    /// Of the batch that it is a part of.
+    batch_version: Option<Version>,
+}
+
 /// What became known of a request while it was looked at; for its log line and its headers.
 #[derive(Default)]
 struct Seen {
@@ -95,6 +107,10 @@ impl Frontend {
         &self.settings.accounts
     }
 
+    pub fn host_style(&self) -> HostStyle {
+        self.settings.host_style
+    }
+
     pub async fn handle(
         &self,
         service: Service,
@@ -102,12 +118,37 @@ impl Frontend {
         request: Request<Incoming>,
         case: &RequestCase,
     ) -> Answer {
-        let (started, id) = (Instant::now(), self.ids.next());
         let (parts, body) = request.into_parts();
         let body = RequestBody::new(body, &parts.headers, self.limits().stall_timeout);
+        let arrival = Arrival { service, peer, parts: &parts, case, batch_version: None };
+        self.exchange(arrival, body).await
+    }
+
+    /// Answers a part of a batch as if it had come alone, but for its version: that is the batch's.
+    /// A part is never a batch, so this cannot nest.
+    pub fn handle_part<'a>(
+        &'a self,
+        batch: &Call<'_>,
+        parts: &'a Parts,
+        case: &'a RequestCase,
+    ) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        let arrival = Arrival {
+            service: batch.operation.service(),
+            peer: batch.peer,
+            parts,
+            case,
+            batch_version: Some(batch.version),
+        };
+        Box::pin(self.exchange(arrival, RequestBody::none()))
+    }
+
+    async fn exchange(&self, arrival: Arrival<'_>, body: RequestBody) -> Answer {
+        let Arrival { service, peer, parts, batch_version, .. } = arrival;
+        let (started, id) = (Instant::now(), self.ids.next());
         let bytes_in = body.declared_length();
-        let mut seen = Seen { version: negotiate::named(&parts.headers), ..Seen::default() };
-        let answered = self.answer(service, peer, &parts, body, case, &mut seen).await;
+        let version = batch_version.or_else(|| negotiate::named(&parts.headers));
+        let mut seen = Seen { version, ..Seen::default() };
+        let answered = self.answer(arrival, body, &mut seen).await;
         let (mut answer, code) = match answered {
             Ok(answer) => (answer, None),
             Err(error) => {
@@ -116,21 +157,19 @@ impl Frontend {
                 (error.answer(service, id, self.domain.now(), bodiless), Some(code))
             }
         };
-        self.common_headers(&mut answer, service, id, &parts, &seen).await;
-        let exchange = Exchange { service, id, peer, parts: &parts, seen: &seen, code };
+        self.common_headers(&mut answer, service, id, parts, &seen).await;
+        let exchange = Exchange { service, id, peer, parts, seen: &seen, code };
         exchange.record(&self.metrics, &answer, bytes_in, started);
         answer
     }
 
     async fn answer(
         &self,
-        service: Service,
-        peer: Peer,
-        parts: &Parts,
+        arrival: Arrival<'_>,
         body: RequestBody,
-        case: &RequestCase,
         seen: &mut Seen,
     ) -> Result<Answer, Error> {
+        let Arrival { service, peer, parts, case, batch_version } = arrival;
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let host = host(parts);
         let address =
@@ -147,7 +186,11 @@ impl Frontend {
         if parts.method == Method::OPTIONS {
             return self.preflight(service, seen, &parts.headers).await;
         }
-        let version = match negotiate(service, &parts.headers, &query)? {
+        let named = match batch_version {
+            Some(version) => Some(version),
+            None => negotiate(service, &parts.headers, &query)?,
+        };
+        let version = match named {
             Some(version) => version,
             None => {
                 let properties = self.properties(service, seen).await?;
@@ -180,6 +223,8 @@ impl Frontend {
             case,
             version,
             granted: &granted,
+            peer,
+            host,
             origin: format!("{scheme}://{}", host.unwrap_or_default()),
         };
         match service {

@@ -16,6 +16,7 @@ mod finish;
 pub mod frontend;
 pub mod header_case;
 pub mod metrics;
+pub mod multipart;
 mod negotiate;
 pub mod operation;
 pub mod query;

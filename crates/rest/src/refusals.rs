@@ -16,6 +16,7 @@ use crate::body::{DigestRefusal, StructuredRefusal, encode_crc64};
 use crate::cors::PreflightRefusal;
 use crate::document::DocumentRefusal;
 use crate::error::{Code, Error};
+use crate::multipart::MultipartRefusal;
 use crate::operation::RouteRefusal;
 use crate::query::QueryRefusal;
 use crate::range::RangeRefusal;
@@ -45,6 +46,20 @@ impl From<Fault> for Error {
 impl From<std::convert::Infallible> for Error {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}
+    }
+}
+
+impl From<MultipartRefusal> for Error {
+    fn from(refusal: MultipartRefusal) -> Self {
+        match refusal {
+            MultipartRefusal::Unreadable(why) => {
+                Self::from(Code::InvalidInput).detail("Reason", why)
+            }
+            MultipartRefusal::Empty => {
+                Self::from(Code::InvalidInput).detail("Reason", "the batch has no parts")
+            }
+            MultipartRefusal::TooManyParts => Code::ExceedsMaxBatchRequestCount.into(),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use hyper::HeaderMap;
 use crate::address::Address;
 use crate::auth::Granted;
 use crate::error::{Code, Error};
-use crate::frontend::Frontend;
+use crate::frontend::{Frontend, Peer};
 use crate::header_case::RequestCase;
 use crate::operation::Operation;
 use crate::query::Query;
@@ -30,6 +30,9 @@ pub struct Call<'a> {
     pub case: &'a RequestCase,
     pub version: Version,
     pub granted: &'a Granted,
+    pub peer: Peer,
+    /// As the client wrote it.
+    pub host: Option<&'a str>,
     /// `http://host` as the client addressed it, for listings that name their own address.
     pub origin: String,
 }

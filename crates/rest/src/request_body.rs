@@ -94,8 +94,25 @@ impl RequestBody {
         })
     }
 
+    /// What the parts of a batch have: none.
+    pub fn none() -> Self {
+        Self {
+            incoming: None,
+            stall_timeout: Duration::ZERO,
+            missing: 0,
+            received: 0,
+            waited: Duration::ZERO,
+            awaits_continue: false,
+        }
+    }
+
     /// The whole body of an operation that takes a document.
-    pub async fn document(mut self, call: &Call<'_>) -> Result<Bytes, Error> {
+    pub async fn document(self, call: &Call<'_>) -> Result<Bytes, Error> {
+        self.whole(call, DOCUMENT_BYTES_MAX).await
+    }
+
+    /// The whole body, if it is not longer than this.
+    pub async fn whole(mut self, call: &Call<'_>, length_max: u64) -> Result<Bytes, Error> {
         let expected = ExpectedDigests::parse(
             call.header("content-md5")?,
             call.header("x-ms-content-crc64")?,
@@ -103,9 +120,9 @@ impl RequestBody {
         let mut digests = expected.digests();
         let mut document = BytesMut::new();
         while let Some(bytes) = self.next().await? {
-            if (document.len() + bytes.len()) as u64 > DOCUMENT_BYTES_MAX {
+            if (document.len() + bytes.len()) as u64 > length_max {
                 return Err(Error::from(Code::RequestBodyTooLarge)
-                    .detail("MaxLimit", DOCUMENT_BYTES_MAX.to_string()));
+                    .detail("MaxLimit", length_max.to_string()));
             }
             digests.update(&bytes);
             document.extend_from_slice(&bytes);

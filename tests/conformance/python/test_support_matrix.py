@@ -29,7 +29,13 @@ def lease_calls(kind, path, query):
         yield f"Lease {kind}: {action}", "PUT", path, query, {"x-ms-lease-action": action, **headers}, None
 
 
-def calls(container):
+def batch(path):
+    """A batch of one part, which has no credentials: the batch is served, the part is refused."""
+    body = "--b\r\nContent-Type: application/http\r\n\r\nDELETE {} HTTP/1.1\r\n\r\n--b--\r\n"
+    return {"Content-Type": "multipart/mixed; boundary=b"}, body.format(path).encode()
+
+
+def calls(container, prefix):
     """In an order in which each finds what it needs."""
     blob, whole = f"{container}/b", "restype=container"
     key_info = b"<KeyInfo><Expiry>2031-01-01T00:00:00Z</Expiry></KeyInfo>"
@@ -51,6 +57,8 @@ def calls(container):
     yield from lease_calls("Blob", blob, "comp=lease")
     yield "List Blobs (flat)", "GET", container, f"{whole}&comp=list", {}, None
     yield "List Blobs (delimiter)", "GET", container, f"{whole}&comp=list&delimiter=%2F", {}, None
+    yield "Blob Batch (account)", "POST", "/", "comp=batch", *batch(f"{prefix}{blob}")
+    yield "Blob Batch (container)", "POST", container, f"{whole}&comp=batch", *batch(f"{prefix}{blob}")
     yield "Delete Blob", "DELETE", blob, "", {}, None
     yield "Delete Container", "DELETE", container, whole, {}, None
     properties = "restype=service&comp=properties"
@@ -67,7 +75,7 @@ REFUSED = {"Get User Delegation Key": 403, "Preflight Blob Request": 403}
 
 def test_served_operations_are_built(raw):
     asked = {}
-    for name, method, path, query, headers, body in calls(f"/{unique('matrix')}"):
+    for name, method, path, query, headers, body in calls(f"/{unique('matrix')}", raw.account.endpoint.path):
         asked[name] = raw.send(method, path, query, headers, body).status
     assert asked.keys() == served_blob_operations()
     unserved = {

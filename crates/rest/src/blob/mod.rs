@@ -1,6 +1,7 @@
 //! The Blob service on HTTP: each operation is parse, call, respond.
 
 mod acl;
+mod batch;
 mod container;
 mod delete_blob;
 mod get_blob;
@@ -32,6 +33,7 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         Operation::GetUserDelegationKey => {
             service_operations::user_delegation_key(call, body).await
         }
+        Operation::BlobBatch | Operation::BlobBatchInContainer => batch::run(call, body).await,
         Operation::ListContainers => list::containers(call).await,
         Operation::CreateContainer => container::create(call).await,
         Operation::GetContainerProperties => container::get_properties(call).await,

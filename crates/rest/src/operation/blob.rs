@@ -164,7 +164,8 @@ pub(super) const ROWS: &[Row] = &[
     )
     .comp(Comp::Batch)
     .since(Version::V2018_11_09)
-    .success(&[202]),
+    .success(&[202])
+    .built(),
     service(
         Operation::FindBlobsByTags,
         "Find Blobs by Tags",
@@ -236,7 +237,8 @@ pub(super) const ROWS: &[Row] = &[
     )
     .comp(Comp::Batch)
     .since(Version::V2020_04_08)
-    .success(&[202]),
+    .success(&[202])
+    .built(),
     container(
         Operation::FindBlobsByTagsInContainer,
         "Find Blobs by Tags in Container",

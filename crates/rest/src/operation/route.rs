@@ -58,6 +58,12 @@ pub fn route(
     };
     let restype = query_value(query, "restype", Restype::parse)?;
     let comp = query_value(query, "comp", Comp::parse)?;
+    let restype = match (service, scope, comp) {
+        // The JavaScript SDK takes the account of a path-style address for a container, and says so
+        // when it sends a batch of the account (BlobBatchClient, 12.x).
+        (Service::Blob, Scope::Service, Some(Comp::Batch)) => None,
+        _ => restype,
+    };
     let same_place = |row: &&Row| row.scope == scope && row.restype == restype && row.comp == comp;
 
     let mut best: Option<&Row> = None;

@@ -150,6 +150,14 @@ fn an_empty_comp_is_no_comp() {
 }
 
 #[test]
+fn a_batch_of_the_account_is_known_although_the_javascript_sdk_calls_it_one_of_a_container() {
+    for target in ["/acct?comp=batch", "/acct?restype=container&comp=batch"] {
+        let routed = routed(Service::Blob, "POST", target, &HeaderMap::new());
+        assert_eq!(routed, Ok(Operation::BlobBatch), "{target}");
+    }
+}
+
+#[test]
 fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
     let none = HeaderMap::new();
     let bad_query = |name, value: &str| {
