@@ -7,6 +7,7 @@ use quick_xml::escape::escape;
 use crate::answer::{Answer, AnswerBody};
 use crate::request::RequestId;
 use crate::service::Service;
+use crate::website;
 use crate::xml;
 use holdfast_domain::time::Timestamp;
 
@@ -25,7 +26,7 @@ macro_rules! codes {
                 match self { $(Self::$name => $status,)* }
             }
 
-            const fn message(self) -> &'static str {
+            pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
             }
         }
@@ -112,6 +113,7 @@ codes! {
     UnsatisfiableCondition = 400 "The condition can never be met.";
     UnsupportedHttpVerb = 405 "The resource does not support this method.";
     UnsupportedXmlNode = 400 "The XML body has an element that is not supported.";
+    WebContentNotFound = 404 "The requested content does not exist.";
     XMethodIncorrectCount = 400 "The X-HTTP-Method header is sent more than once.";
     XMethodIncorrectValue = 400 "The X-HTTP-Method header has a value that is not valid here.";
     XMethodNotUsingPost = 400 "The X-HTTP-Method header goes with POST only.";
@@ -189,6 +191,15 @@ impl Error {
             };
             answer.header("content-type", content_type);
             answer.body = AnswerBody::Whole(Bytes::from(body));
+        }
+        answer
+    }
+
+    /// The answer where browsers ask: a page.
+    pub fn page(&self, request_id: &str, bodiless: bool) -> Answer {
+        let mut answer = website::page(self.status(), self.code, request_id, bodiless);
+        for (name, value) in &self.headers {
+            answer.header(name, value);
         }
         answer
     }

@@ -12,6 +12,7 @@ use holdfast_domain::blob::{Container, ContainerPath, ContainerRefusal};
 use holdfast_domain::failure::Failure;
 use holdfast_domain::names::{AccountName, ContainerName};
 use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, ETAG, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -25,15 +26,16 @@ use crate::error::{Code, Error};
 use crate::header_case::RequestCase;
 use crate::metrics::Metrics;
 use crate::negotiate::{self, negotiate};
-use crate::operation::{Conditions, Need, Operation, route};
+use crate::operation::{Conditions, Need, Operation, check_since, route};
 use crate::query::Query;
 use crate::redact;
 use crate::request::{Call, RequestId, RequestIds};
 use crate::request_body::RequestBody;
 use crate::server::ConnectionLimits;
-use crate::service::Service;
+use crate::service::{Endpoint, Service};
 use crate::service_properties;
 use crate::version::Version;
+use crate::website;
 
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +79,10 @@ struct Arrival<'a> {
 struct Seen {
     operation: Option<Operation>,
     version: Option<Version>,
+    /// A caller without credentials who names no version is not told one.
+    keeps_version: bool,
     account: Option<AccountName>,
+    website: bool,
 }
 
 impl Frontend {
@@ -113,13 +118,17 @@ impl Frontend {
 
     pub async fn handle(
         &self,
-        service: Service,
+        endpoint: Endpoint,
         peer: Peer,
         request: Request<Incoming>,
         case: &RequestCase,
     ) -> Answer {
         let (parts, body) = request.into_parts();
         let body = RequestBody::new(body, &parts.headers, self.limits().stall_timeout);
+        if let Some(account) = self.website_account(endpoint, host(&parts)) {
+            return self.web_page(account, peer, &parts, body.declared_length()).await;
+        }
+        let service = endpoint.service();
         let arrival = Arrival { service, peer, parts: &parts, case, batch_version: None };
         self.exchange(arrival, body).await
     }
@@ -140,6 +149,51 @@ impl Frontend {
             batch_version: Some(batch.version),
         };
         Box::pin(self.exchange(arrival, RequestBody::none()))
+    }
+
+    /// Whose website is asked for, if one is; empty if that cannot be told.
+    fn website_account<'a>(&'a self, endpoint: Endpoint, host: Option<&'a str>) -> Option<&'a str> {
+        let by_host = match self.settings.host_style {
+            HostStyle::Recognized => host.and_then(website::account_of_host),
+            HostStyle::Ignored => None,
+        };
+        match endpoint {
+            Endpoint::Service(Service::Blob) => by_host,
+            Endpoint::Service(Service::Queue | Service::Table | Service::File) => None,
+            Endpoint::Website => {
+                let first_label = host.and_then(|host| host.split(['.', ':']).next());
+                let known = first_label.filter(|label| self.accounts().get(label).is_some());
+                let mut names = self.accounts().names();
+                let only = names.next().filter(|_| names.next().is_none());
+                Some(by_host.or(known).or(only).unwrap_or_default())
+            }
+        }
+    }
+
+    async fn web_page(&self, account: &str, peer: Peer, parts: &Parts, bytes_in: u64) -> Answer {
+        let (started, id, service) = (Instant::now(), self.ids.next(), Service::Blob);
+        let mut seen = Seen { website: true, ..Seen::default() };
+        seen.account = AccountName::new(account).ok();
+        let answered = match self.properties(service, &seen).await {
+            Ok(properties) => {
+                website::answer(self, peer, account, parts, &properties.static_website).await
+            }
+            Err(error) => Err(error),
+        };
+        let (mut answer, code) = match answered {
+            Ok(answer) => (answer, None),
+            Err(error) => {
+                let bodiless = parts.method == Method::HEAD;
+                (error.page(&id.to_string(), bodiless), Some(error.code))
+            }
+        };
+        answer.header("server", website::SERVER_HEADER);
+        answer.header("x-ms-request-id", id.to_string());
+        answer.header("x-ms-version", website::VERSION.to_string());
+        answer.header("date", self.domain.now().rfc1123().to_string());
+        let exchange = Exchange { service, id, peer, parts, seen: &seen, code };
+        exchange.record(&self.metrics, &answer, bytes_in, started);
+        answer
     }
 
     async fn exchange(&self, arrival: Arrival<'_>, body: RequestBody) -> Answer {
@@ -194,10 +248,15 @@ impl Frontend {
             Some(version) => version,
             None => {
                 let properties = self.properties(service, seen).await?;
-                service_properties::default_version(&properties).unwrap_or(Version::V2009_09_19)
+                let default = service_properties::default_version(&properties);
+                let has_credentials =
+                    parts.headers.contains_key(AUTHORIZATION) || query.get("sig").is_some();
+                seen.keeps_version = default.is_none() && !has_credentials;
+                default.unwrap_or(Version::V2009_09_19)
             }
         };
         seen.version = Some(version);
+        check_since(operation, version, &query, &parts.headers)?;
 
         let version_text = version.to_string();
         let pairs = query.to_pairs();
@@ -321,9 +380,14 @@ impl Frontend {
         answer.header("date", self.domain.now().rfc1123().to_string());
         let version = seen.version.unwrap_or(Version::V2009_09_19);
         if let Some(version) = seen.version {
-            answer.header("x-ms-version", version.to_string());
+            if !seen.keeps_version {
+                answer.header("x-ms-version", version.to_string());
+            }
             if version < Version::V2017_07_29 {
                 answer.headers.remove("x-ms-error-code");
+            }
+            if version < Version::V2011_08_18 && answer.status == StatusCode::NOT_MODIFIED {
+                unquote_etag(&mut answer.headers);
             }
         }
         let client_id = parts.headers.get("x-ms-client-request-id").and_then(|id| id.to_str().ok());
@@ -389,6 +453,15 @@ fn check_conditions(operation: Operation, headers: &HeaderMap) -> Result<(), Err
     Ok(())
 }
 
+/// A refusal does not know the version it is sent at; ETags had no quotes before 2011-08-18.
+fn unquote_etag(headers: &mut HeaderMap) {
+    let quoted = headers.get(ETAG).and_then(|etag| etag.to_str().ok());
+    let unquoted = quoted.and_then(|etag| HeaderValue::from_str(etag.trim_matches('"')).ok());
+    if let Some(etag) = unquoted {
+        headers.insert(ETAG, etag);
+    }
+}
+
 fn host(parts: &Parts) -> Option<&str> {
     match parts.uri.authority() {
         Some(authority) => Some(authority.as_str()),
@@ -408,7 +481,11 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     fn record(&self, metrics: &Metrics, answer: &Answer, bytes_in: u64, started: Instant) {
-        let operation = self.seen.operation.map_or("Unknown", Operation::as_str);
+        let operation = match self.seen.operation {
+            Some(operation) => operation.as_str(),
+            None if self.seen.website => "Get Web Content",
+            None => "Unknown",
+        };
         let (status, elapsed) = (answer.status.as_u16(), started.elapsed());
         metrics.record(
             self.service,

@@ -30,4 +30,5 @@ pub mod service;
 mod service_operations;
 pub mod service_properties;
 pub mod version;
+mod website;
 mod xml;

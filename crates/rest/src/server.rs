@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::finish::Finished;
 use crate::frontend::{Frontend, Peer};
 use crate::header_case::CaseKeeping;
-use crate::service::Service;
+use crate::service::Endpoint;
 
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
@@ -54,7 +54,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// caller bounds that wait by dropping the future.
 pub async fn serve(
     listener: TcpListener,
-    service: Service,
+    endpoint: Endpoint,
     frontend: Arc<Frontend>,
     tls: Option<TlsAcceptor>,
     mut shutdown: watch::Receiver<bool>,
@@ -80,7 +80,7 @@ pub async fn serve(
         };
         let Some(place) = place else { break };
         let connection = Connection {
-            service,
+            endpoint,
             frontend: Arc::clone(&frontend),
             shutdown: shutdown.clone(),
             place: Arc::new(place),
@@ -88,7 +88,7 @@ pub async fn serve(
         let tls = tls.clone();
         connections.spawn(async move {
             let frontend = Arc::clone(&connection.frontend);
-            let _open = frontend.metrics().connection_opened(connection.service);
+            let _open = frontend.metrics().connection_opened(connection.endpoint.service());
             connection.run(stream, address, tls).await;
         });
         while connections.try_join_next().is_some() {}
@@ -98,7 +98,7 @@ pub async fn serve(
 }
 
 struct Connection {
-    service: Service,
+    endpoint: Endpoint,
     frontend: Arc<Frontend>,
     shutdown: watch::Receiver<bool>,
     /// Among the connections. A request at work keeps it when its connection has ended.
@@ -137,7 +137,7 @@ impl Connection {
             .max_buf_size(limits.header_bytes_max)
             .max_headers(HEADERS_MAX);
         let (stream, header_case) = CaseKeeping::new(stream, limits.header_bytes_max);
-        let (frontend, service) = (Arc::clone(&self.frontend), self.service);
+        let (frontend, endpoint) = (Arc::clone(&self.frontend), self.endpoint);
         let place = Arc::clone(&self.place);
         let answer = service_fn(move |request| {
             // Here and not in the future: once for each request, in the order they came.
@@ -146,7 +146,7 @@ impl Connection {
             let place = Arc::clone(&place);
             Finished::new(async move {
                 let _place = place;
-                let mut answer = frontend.handle(service, peer, request, &request_case).await;
+                let mut answer = frontend.handle(endpoint, peer, request, &request_case).await;
                 let names = std::mem::take(&mut answer.metadata_names);
                 header_case.answer_names(&mut answer.headers, names.iter().map(String::as_str));
                 Ok::<_, Infallible>(answer.into_response())

@@ -61,6 +61,31 @@ impl Service {
     }
 }
 
+/// What answers on a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    Service(Service),
+    /// The websites of the accounts, which come out of their blobs.
+    Website,
+}
+
+impl Endpoint {
+    pub const fn service(self) -> Service {
+        match self {
+            Self::Service(service) => service,
+            Self::Website => Service::Blob,
+        }
+    }
+
+    /// As in the line that tells where all of them are.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Service(service) => service.name(),
+            Self::Website => "web",
+        }
+    }
+}
+
 impl fmt::Display for Service {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 
-use holdfast_rest::service::Service;
+use holdfast_rest::service::{Endpoint, Service};
 
 use crate::azurite::AzuriteName;
 use crate::settings::Announcement;
@@ -11,7 +11,7 @@ use crate::settings::Announcement;
 /// One listener that accepts.
 #[derive(Clone, Debug)]
 pub struct Served {
-    pub service: Service,
+    pub endpoint: Endpoint,
     /// As the user wrote it.
     pub host: String,
     pub requested_port: u16,
@@ -53,8 +53,9 @@ fn azurite_only(announcement: Announcement, served: &[Served], text: &str) {
     match announcement {
         Announcement::Ready => {}
         Announcement::Azurite { .. } => {
-            let lines =
-                served.iter().map(|served| format!("Azurite {} {text}", title(served.service)));
+            let lines = served
+                .iter()
+                .map(|served| format!("Azurite {} {text}", title(served.endpoint.service())));
             print(&lines.collect::<Vec<_>>());
         }
     }
@@ -63,7 +64,7 @@ fn azurite_only(announcement: Announcement, served: &[Served], text: &str) {
 fn ready_line(served: &[Served], admin: Option<SocketAddr>) -> String {
     let mut line = "ready".to_owned();
     for served in served {
-        line.push_str(&format!(" {}={}", served.service.name(), served.url()));
+        line.push_str(&format!(" {}={}", served.endpoint.name(), served.url()));
     }
     if let Some(admin) = admin {
         line.push_str(&format!(" admin=http://{admin}"));
@@ -82,7 +83,7 @@ fn title(service: Service) -> &'static str {
 
 /// The single-service commands of Azurite word their lines differently from the one for all.
 fn azurite_started(name: AzuriteName, served: &Served) -> [String; 2] {
-    let (service, url) = (title(served.service), served.url());
+    let (service, url) = (title(served.endpoint.service()), served.url());
     let requested = format!("{}:{}", served.host, served.requested_port);
     match name {
         AzuriteName::Azurite => [
@@ -116,7 +117,13 @@ mod tests {
     fn served(service: Service, bound: &str) -> Served {
         let bound: SocketAddr = bound.parse().expect("an address");
         let host = bound.ip().to_string();
-        Served { service, host, requested_port: bound.port(), bound, tls: false }
+        Served {
+            endpoint: Endpoint::Service(service),
+            host,
+            requested_port: bound.port(),
+            bound,
+            tls: false,
+        }
     }
 
     #[test]
@@ -124,11 +131,13 @@ mod tests {
         let all = [
             served(Service::Blob, "127.0.0.1:1"),
             Served { tls: true, ..served(Service::File, "[::1]:4") },
+            Served { endpoint: Endpoint::Website, ..served(Service::Blob, "127.0.0.1:5") },
         ];
         let admin = "127.0.0.1:9".parse().ok();
         assert_eq!(
             ready_line(&all, admin),
-            "ready blob=http://127.0.0.1:1 file=https://[::1]:4 admin=http://127.0.0.1:9"
+            "ready blob=http://127.0.0.1:1 file=https://[::1]:4 web=http://127.0.0.1:5 \
+             admin=http://127.0.0.1:9"
         );
         assert_eq!(ready_line(&[], None), "ready");
     }

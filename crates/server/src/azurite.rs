@@ -161,6 +161,7 @@ pub fn read(
         table: flags.listen(name, &TABLE)?,
         file: None,
         smb: None,
+        web: None,
         admin: None,
         tls: flags.tls()?,
         accounts: accounts(given_accounts(environment)?.as_ref())?,

@@ -111,6 +111,9 @@ pub const SETTINGS: &[Setting] = &[
         "File service (REST)"),
     row(LISTENERS, "smb-port", Kind::Value, "PORT", "10445",
         "File service (SMB); not served yet: nothing listens there"),
+    row(LISTENERS, "web-port", Kind::Value, "PORT", "off",
+        "Static websites of the accounts; they are on the Blob port too, under the host names \
+         ACCOUNT.web.* and ACCOUNT.zN.web.*"),
     row(LISTENERS, "admin-port", Kind::Value, "PORT", "10099",
         "/healthz, /readyz and /metrics"),
     row(LISTENERS, "tls-cert", Kind::Path, "FILE", "",

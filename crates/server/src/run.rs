@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_rest::auth::BearerSettings;
-use holdfast_rest::service::Service;
+use holdfast_rest::service::{Endpoint, Service};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -65,15 +65,15 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     let mut running = JoinSet::new();
     running.spawn(background::work(node.clone(), stopped.clone()));
     let mut served = Vec::new();
-    for (service, listen, listener) in listeners {
+    for (endpoint, listen, listener) in listeners {
         served.push(Served {
-            service,
+            endpoint,
             host: listen.host.clone(),
             requested_port: listen.address.port(),
             bound: listener.local_addr()?,
             tls: tls.is_some(),
         });
-        running.spawn(node.clone().serve(listener, service, tls.clone(), stopped.clone()));
+        running.spawn(node.clone().serve(listener, endpoint, tls.clone(), stopped.clone()));
     }
     status.ready(node);
     announce::started(settings.announcement, &served, admin_address);
@@ -128,19 +128,20 @@ fn warn(settings: &Settings) {
     }
 }
 
-fn bind_services(settings: &Settings) -> Result<Vec<(Service, Listen, TcpListener)>, Fault> {
+fn bind_services(settings: &Settings) -> Result<Vec<(Endpoint, Listen, TcpListener)>, Fault> {
     let services = [
-        (Service::Blob, &settings.blob),
-        (Service::Queue, &settings.queue),
-        (Service::Table, &settings.table),
-        (Service::File, &settings.file),
+        (Endpoint::Service(Service::Blob), &settings.blob),
+        (Endpoint::Service(Service::Queue), &settings.queue),
+        (Endpoint::Service(Service::Table), &settings.table),
+        (Endpoint::Service(Service::File), &settings.file),
+        (Endpoint::Website, &settings.web),
     ];
     services
         .into_iter()
-        .filter_map(|(service, listen)| Some((service, listen.clone()?)))
-        .map(|(service, listen)| {
-            let listener = bind(service.name(), &listen)?;
-            Ok((service, listen, listener))
+        .filter_map(|(endpoint, listen)| Some((endpoint, listen.clone()?)))
+        .map(|(endpoint, listen)| {
+            let listener = bind(endpoint.name(), &listen)?;
+            Ok((endpoint, listen, listener))
         })
         .collect()
 }

@@ -22,6 +22,7 @@ pub struct Settings {
     pub table: Option<Listen>,
     pub file: Option<Listen>,
     pub smb: Option<Listen>,
+    pub web: Option<Listen>,
     pub admin: Option<Listen>,
     pub tls: Option<TlsFiles>,
     pub accounts: Vec<Account>,
@@ -161,6 +162,7 @@ impl Reader {
             table: self.listen(&host, "table-port")?,
             file: self.listen(&host, "file-port")?,
             smb: self.listen(&host, "smb-port")?,
+            web: self.listen(&host, "web-port")?,
             admin: self.listen(&host, "admin-port")?,
             tls: self.tls()?,
             accounts: accounts(self.given.get("account"))?,
@@ -232,6 +234,7 @@ impl Reader {
             ("table-port", &settings.table),
             ("file-port", &settings.file),
             ("smb-port", &settings.smb),
+            ("web-port", &settings.web),
             ("admin-port", &settings.admin),
         ];
         for (index, (name, listener)) in listeners.iter().enumerate() {

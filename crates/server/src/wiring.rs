@@ -14,7 +14,7 @@ use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key};
 use holdfast_rest::frontend::{Frontend, Settings as FrontendSettings};
 use holdfast_rest::metrics::Metrics;
 use holdfast_rest::server::{ConnectionLimits, serve};
-use holdfast_rest::service::Service;
+use holdfast_rest::service::Endpoint;
 use holdfast_store::embedded::{
     self, DataFolder, EmbeddedEngine, EngineOptions, OpenError, SegmentExtents, SegmentOptions,
 };
@@ -66,11 +66,11 @@ impl Node {
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
-        service: Service,
+        endpoint: Endpoint,
         tls: Option<TlsAcceptor>,
         shutdown: watch::Receiver<bool>,
     ) {
-        serve(listener, service, Arc::clone(&self.frontend), tls, shutdown).await;
+        serve(listener, endpoint, Arc::clone(&self.frontend), tls, shutdown).await;
     }
 }
 

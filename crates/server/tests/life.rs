@@ -34,6 +34,13 @@ fn the_ready_line_names_listeners_that_accept() {
 }
 
 #[test]
+fn the_ready_line_names_the_websites_if_they_have_a_port_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_server, ready) = started(folder.path(), &["--memory", "--web-port", "0"]);
+    assert_eq!(get(&address(&ready, "web"), "/").0, 404, "no website is enabled");
+}
+
+#[test]
 fn it_starts_quickly_on_an_empty_folder() {
     // The promise is 200 ms; a shared machine gets ten times that, and three tries.
     let quickest = (0..3).map(|_| {

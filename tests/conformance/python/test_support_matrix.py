@@ -59,18 +59,23 @@ def calls(container, prefix):
     yield "List Blobs (delimiter)", "GET", container, f"{whole}&comp=list&delimiter=%2F", {}, None
     yield "Blob Batch (account)", "POST", "/", "comp=batch", *batch(f"{prefix}{blob}")
     yield "Blob Batch (container)", "POST", container, f"{whole}&comp=batch", *batch(f"{prefix}{blob}")
+    information = "restype=account&comp=properties"
+    yield "Get Account Information (service URL)", "GET", "/", information, {}, None
+    yield "Get Account Information (container URL)", "GET", container, information, {}, None
+    yield "Get Account Information (blob URL)", "GET", blob, information, {}, None
     yield "Delete Blob", "DELETE", blob, "", {}, None
     yield "Delete Container", "DELETE", container, whole, {}, None
     properties = "restype=service&comp=properties"
     yield "Get Blob Service Properties", "GET", "/", properties, {}, None
     # Nothing in it: nothing is changed.
     yield "Set Blob Service Properties", "PUT", "/", properties, {}, b"<StorageServiceProperties/>"
-    # The two that are refused here: one takes tokens only, the other finds no rule.
+    # Those that are refused here: one is asked at the primary, one takes tokens only, one finds no rule.
+    yield "Get Blob Service Stats", "GET", "/", "restype=service&comp=stats", {}, None
     yield "Get User Delegation Key", "POST", "/", "restype=service&comp=userdelegationkey", {}, key_info
     yield "Preflight Blob Request", "OPTIONS", container, "", asked, None
 
 
-REFUSED = {"Get User Delegation Key": 403, "Preflight Blob Request": 403}
+REFUSED = {"Get Blob Service Stats": 400, "Get User Delegation Key": 403, "Preflight Blob Request": 403}
 
 
 def test_served_operations_are_built(raw):

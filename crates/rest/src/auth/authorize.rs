@@ -67,6 +67,11 @@ impl Granted {
         }
     }
 
+    /// What everybody has where nobody is asked who they are: nothing but reading.
+    pub fn public() -> Self {
+        Self::of(Rights::Public)
+    }
+
     fn scoped(rights: Rights, scope: &SasScope) -> Self {
         Self {
             key_range: scope.key_range.clone(),

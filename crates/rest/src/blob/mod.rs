@@ -1,5 +1,6 @@
 //! The Blob service on HTTP: each operation is parse, call, respond.
 
+mod account;
 mod acl;
 mod batch;
 mod container;
@@ -19,6 +20,15 @@ use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::service_operations;
 
+/// Get Blob, or Get Blob Properties if the call says so, for a website.
+pub async fn read(call: &Call<'_>) -> Result<Answer, Error> {
+    if call.operation == Operation::GetBlobProperties {
+        get_blob::get_properties(call).await
+    } else {
+        get_blob::get(call).await
+    }
+}
+
 /// Runs an operation of the Blob service that the operation table calls built.
 #[allow(
     clippy::wildcard_enum_match_arm,
@@ -33,6 +43,10 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         Operation::GetUserDelegationKey => {
             service_operations::user_delegation_key(call, body).await
         }
+        Operation::GetBlobServiceStats => account::statistics(call),
+        Operation::GetAccountInformation
+        | Operation::GetAccountInformationByContainer
+        | Operation::GetAccountInformationByBlob => Ok(account::information(call)),
         Operation::BlobBatch | Operation::BlobBatchInContainer => batch::run(call, body).await,
         Operation::ListContainers => list::containers(call).await,
         Operation::CreateContainer => container::create(call).await,

@@ -101,6 +101,7 @@ const fn account_information(
         .restype(Restype::Account)
         .comp(Comp::Properties)
         .since(Version::V2018_03_28)
+        .built()
 }
 
 pub(super) const ROWS: &[Row] = &[
@@ -131,7 +132,8 @@ pub(super) const ROWS: &[Row] = &[
     )
     .restype(Restype::Service)
     .comp(Comp::Stats)
-    .since(Version::V2013_08_15),
+    .since(Version::V2013_08_15)
+    .built(),
     service(
         Operation::ListContainers,
         "List Containers",

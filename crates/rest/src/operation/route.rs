@@ -6,6 +6,7 @@ use hyper::HeaderMap;
 use super::{Comp, Operation, Restype, Row, Scope, Selector, Verb, Verbs, rows};
 use crate::query::Query;
 use crate::service::Service;
+use crate::version::Version;
 
 const TUNNELLED_METHOD: &str = "x-http-method";
 
@@ -86,7 +87,33 @@ pub fn route(
         (Some(row), _) => Ok(row.operation),
         (None, Some(selector)) => Err(selector.refusal(query, headers)),
         (None, None) if allow != Verbs::NONE => Err(RouteRefusal::UnsupportedVerb { allow }),
-        (None, None) => Err(nothing_here(service, scope, restype, query)),
+        (None, None) => Err(nothing_here(service, scope, restype, query, |_| true)),
+    }
+}
+
+/// Whether a service of `version` has the operation that the request means. If not, it is refused
+/// by what such a service does not know of it.
+pub fn check_since(
+    operation: Operation,
+    version: Version,
+    query: &Query<'_>,
+    headers: &HeaderMap,
+) -> Result<(), RouteRefusal> {
+    let meant = operation.row();
+    if meant.since <= version {
+        return Ok(());
+    }
+    let known = |row: &Row| row.since <= version;
+    let place = |row: &Row| (row.scope, row.restype, row.comp);
+    let same_place = |row: &&Row| known(row) && place(row) == place(meant);
+    let allow = rows(meant.service).iter().filter(same_place);
+    let allow = allow.fold(Verbs::NONE, |allow, row| allow.and(row.verbs));
+    match meant.selectors.last() {
+        _ if allow == Verbs::NONE => {
+            Err(nothing_here(meant.service, meant.scope, meant.restype, query, known))
+        }
+        Some(selector) => Err(selector.refusal(query, headers)),
+        None => Err(RouteRefusal::UnsupportedVerb { allow }),
     }
 }
 
@@ -149,8 +176,10 @@ fn nothing_here(
     scope: Scope,
     restype: Option<Restype>,
     query: &Query<'_>,
+    known: impl Fn(&Row) -> bool,
 ) -> RouteRefusal {
-    let mut in_scope = rows(service).iter().filter(|row| row.scope == scope).peekable();
+    let in_scope = |row: &&Row| row.scope == scope && known(row);
+    let mut in_scope = rows(service).iter().filter(in_scope).peekable();
     if in_scope.peek().is_none() {
         return RouteRefusal::InvalidUri;
     }

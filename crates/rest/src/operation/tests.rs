@@ -8,6 +8,7 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use super::*;
 use crate::address::{Address, HostStyle};
+use crate::version::Version;
 
 /// A request made from a row: the target and the headers.
 fn request_of(row: &Row) -> (String, HeaderMap) {
@@ -154,6 +155,84 @@ fn a_batch_of_the_account_is_known_although_the_javascript_sdk_calls_it_one_of_a
     for target in ["/acct?comp=batch", "/acct?restype=container&comp=batch"] {
         let routed = routed(Service::Blob, "POST", target, &HeaderMap::new());
         assert_eq!(routed, Ok(Operation::BlobBatch), "{target}");
+    }
+}
+
+#[test]
+fn an_operation_of_a_later_version_is_refused_by_what_the_older_one_does_not_know() {
+    let bad_query = |name, value: &str| {
+        Err(RouteRefusal::InvalidQueryParameterValue { name, value: value.to_owned() })
+    };
+    let bad_header =
+        |name, value: &str| Err(RouteRefusal::InvalidHeaderValue { name, value: value.to_owned() });
+    let append: &[_] = &[("x-ms-blob-type", "AppendBlob")];
+    let from_url: &[_] = &[("x-ms-blob-type", "BlockBlob"), ("x-ms-copy-source", "http://a")];
+    let change: &[_] = &[("x-ms-lease-action", "change")];
+    let restored: &[_] = &[("x-ms-deleted-container-name", "n")];
+    let account = "/a/c/b?restype=account&comp=properties";
+    let diff = "/a/c/b?comp=pagelist&prevsnapshot=s";
+    for (cell, version, method, target, sent, expected) in [
+        ("13 batch", "2018-03-28", "POST", "/a?comp=batch", &[][..], bad_query("comp", "batch")),
+        ("13 batch", "2018-11-09", "POST", "/a?comp=batch", &[], Ok(())),
+        (
+            "13 account information",
+            "2017-11-09",
+            "GET",
+            account,
+            &[],
+            bad_query("restype", "account"),
+        ),
+        ("13 tags", "2019-10-10", "GET", "/a/c/b?comp=tags", &[], bad_query("comp", "tags")),
+        (
+            "13 append blob",
+            "2014-02-14",
+            "PUT",
+            "/a/c/b",
+            append,
+            bad_header("x-ms-blob-type", "AppendBlob"),
+        ),
+        ("13 append blob", "2015-02-21", "PUT", "/a/c/b", append, Ok(())),
+        (
+            "13 from URL",
+            "2019-12-12",
+            "PUT",
+            "/a/c/b",
+            from_url,
+            bad_header("x-ms-copy-source", "http://a"),
+        ),
+        (
+            "2.1 change",
+            "2011-08-18",
+            "PUT",
+            "/a/c/b?comp=lease",
+            change,
+            bad_header("x-ms-lease-action", "change"),
+        ),
+        ("13 diff", "2015-04-05", "GET", diff, &[], bad_query("prevsnapshot", "s")),
+        (
+            "13 container lease",
+            "2011-08-18",
+            "PUT",
+            "/a/c?restype=container&comp=lease",
+            change,
+            bad_query("comp", "lease"),
+        ),
+        (
+            "13 restore container",
+            "2019-07-07",
+            "PUT",
+            "/a/c?restype=container&comp=undelete",
+            restored,
+            bad_query("comp", "undelete"),
+        ),
+    ] {
+        let headers = headers(sent);
+        let operation = routed(Service::Blob, method, target, &headers).expect(cell);
+        let (_, query) = target.split_once('?').unwrap_or((target, ""));
+        let query = Query::parse(query).expect("a readable query");
+        let version = Version::parse(version).expect("a version");
+        let checked = check_since(operation, version, &query, &headers);
+        assert_eq!(checked, expected, "{cell}: {method} {target} at {version}");
     }
 }
 

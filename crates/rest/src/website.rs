@@ -1,0 +1,281 @@
+//! Static websites: what a browser gets at the web endpoint of an account, out of its container
+//! `$web`. Anybody may read there, whatever the public access of the container, and nobody may do
+//! anything else; there is no signature, no version and no CORS.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use holdfast_domain::account::StaticWebsite;
+use hyper::header::{
+    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, StatusCode};
+
+use crate::address::{Address, Resource};
+use crate::answer::{Answer, AnswerBody};
+use crate::auth::Granted;
+use crate::blob;
+use crate::error::{Code, Error};
+use crate::frontend::{Frontend, Peer};
+use crate::header_case::RequestCase;
+use crate::operation::{Operation, Verbs};
+use crate::query::{Plus, Query, decode};
+use crate::request::Call;
+use crate::version::Version;
+
+const CONTAINER: &str = "$web";
+/// The version that web endpoints read with, and tell.
+pub const VERSION: Version = Version::V2018_03_28;
+pub const SERVER_HEADER: &str = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0";
+
+/// The account that a host of the form `account.web.…` or `account.zN.web.…` names.
+pub fn account_of_host(host: &str) -> Option<&str> {
+    let (account, rest) = host.split_once('.')?;
+    let rest = match rest.split_once('.') {
+        Some((zone, rest)) if is_zone(zone) => rest,
+        Some(_) | None => rest,
+    };
+    let (web, domain) = rest.split_once('.')?;
+    let found = !account.is_empty() && web.eq_ignore_ascii_case("web") && !domain.is_empty();
+    found.then_some(account.strip_suffix("-secondary").unwrap_or(account))
+}
+
+fn is_zone(label: &str) -> bool {
+    let digits = label.strip_prefix(['z', 'Z']);
+    digits.is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// The blobs that a path may mean, the first that exists is served.
+fn candidates(path: &str, website: &StaticWebsite) -> Vec<String> {
+    let name = path.strip_prefix('/').unwrap_or(path);
+    let folder = name.is_empty() || name.ends_with('/');
+    let mut candidates = Vec::new();
+    if !folder {
+        candidates.push(name.to_owned());
+    }
+    match (&website.index_document, &website.default_index_document_path) {
+        (Some(index), _) if folder => candidates.push(format!("{name}{index}")),
+        (Some(index), _) => candidates.push(format!("{name}/{index}")),
+        (None, Some(default)) if folder => candidates.push(unslashed(default).to_owned()),
+        (None, _) => {}
+    }
+    candidates
+}
+
+/// Settings name paths with or without the slash in front.
+fn unslashed(path: &str) -> &str {
+    path.strip_prefix('/').unwrap_or(path)
+}
+
+/// Answers one request at the web endpoint of `account`.
+pub async fn answer(
+    frontend: &Frontend,
+    peer: Peer,
+    account: &str,
+    parts: &Parts,
+    website: &StaticWebsite,
+) -> Result<Answer, Error> {
+    let operation = match parts.method {
+        Method::GET => Operation::GetBlob,
+        Method::HEAD => Operation::GetBlobProperties,
+        _ => {
+            let allow = Verbs::GET_OR_HEAD.to_string();
+            return Err(Error::from(Code::UnsupportedHttpVerb).header("allow", allow));
+        }
+    };
+    if !website.enabled {
+        return Err(Code::WebContentNotFound.into());
+    }
+    let path = decode(parts.uri.path(), Plus::IsPlus).ok_or(Code::InvalidUri)?;
+    let asked = asked_headers(&parts.headers);
+    let read = Read { frontend, peer, account, operation };
+    for name in candidates(&path, website) {
+        if let Some(answer) = read.blob(&name, &asked).await? {
+            return Ok(answer);
+        }
+    }
+    let Some(document) = &website.error_document_404_path else {
+        return Err(Code::WebContentNotFound.into());
+    };
+    // The conditions and the range were for what is not there.
+    match read.blob(unslashed(document), &HeaderMap::new()).await? {
+        Some(mut answer) => {
+            answer.status = StatusCode::NOT_FOUND;
+            answer.header("x-ms-error-code", Code::WebContentNotFound.name());
+            Ok(answer)
+        }
+        None => Err(Code::WebContentNotFound.into()),
+    }
+}
+
+/// Of the headers that came, those that mean something to a website.
+fn asked_headers(sent: &HeaderMap) -> HeaderMap {
+    let conditions = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
+    // A range that is wanted only of a certain state is not answered with one: the whole always may
+    // be, and then is right.
+    let range = (!sent.contains_key(IF_RANGE)).then_some(RANGE);
+    let mut asked = HeaderMap::new();
+    for name in conditions.into_iter().chain(range) {
+        if let Some(value) = sent.get(&name) {
+            asked.insert(name, value.clone());
+        }
+    }
+    asked
+}
+
+struct Read<'a> {
+    frontend: &'a Frontend,
+    peer: Peer,
+    account: &'a str,
+    operation: Operation,
+}
+
+impl Read<'_> {
+    /// What Get Blob or Get Blob Properties answers, if there is such a blob.
+    async fn blob(&self, name: &str, headers: &HeaderMap) -> Result<Option<Answer>, Error> {
+        let resource =
+            Resource::Blob { container: Cow::Borrowed(CONTAINER), blob: Cow::Borrowed(name) };
+        let address = Address {
+            account: self.account,
+            secondary: false,
+            path_style: false,
+            raw_path: "",
+            resource,
+        };
+        let call = Call {
+            frontend: self.frontend,
+            operation: self.operation,
+            address: &address,
+            query: &Query::default(),
+            headers,
+            case: &RequestCase::default(),
+            version: VERSION,
+            granted: &Granted::public(),
+            peer: self.peer,
+            host: None,
+            origin: String::new(),
+        };
+        match blob::read(&call).await {
+            Ok(mut answer) => {
+                keep_web_headers(&mut answer);
+                Ok(Some(answer))
+            }
+            Err(error) if is_absent(error.code) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[allow(clippy::wildcard_enum_match_arm, reason = "every other code is an answer to what is there")]
+fn is_absent(code: Code) -> bool {
+    match code {
+        // A path that cannot be the name of a blob is that of none.
+        Code::BlobNotFound
+        | Code::ContainerNotFound
+        | Code::InvalidResourceName
+        | Code::InvalidUri
+        | Code::OutOfRangeInput => true,
+        _ => false,
+    }
+}
+
+/// A browser gets the content and what belongs to it, not what the service knows of the blob.
+fn keep_web_headers(answer: &mut Answer) {
+    let own: Vec<_> =
+        answer.headers.keys().filter(|name| name.as_str().starts_with("x-ms-")).cloned().collect();
+    for name in own {
+        answer.headers.remove(name);
+    }
+    answer.metadata_names.clear();
+}
+
+/// An error as a page, where there is no document for it.
+pub fn page(status: StatusCode, code: Code, request_id: &str, bodiless: bool) -> Answer {
+    let mut answer = Answer::new(status);
+    answer.header("x-ms-error-code", code.name());
+    if bodiless || status == StatusCode::NOT_MODIFIED {
+        return answer;
+    }
+    let (number, name, message) = (status.as_u16(), code.name(), code.message());
+    let reason = status.canonical_reason().unwrap_or_default();
+    let body = format!(
+        "<!DOCTYPE html><html><head><title>{number} {reason}</title></head><body>\
+         <h1>{message}</h1><ul><li>HttpStatusCode: {number}</li><li>ErrorCode: {name}</li>\
+         <li>RequestId: {request_id}</li></ul></body></html>\n"
+    );
+    answer.header("content-type", "text/html");
+    answer.body = AnswerBody::Whole(Bytes::from(body));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_web_endpoints_name_the_account() {
+        for (host, expected) in [
+            ("acct.web.localhost:10000", Some("acct")),
+            ("acct.z6.web.core.windows.net", Some("acct")),
+            ("acct.Z22.WEB.example.org", Some("acct")),
+            ("acct-secondary.z6.web.example.org", Some("acct")),
+            ("acct.z.web.example.org", None),
+            ("acct.zone.web.example.org", None),
+            ("acct.blob.localhost", None),
+            ("acct.web", None),
+            ("acct.web.", None),
+            (".web.localhost", None),
+            ("web.localhost", None),
+            ("127.0.0.1:10000", None),
+            ("localhost", None),
+        ] {
+            assert_eq!(account_of_host(host), expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_path_means_the_blob_or_the_index_of_its_folder() {
+        let text = |text: &str| Some(text.to_owned());
+        let index = StaticWebsite { index_document: text("index.html"), ..Default::default() };
+        let default = StaticWebsite {
+            default_index_document_path: text("/app/start.html"),
+            ..Default::default()
+        };
+        let neither = StaticWebsite::default();
+        let none: &[&str] = &[];
+        for (website, path, expected) in [
+            (&index, "/", &["index.html"][..]),
+            (&index, "/a/", &["a/index.html"]),
+            (&index, "/a", &["a", "a/index.html"]),
+            (&index, "/a/b.css", &["a/b.css", "a/b.css/index.html"]),
+            (&default, "/", &["app/start.html"]),
+            (&default, "/a/", &["app/start.html"]),
+            (&default, "/a", &["a"]),
+            (&neither, "/", none),
+            (&neither, "/a", &["a"]),
+        ] {
+            assert_eq!(candidates(path, website), expected, "3.17 StaticWebsite: {path}");
+        }
+    }
+
+    #[test]
+    fn only_conditions_and_a_plain_range_are_looked_at() {
+        let sent = |pairs: &[(&'static str, &'static str)]| {
+            let value = hyper::header::HeaderValue::from_static;
+            let name = hyper::header::HeaderName::from_static;
+            pairs.iter().map(|(n, v)| (name(n), value(v))).collect::<HeaderMap>()
+        };
+        let asked = asked_headers(&sent(&[
+            ("range", "bytes=1-2"),
+            ("if-none-match", "\"e\""),
+            ("x-ms-range", "bytes=0-0"),
+            ("x-ms-lease-id", "x"),
+            ("authorization", "x"),
+        ]));
+        assert_eq!(asked, sent(&[("range", "bytes=1-2"), ("if-none-match", "\"e\"")]));
+        assert!(asked_headers(&sent(&[("range", "bytes=1-2"), ("if-range", "\"e\"")])).is_empty());
+    }
+}
