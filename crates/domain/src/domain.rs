@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use holdfast_store::{Batch, CommitError, Engine, Extents, Fault};
 
-use crate::content::{self, ByteSource, ReceiveFailure, Received};
+use crate::content::{self, ByteSource, ReceiveFailure, Received, Sealing};
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
 use crate::features::Features;
@@ -80,7 +80,16 @@ impl Domain {
         &self,
         source: &mut dyn ByteSource<Refusal = R>,
     ) -> Result<Received, ReceiveFailure<R>> {
-        content::receive(&self.extents, source).await
+        self.receive_sealed(source, None).await
+    }
+
+    /// As [`Domain::receive`], encrypted with a key of the client if there is one.
+    pub async fn receive_sealed<R: Send>(
+        &self,
+        source: &mut dyn ByteSource<Refusal = R>,
+        sealing: Option<&Sealing>,
+    ) -> Result<Received, ReceiveFailure<R>> {
+        content::receive(&self.extents, source, sealing).await
     }
 
     /// The time of a change and the ETag it gives.

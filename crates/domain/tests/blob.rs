@@ -13,7 +13,7 @@ use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
     DeleteBlob, DeleteContainer, Encryption, GetBlob, LeaseBlob, ListBlobs, ListContainers, Listed,
-    NewBlob, PutBlob, ReadRange, SetBlobMetadata, Which,
+    NewBlob, PutBlob, ReadRange, ScopePolicy, SetBlobMetadata, Which,
 };
 use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions, ETagList};
 use holdfast_domain::content::{ByteSource, INLINE_BYTES_MAX};
@@ -121,6 +121,7 @@ impl Store {
             path: container(name),
             metadata: Metadata::default(),
             public_access: PublicAccess::None,
+            scope: ScopePolicy::default(),
         };
         self.domain.create_container(command).await.map(drop)
     }
@@ -245,6 +246,7 @@ fn get(name: &str) -> GetBlob {
         conditions: Conditions::default(),
         combination: CombinationRule::Free,
         lease_id: None,
+        key: None,
     }
 }
 
@@ -452,6 +454,7 @@ async fn an_if_match_update_wins_once_however_many_try_it() {
                     ..Conditions::default()
                 },
                 lease_id: None,
+                key: None,
             };
             store.domain.set_blob_metadata(command).await.is_ok()
         })
@@ -476,6 +479,7 @@ async fn etags_go_on_above_those_of_an_earlier_run_when_the_clock_was_set_back()
             path: container(name),
             metadata: Metadata::default(),
             public_access: PublicAccess::None,
+            scope: ScopePolicy::default(),
         };
         domain.create_container(command).await.expect("created").etag
     };

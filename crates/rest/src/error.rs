@@ -47,6 +47,7 @@ codes! {
     BlobImmutableDueToLegalHold = 409 "A legal hold keeps the blob as it is.";
     BlobImmutableDueToPolicy = 409 "A policy keeps the blob as it is.";
     BlobNotFound = 404 "The blob does not exist.";
+    BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
     ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
     ConditionNotMet = 412 "A condition of the request headers is not met.";
     ContainerAlreadyExists = 409 "The container already exists.";
@@ -101,6 +102,7 @@ codes! {
     QueryParameterSasMandatory = 403 "A query parameter of the signature is missing.";
     QueryParameterSddInvalid = 403 "The directory depth of the signature does not fit the path.";
     RequestBodyTooLarge = 413 "The body is larger than allowed.";
+    RequestForbiddenByContainerEncryptionPolicy = 403 "The container fixes another encryption scope.";
     ResourceNotFound = 404 "The resource does not exist.";
     ServerBusy = 503 "The server is busy. Please retry the request.";
     SnapshotsPresent = 409 "The blob has snapshots, and the request does not say what becomes of them.";

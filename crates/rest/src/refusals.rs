@@ -104,6 +104,8 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::NoCopyPending => Code::NoPendingCopyOperation,
             BlobRefusal::CopyIdMismatch => Code::CopyIdMismatch,
             BlobRefusal::IncrementalCopyOnly => Code::OperationNotAllowedOnIncrementalCopyBlob,
+            BlobRefusal::ScopeNotAllowed => Code::RequestForbiddenByContainerEncryptionPolicy,
+            BlobRefusal::OtherKey => Code::BlobUsesCustomerSpecifiedEncryption,
             BlobRefusal::Immutable => Code::BlobImmutableDueToPolicy,
             BlobRefusal::LegalHold => Code::BlobImmutableDueToLegalHold,
             BlobRefusal::SourceConditionNotMet => Code::SourceConditionNotMet,

@@ -2,7 +2,7 @@
 
 use holdfast_store::{Fault, Snapshot};
 
-use super::Container;
+use super::{Container, ScopePolicy};
 use crate::access::{PublicAccess, StoredPolicy};
 use crate::condition::DateConditions;
 use crate::domain::{Domain, Stamp, read};
@@ -46,6 +46,7 @@ pub struct CreateContainer {
     pub path: ContainerPath,
     pub metadata: Metadata,
     pub public_access: PublicAccess,
+    pub scope: ScopePolicy,
 }
 
 pub struct SetContainerMetadata {
@@ -209,6 +210,7 @@ fn decide_create(
         public_access: command.public_access,
         policies: Vec::new(),
         lease: lease::Lease::default(),
+        scope: command.scope.clone(),
     })
 }
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 use holdfast_store::Snapshot;
 
 use super::target::find_blob;
-use super::{Blob, BlobPath, BlobRefusal, Which};
+use super::{Blob, BlobPath, BlobRefusal, Which, check_key};
 use crate::condition::{self, CombinationRule, Conditions};
-use crate::content::ContentReader;
+use crate::content::{ContentReader, CustomerKey};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
@@ -19,6 +19,8 @@ pub struct GetBlob {
     pub conditions: Conditions,
     pub combination: CombinationRule,
     pub lease_id: Option<LeaseId>,
+    /// The key that the bytes were encrypted with, if the client has chosen one.
+    pub key: Option<CustomerKey>,
 }
 
 /// The part of a blob that is asked for, before its length is known.
@@ -75,8 +77,15 @@ impl Domain {
             return Err(Failure::Refused(BlobRefusal::Archived));
         }
         let range = decide_range(range, blob.length).map_err(Failure::Refused)?;
-        let reader =
-            ContentReader::open(&self.extents, snapshot, pin, &blob.content, range.clone()).await?;
+        let reader = ContentReader::open(
+            &self.extents,
+            snapshot,
+            pin,
+            &blob.content,
+            range.clone(),
+            command.key.clone(),
+        )
+        .await?;
         Ok(Download { read, range, reader })
     }
 
@@ -107,6 +116,7 @@ fn decide_read(blob: Option<Blob>, command: &GetBlob, now: Timestamp) -> Result<
     };
     blob.lease_after(Access::Read, command.lease_id, now)?;
     check(Some(&blob))?;
+    check_key(&blob, command.key.as_ref())?;
     Ok(blob)
 }
 

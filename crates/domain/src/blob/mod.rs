@@ -22,7 +22,8 @@ pub use list::{BlobListing, ContainerListing, ListBlobs, ListContainers, Listed}
 pub(crate) use model::Block;
 pub use model::{
     AccessTier, Blob, Container, ContentHeaders, CopyState, CopyStatus, Deletion, Encryption,
-    Immutability, Incremental, Kind, Past, RehydratePriority, Rehydration, Role, Upload, Which,
+    Immutability, Incremental, Kind, Past, RehydratePriority, Rehydration, Role, ScopePolicy,
+    Upload, Which,
 };
 pub use put::{NewBlob, PutBlob};
 pub use set::{DeleteBlob, SetBlobMetadata, SetBlobProperties};
@@ -30,6 +31,7 @@ pub use set::{DeleteBlob, SetBlobMetadata, SetBlobProperties};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::condition;
+use crate::content::CustomerKey;
 use crate::etag::ETag;
 use crate::lease::{AccessRefusal, LeaseRefusal};
 use crate::names::BlobName;
@@ -66,6 +68,17 @@ fn check_changeable(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
     check_not_held(blob, now)
 }
 
+/// Whether a request that reads or goes on writing the bytes of `blob` comes with their key.
+fn check_key(blob: &Blob, given: Option<&CustomerKey>) -> Result<(), BlobRefusal> {
+    match (&blob.encryption, given) {
+        (Encryption::Account | Encryption::Scope(_), None) => Ok(()),
+        (Encryption::CustomerKey { sha256 }, Some(key)) if key.sha256() == *sha256 => Ok(()),
+        (Encryption::Account | Encryption::CustomerKey { .. } | Encryption::Scope(_), _) => {
+            Err(BlobRefusal::OtherKey)
+        }
+    }
+}
+
 /// Whether a policy or a legal hold keeps a blob as it is.
 fn check_not_held(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
     if blob.legal_hold {
@@ -97,6 +110,10 @@ pub enum BlobRefusal {
     CopyIdMismatch,
     /// The blob is written by incremental copies only.
     IncrementalCopyOnly,
+    /// The container fixes another encryption scope.
+    ScopeNotAllowed,
+    /// The request has not the key that the bytes are encrypted with.
+    OtherKey,
     Immutable,
     LegalHold,
     SourceConditionNotMet,

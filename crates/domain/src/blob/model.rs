@@ -25,10 +25,20 @@ pub struct Container {
     pub public_access: PublicAccess,
     pub policies: Vec<StoredPolicy>,
     pub lease: Lease,
+    pub scope: ScopePolicy,
+}
+
+/// Which encryption scope the blobs of a container have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopePolicy {
+    /// Where a blob names none.
+    pub default: Option<String>,
+    /// A blob can have no other.
+    pub fixed: bool,
 }
 
 impl Stored for Container {
-    const FORMAT: u8 = 1;
+    const FORMAT: u8 = 2;
     const WHAT: &'static str = "a container";
 }
 

@@ -44,6 +44,8 @@ impl Domain {
                 let existing = target.current.as_ref();
                 let lease =
                     decide_put(existing, &command, keeping, stamp).map_err(Failure::Refused)?;
+                let encryption =
+                    target.encryption(&command.encryption).map_err(Failure::Refused)?;
                 let content = match &command.blob {
                     NewBlob::Block(received) => {
                         received.claim(&mut transaction, stamp.etag.ticks())
@@ -74,7 +76,7 @@ impl Domain {
                     expires: None,
                     immutability: command.immutability,
                     legal_hold: command.legal_hold,
-                    encryption: command.encryption.clone(),
+                    encryption,
                 };
                 let replaced =
                     target.replace(&mut transaction, blob, Change::Overwrite, keeping, stamp);

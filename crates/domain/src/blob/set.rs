@@ -1,8 +1,9 @@
 //! Changes of a blob in place, and its deletion.
 
 use super::target::{Change, Target};
-use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, check_changeable};
+use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, check_changeable, check_key};
 use crate::condition::{self, Conditions, DateConditions, WriteKind};
+use crate::content::CustomerKey;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
@@ -13,6 +14,7 @@ pub struct SetBlobMetadata {
     pub metadata: Metadata,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
+    pub key: Option<CustomerKey>,
 }
 
 pub struct SetBlobProperties {
@@ -35,9 +37,11 @@ type Answer<T> = Result<T, Failure<BlobRefusal>>;
 
 impl Domain {
     pub async fn set_blob_metadata(&self, command: SetBlobMetadata) -> Answer<Blob> {
-        let SetBlobMetadata { path, metadata, conditions, lease_id } = command;
+        let SetBlobMetadata { path, metadata, conditions, lease_id, key } = command;
         self.change_blob(&path, &conditions, lease_id, Change::Metadata, |blob| {
+            check_key(blob, key.as_ref())?;
             blob.metadata = metadata.clone();
+            Ok(())
         })
         .await
     }
@@ -46,6 +50,7 @@ impl Domain {
         let SetBlobProperties { path, headers, conditions, lease_id } = command;
         self.change_blob(&path, &conditions, lease_id, Change::InPlace, |blob| {
             blob.headers = headers.clone();
+            Ok(())
         })
         .await
     }
@@ -56,7 +61,7 @@ impl Domain {
         conditions: &Conditions,
         lease_id: Option<LeaseId>,
         change: Change,
-        apply: impl Fn(&mut Blob),
+        apply: impl Fn(&mut Blob) -> Result<(), BlobRefusal>,
     ) -> Answer<Blob> {
         let keeping = self.keeping(&path.container.account).await?;
         self.transact(&[path.latch()], async |mut transaction| {
@@ -65,7 +70,7 @@ impl Domain {
             let existing = target.current.clone();
             let mut blob = decide_change(existing, conditions, Access::Write, lease_id, stamp)
                 .map_err(Failure::Refused)?;
-            apply(&mut blob);
+            apply(&mut blob).map_err(Failure::Refused)?;
             let replaced = target.replace(&mut transaction, blob, change, keeping, stamp);
             Ok((replaced.await?, transaction))
         })

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use holdfast_store::{Fault, Snapshot};
 
 use super::container::find_container;
-use super::model::{Blob, Container, Deletion, Past, Role, Upload, Which};
+use super::model::{Blob, Container, Deletion, Encryption, Past, Role, ScopePolicy, Upload, Which};
 use super::{BlobPath, BlobRefusal};
 use crate::account::ServiceKind;
 use crate::content;
@@ -19,6 +19,7 @@ use crate::transact::Transaction;
 /// What a transaction has read of a name.
 pub(super) struct Target {
     container: u64,
+    scope: ScopePolicy,
     name: String,
     pub current: Option<Blob>,
 }
@@ -60,10 +61,27 @@ impl Target {
         path: &BlobPath,
     ) -> Result<Self, Failure<BlobRefusal>> {
         let container: Option<Container> = read(transaction, &path.container.key()).await?;
-        let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?.id;
+        let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?;
         let name = path.blob.as_str().to_owned();
-        let current = read(transaction, &rows::blob(container, &name)).await?;
-        Ok(Self { container, name, current })
+        let current = read(transaction, &rows::blob(container.id, &name)).await?;
+        Ok(Self { container: container.id, scope: container.scope, name, current })
+    }
+
+    /// Whose key a new blob here is encrypted with, if `chosen` is asked for.
+    pub fn encryption(&self, chosen: &Encryption) -> Result<Encryption, BlobRefusal> {
+        match (chosen, &self.scope) {
+            (Encryption::Account, ScopePolicy { default: Some(scope), .. }) => {
+                Ok(Encryption::Scope(scope.clone()))
+            }
+            (Encryption::Scope(scope), ScopePolicy { default, fixed: true })
+                if Some(scope) != default.as_ref() =>
+            {
+                Err(BlobRefusal::ScopeNotAllowed)
+            }
+            (Encryption::Account | Encryption::CustomerKey { .. } | Encryption::Scope(_), _) => {
+                Ok(chosen.clone())
+            }
+        }
     }
 
     pub fn key(&self) -> Bytes {

@@ -52,7 +52,7 @@ impl Entry {
                 let part = Part::Bytes(bytes.slice(first..first + length as usize));
                 Self { block: None, written: self.written, start: 0, length, part }
             }
-            Part::Extents(_) => {
+            Part::Extents(_) | Part::Sealed(..) => {
                 Self { block: None, start: self.start + skip, length, ..self.clone() }
             }
         }

@@ -8,21 +8,26 @@
 mod map;
 mod reader;
 mod references;
+mod seal;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
+use holdfast_store::extents::ExtentWriter;
 use holdfast_store::{Extent, ExtentId, Extents, Fault};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use map::{Entry, Map, MapWriter, remove_condemned_map};
 pub use reader::ContentReader;
 pub(crate) use references::{References, Released, named_extent};
+pub(crate) use seal::Seal;
+pub use seal::{CustomerKey, Sealing};
 
 use crate::rows;
 use crate::transact::Transaction;
+use seal::Sealer;
 
 /// Contents up to this size are a row of their own: one synced commit, no second file. Measured in
 /// `docs/design/0002-extents.md`.
@@ -75,6 +80,8 @@ impl Piece {
 pub(crate) enum Part {
     Bytes(Bytes),
     Extents(Vec<Piece>),
+    /// Either of them, holding sealed bytes.
+    Sealed(Seal, Box<Self>),
 }
 
 impl Part {
@@ -82,6 +89,7 @@ impl Part {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Extents(pieces) => pieces.iter().map(|piece| piece.length).sum(),
+            Self::Sealed(seal, _) => seal.length,
         }
     }
 
@@ -89,6 +97,7 @@ impl Part {
         match self {
             Self::Bytes(_) => &[],
             Self::Extents(pieces) => pieces,
+            Self::Sealed(_, part) => part.pieces(),
         }
     }
 }
@@ -98,6 +107,7 @@ impl Part {
 pub struct Received {
     extents: Arc<dyn Extents>,
     bytes: ReceivedBytes,
+    seal: Option<Seal>,
     length: u64,
     /// From the first attempt to commit on, a row may name the bytes.
     claimed: AtomicBool,
@@ -124,27 +134,59 @@ impl<R> From<Fault> for ReceiveFailure<R> {
 pub(crate) async fn receive<R: Send>(
     extents: &Arc<dyn Extents>,
     source: &mut dyn ByteSource<Refusal = R>,
+    sealing: Option<&Sealing>,
 ) -> Result<Received, ReceiveFailure<R>> {
-    let mut small = BytesMut::new();
+    let mut taking = Taking { extents, small: BytesMut::new(), writer: None };
+    let mut sealer = sealing.map(Sealer::new);
     let mut length = 0;
-    let mut writer = None;
-    while let Some(bytes) = source.next().await.map_err(ReceiveFailure::Source)? {
+    while let Some(mut bytes) = source.next().await.map_err(ReceiveFailure::Source)? {
         length += bytes.len() as u64;
-        if writer.is_none() && small.len() + bytes.len() <= INLINE_BYTES_MAX {
-            small.extend_from_slice(&bytes);
-            continue;
+        match &mut sealer {
+            None => taking.take(bytes).await?,
+            Some(sealer) => {
+                while !bytes.is_empty() {
+                    if let Some(frame) = sealer.push(&mut bytes) {
+                        taking.take(frame).await?;
+                    }
+                }
+            }
         }
-        let writer = writer.get_or_insert_with(|| extents.writer());
-        if !small.is_empty() {
-            writer.append(std::mem::take(&mut small).freeze()).await?;
-        }
-        writer.append(bytes).await?;
     }
-    let bytes = match writer {
-        Some(writer) => ReceivedBytes::Large(writer.finish().await?),
-        None => ReceivedBytes::Small(small.freeze()),
-    };
-    Ok(Received { extents: Arc::clone(extents), bytes, length, claimed: AtomicBool::new(false) })
+    if let Some(frame) = sealer.as_mut().and_then(Sealer::finish) {
+        taking.take(frame).await?;
+    }
+    let bytes = taking.finish().await?;
+    let seal = sealer.map(Sealer::into_seal);
+    let (extents, claimed) = (Arc::clone(extents), AtomicBool::new(false));
+    Ok(Received { extents, bytes, seal, length, claimed })
+}
+
+/// Bytes on their way into a row, or, once they are too many, into extents.
+struct Taking<'a> {
+    extents: &'a Arc<dyn Extents>,
+    small: BytesMut,
+    writer: Option<Box<dyn ExtentWriter>>,
+}
+
+impl Taking<'_> {
+    async fn take(&mut self, bytes: Bytes) -> Result<(), Fault> {
+        if self.writer.is_none() && self.small.len() + bytes.len() <= INLINE_BYTES_MAX {
+            self.small.extend_from_slice(&bytes);
+            return Ok(());
+        }
+        let writer = self.writer.get_or_insert_with(|| self.extents.writer());
+        if !self.small.is_empty() {
+            writer.append(std::mem::take(&mut self.small).freeze()).await?;
+        }
+        writer.append(bytes).await
+    }
+
+    async fn finish(self) -> Result<ReceivedBytes, Fault> {
+        Ok(match self.writer {
+            Some(writer) => ReceivedBytes::Large(writer.finish().await?),
+            None => ReceivedBytes::Small(self.small.freeze()),
+        })
+    }
 }
 
 impl Received {
@@ -165,13 +207,18 @@ impl Received {
                 Content::Inline(id)
             }
             Part::Extents(pieces) => Content::Extents(pieces),
+            part @ Part::Sealed(..) => {
+                let mut map = MapWriter::new(transaction, id);
+                map.push(transaction, &Entry::whole(part, id));
+                map.finish()
+            }
         }
     }
 
     /// As [`Received::claim`], for a row that keeps the part itself.
     pub(crate) fn claim_part(&self, transaction: &mut Transaction) -> Part {
         self.claimed.store(true, Ordering::Relaxed);
-        match &self.bytes {
+        let part = match &self.bytes {
             ReceivedBytes::Small(bytes) => Part::Bytes(bytes.clone()),
             ReceivedBytes::Large(extents) => {
                 for extent in extents {
@@ -179,6 +226,10 @@ impl Received {
                 }
                 Part::Extents(extents.iter().map(Piece::whole).collect())
             }
+        };
+        match &self.seal {
+            Some(seal) if self.length > 0 => Part::Sealed(seal.clone(), Box::new(part)),
+            Some(_) | None => part,
         }
     }
 

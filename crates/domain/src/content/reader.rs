@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
 use holdfast_store::extents::Pin;
 use holdfast_store::{Extent, ExtentId, Extents, Fault, Snapshot};
 
-use super::map::{self, Entry};
+use super::map;
 use super::references::ExtentRow;
-use super::{Content, Part, Piece, missing_extent, missing_inline};
+use super::seal::{FRAME_BYTES, FrameKey};
+use super::{Content, CustomerKey, Part, Piece, Seal, missing_extent, missing_inline};
 use crate::rows::{self, Stored};
 
 /// Zeros handed out at a time.
@@ -25,6 +26,7 @@ pub struct ContentReader {
     /// What of a map is still to be looked up.
     unread: Option<Unread>,
     remaining: u64,
+    key: Option<CustomerKey>,
     _pin: Option<Arc<Pin>>,
 }
 
@@ -33,6 +35,22 @@ enum Span {
     Bytes(Bytes),
     Zeros(u64),
     Extent(Extent, Range<u64>),
+    Sealed(Box<SealedSpan>),
+}
+
+/// A range of a sealed part, frame by frame.
+#[derive(Clone)]
+struct SealedSpan {
+    key: Arc<FrameKey>,
+    seal: Seal,
+    /// The sealed bytes of all frames that the range touches.
+    sealed: VecDeque<Span>,
+    /// What has been read of the next frame.
+    buffered: BytesMut,
+    frame: u64,
+    /// Bytes of the next frame that lie before the range.
+    skip: usize,
+    remaining: u64,
 }
 
 #[derive(Clone)]
@@ -50,12 +68,14 @@ impl ContentReader {
         pin: Pin,
         content: &Content,
         range: Range<u64>,
+        key: Option<CustomerKey>,
     ) -> Result<Self, Fault> {
         let mut reader = Self {
             extents: Arc::clone(extents),
             spans: VecDeque::new(),
             unread: None,
             remaining: range.end - range.start,
+            key,
             _pin: None,
         };
         match content {
@@ -70,7 +90,7 @@ impl ContentReader {
                 reader.spans.push_back(Span::Bytes(asked));
             }
             Content::Extents(pieces) => {
-                reader.add_pieces(&*snapshot, pieces, range).await?;
+                reader.spans = extent_spans(&*snapshot, pieces, range).await?;
                 reader.pin(pieces.iter().map(Piece::extent).collect());
             }
             Content::Mapped(map) => {
@@ -94,26 +114,23 @@ impl ContentReader {
             self.look_up().await?;
         }
         let bytes = match self.spans.pop_front() {
-            None => return Ok(None),
-            Some(Span::Bytes(bytes)) => bytes,
-            Some(Span::Zeros(length)) => {
-                let now = length.min(ZEROS.len() as u64);
-                if now < length {
-                    self.spans.push_front(Span::Zeros(length - now));
+            Some(Span::Sealed(mut span)) => {
+                let bytes = span.next(&*self.extents).await?;
+                if span.remaining > 0 {
+                    self.spans.push_front(Span::Sealed(span));
                 }
-                Bytes::from_static(&ZEROS[..now as usize])
+                Some(bytes)
             }
-            Some(Span::Extent(extent, range)) => {
-                let bytes = self.extents.read(&extent, range.clone()).await?;
-                let rest = range.start + bytes.len() as u64..range.end;
-                if !rest.is_empty() {
-                    self.spans.push_front(Span::Extent(extent, rest));
-                }
-                bytes
+            Some(span) => {
+                self.spans.push_front(span);
+                next_plain(&*self.extents, &mut self.spans).await?
             }
+            None => None,
         };
-        self.remaining -= bytes.len() as u64;
-        Ok(Some(bytes))
+        if let Some(bytes) = &bytes {
+            self.remaining -= bytes.len() as u64;
+        }
+        Ok(bytes)
     }
 
     fn pin(&mut self, ids: Vec<ExtentId>) {
@@ -151,7 +168,9 @@ impl ContentReader {
             }
             let end = (offset + entry.length).min(range.end);
             let begin = (*offset).max(range.start);
-            self.add_entry(&*snapshot, entry, begin - offset..end - offset).await?;
+            let range = entry.start + begin - offset..entry.start + end - offset;
+            let spans = self.part_spans(&*snapshot, &entry.part, range).await?;
+            self.spans.extend(spans);
             at = end;
         }
         if found.is_empty() {
@@ -162,43 +181,112 @@ impl ContentReader {
         Ok(())
     }
 
-    /// Adds `range` of the window that `entry` is.
-    async fn add_entry(
-        &mut self,
+    async fn part_spans(
+        &self,
         snapshot: &dyn Snapshot,
-        entry: &Entry,
+        part: &Part,
         range: Range<u64>,
-    ) -> Result<(), Fault> {
-        let range = entry.start + range.start..entry.start + range.end;
-        match &entry.part {
-            Part::Bytes(bytes) => {
-                let bytes = bytes.slice(range.start as usize..range.end as usize);
-                self.spans.push_back(Span::Bytes(bytes));
-            }
-            Part::Extents(pieces) => self.add_pieces(snapshot, pieces, range).await?,
-        }
-        Ok(())
+    ) -> Result<VecDeque<Span>, Fault> {
+        let Part::Sealed(seal, part) = part else {
+            return plain_spans(snapshot, part, range).await;
+        };
+        let key = self.key.as_ref().ok_or_else(|| Fault::new("a sealed part without its key"))?;
+        let first = range.start / FRAME_BYTES;
+        let end = Seal::sealed_offset(range.end.div_ceil(FRAME_BYTES)).min(seal.sealed_length());
+        let span = SealedSpan {
+            key: Arc::new(FrameKey::new(key, &seal.salt)),
+            seal: seal.clone(),
+            sealed: plain_spans(snapshot, part, Seal::sealed_offset(first)..end).await?,
+            buffered: BytesMut::new(),
+            frame: first,
+            skip: (range.start - first * FRAME_BYTES) as usize,
+            remaining: range.end - range.start,
+        };
+        Ok(VecDeque::from([Span::Sealed(Box::new(span))]))
     }
+}
 
-    async fn add_pieces(
-        &mut self,
-        snapshot: &dyn Snapshot,
-        pieces: &[Piece],
-        range: Range<u64>,
-    ) -> Result<(), Fault> {
-        let mut begin = 0;
-        for piece in pieces {
-            let end = begin + piece.length;
-            let (first, last) = (begin.max(range.start), end.min(range.end));
-            if first < last {
-                let extent = read_extent_row(snapshot, piece.extent()).await?;
-                let within = piece.start + first - begin..piece.start + last - begin;
-                self.spans.push_back(Span::Extent(extent, within));
-            }
-            begin = end;
+impl SealedSpan {
+    /// The bytes of the range in the next frame.
+    async fn next(&mut self, extents: &dyn Extents) -> Result<Bytes, Fault> {
+        let length = self.seal.frame_length(self.frame);
+        while self.buffered.len() < length {
+            let bytes = next_plain(extents, &mut self.sealed).await?;
+            let bytes = bytes.ok_or_else(|| Fault::new("a sealed part is cut short"))?;
+            self.buffered.extend_from_slice(&bytes);
         }
-        Ok(())
+        let frame = self.buffered.split_to(length);
+        let mut plain = self.key.open(self.frame, frame)?;
+        plain.advance(std::mem::take(&mut self.skip));
+        plain.truncate(self.remaining.min(plain.len() as u64) as usize);
+        self.frame += 1;
+        self.remaining -= plain.len() as u64;
+        Ok(plain)
     }
+}
+
+/// The next bytes of spans that are not sealed.
+async fn next_plain(
+    extents: &dyn Extents,
+    spans: &mut VecDeque<Span>,
+) -> Result<Option<Bytes>, Fault> {
+    let bytes = match spans.pop_front() {
+        None => return Ok(None),
+        Some(Span::Bytes(bytes)) => bytes,
+        Some(Span::Zeros(length)) => {
+            let now = length.min(ZEROS.len() as u64);
+            if now < length {
+                spans.push_front(Span::Zeros(length - now));
+            }
+            Bytes::from_static(&ZEROS[..now as usize])
+        }
+        Some(Span::Extent(extent, range)) => {
+            let bytes = extents.read(&extent, range.clone()).await?;
+            let rest = range.start + bytes.len() as u64..range.end;
+            if !rest.is_empty() {
+                spans.push_front(Span::Extent(extent, rest));
+            }
+            bytes
+        }
+        Some(Span::Sealed(_)) => return Err(Fault::new("a part is sealed twice")),
+    };
+    Ok(Some(bytes))
+}
+
+/// The spans of a range of a part as it is stored.
+async fn plain_spans(
+    snapshot: &dyn Snapshot,
+    part: &Part,
+    range: Range<u64>,
+) -> Result<VecDeque<Span>, Fault> {
+    match part {
+        Part::Bytes(bytes) => {
+            let bytes = bytes.slice(range.start as usize..range.end as usize);
+            Ok(VecDeque::from([Span::Bytes(bytes)]))
+        }
+        Part::Extents(pieces) => extent_spans(snapshot, pieces, range).await,
+        Part::Sealed(..) => Err(Fault::new("a part is sealed twice")),
+    }
+}
+
+async fn extent_spans(
+    snapshot: &dyn Snapshot,
+    pieces: &[Piece],
+    range: Range<u64>,
+) -> Result<VecDeque<Span>, Fault> {
+    let mut spans = VecDeque::new();
+    let mut begin = 0;
+    for piece in pieces {
+        let end = begin + piece.length;
+        let (first, last) = (begin.max(range.start), end.min(range.end));
+        if first < last {
+            let extent = read_extent_row(snapshot, piece.extent()).await?;
+            let within = piece.start + first - begin..piece.start + last - begin;
+            spans.push_back(Span::Extent(extent, within));
+        }
+        begin = end;
+    }
+    Ok(spans)
 }
 
 async fn read_extent_row(snapshot: &dyn Snapshot, id: ExtentId) -> Result<Extent, Fault> {

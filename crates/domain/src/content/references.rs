@@ -124,8 +124,7 @@ impl References {
 }
 
 /// Extents whose last reference goes with a commit: freed after it.
-#[derive(Default)]
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Released(Vec<(ExtentId, u64)>);
 
 impl Released {

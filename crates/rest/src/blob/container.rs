@@ -5,7 +5,7 @@ use holdfast_domain::blob::{Container, CreateContainer, DeleteContainer, SetCont
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 
-use super::headers;
+use super::{encryption, headers};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::request::Call;
@@ -15,6 +15,7 @@ pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
         path: call.container_path()?,
         metadata: call.metadata()?,
         public_access: public_access_header(call)?,
+        scope: encryption::scope_policy(call)?,
     };
     let container = call.frontend.domain().create_container(command).await?;
     let mut answer = Answer::new(StatusCode::CREATED);
@@ -73,8 +74,7 @@ fn describe(answer: &mut Answer, call: &Call<'_>, container: &Container, now: Ti
     answer.header("x-ms-has-immutability-policy", "false");
     answer.header("x-ms-has-legal-hold", "false");
     answer.header("x-ms-immutable-storage-with-versioning-enabled", "false");
-    answer.header("x-ms-default-encryption-scope", "$account-encryption-key");
-    answer.header("x-ms-deny-encryption-scope-override", "false");
+    encryption::describe_policy(answer, &container.scope);
 }
 
 /// The name of a level of public access; a private container has none.

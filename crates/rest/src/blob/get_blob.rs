@@ -4,7 +4,7 @@ use holdfast_domain::blob::{Download, GetBlob, ReadRange};
 use holdfast_domain::content::ContentReader;
 use hyper::StatusCode;
 
-use super::{headers, parameters};
+use super::{encryption, headers, parameters};
 use crate::answer::{Answer, AnswerBody};
 use crate::body::{Digests, Encoder, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
@@ -90,7 +90,8 @@ fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
     let which = parameters::which(call)?;
     let (conditions, combination) = headers::read_conditions(call)?;
     let (path, lease_id) = (call.blob_path()?, call.lease_id()?);
-    Ok(GetBlob { path, which, conditions, combination, lease_id })
+    let key = encryption::customer_key(call)?;
+    Ok(GetBlob { path, which, conditions, combination, lease_id, key })
 }
 
 /// What `x-ms-range-get-content-md5` and `-crc64` ask for.

@@ -12,6 +12,7 @@ use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagPredicate;
 use holdfast_domain::time::Timestamp;
 
+use super::encryption;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -220,6 +221,7 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     answer.optional_header("x-ms-is-current-version", is_current.then_some("true"));
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
+    encryption::describe(answer, &blob.encryption);
     if !blob.tags.is_empty() && call.granted.may_read_tags {
         answer.header("x-ms-tag-count", blob.tags.len().to_string());
     }

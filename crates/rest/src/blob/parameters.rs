@@ -10,13 +10,7 @@ use crate::query::QueryRefusal;
 use crate::request::Call;
 
 /// Headers of features that are not built, with the value that asks for nothing, if there is one.
-const NOT_BUILT: [(&str, Option<&str>); 12] = [
-    ("x-ms-encryption-key", None),
-    ("x-ms-encryption-key-sha256", None),
-    ("x-ms-encryption-algorithm", None),
-    ("x-ms-encryption-scope", None),
-    ("x-ms-default-encryption-scope", Some("$account-encryption-key")),
-    ("x-ms-deny-encryption-scope-override", Some("false")),
+const NOT_BUILT: [(&str, Option<&str>); 6] = [
     ("x-ms-encryption-context", None),
     ("x-ms-immutability-policy-until-date", None),
     ("x-ms-immutability-policy-mode", None),
@@ -37,10 +31,6 @@ pub fn check(call: &Call<'_>) -> Result<(), Error> {
         if asked.is_some_and(asks) {
             return Err(Error::from(Code::NotImplemented).detail("HeaderName", name));
         }
-    }
-    let writes = matches!(call.operation, Operation::PutBlockBlob | Operation::SetBlobMetadata);
-    if writes && call.granted.encryption_scope.is_some() {
-        return Err(Error::from(Code::NotImplemented).detail("QueryParameterName", "ses"));
     }
     check_states(call)
 }

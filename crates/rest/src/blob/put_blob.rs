@@ -1,9 +1,10 @@
 //! Put Blob of a block blob.
 
-use holdfast_domain::blob::{AccessTier, ContentHeaders, Encryption, NewBlob, PutBlob};
+use holdfast_domain::blob::{AccessTier, ContentHeaders, NewBlob, PutBlob};
 use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 
+use super::encryption::{self, Chosen};
 use super::headers;
 use crate::answer::Answer;
 use crate::body::{StructuredBody, encode_crc64};
@@ -23,8 +24,10 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
         ));
     }
     let mut body = body.open(call, put_blob_bytes_max(call.version), content.content_md5)?;
-    let mut command = command(call)?;
-    let received = call.frontend.domain().receive(&mut body).await?;
+    let chosen = Chosen::read(call)?;
+    let mut command = command(call, &chosen)?;
+    let sealing = chosen.sealing();
+    let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
     let digests = body.finished();
     content.content_md5 = digests.md5;
     command.headers = content;
@@ -34,6 +37,7 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let mut answer = Answer::new(StatusCode::CREATED);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
     headers::version_id(&mut answer, call, &blob);
+    encryption::describe(&mut answer, &blob.encryption);
     answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
     if call.version >= Version::V2019_02_02 {
         answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
@@ -46,7 +50,7 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
 }
 
 /// What blobs of all kinds take; the blob itself and its headers are to be filled in.
-fn command(call: &Call<'_>) -> Result<PutBlob, Error> {
+fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error> {
     Ok(PutBlob {
         path: call.blob_path()?,
         blob: NewBlob::Append,
@@ -56,7 +60,7 @@ fn command(call: &Call<'_>) -> Result<PutBlob, Error> {
         tier: tier(call)?,
         immutability: None,
         legal_hold: false,
-        encryption: Encryption::Account,
+        encryption: chosen.encryption(),
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
         create_only: call.granted.create_only,

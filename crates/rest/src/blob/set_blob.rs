@@ -3,7 +3,7 @@
 use holdfast_domain::blob::{Blob, SetBlobMetadata, SetBlobProperties};
 use hyper::StatusCode;
 
-use super::headers;
+use super::{encryption, headers};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::request::Call;
@@ -14,9 +14,12 @@ pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
         metadata: call.metadata()?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
+        key: encryption::customer_key(call)?,
     };
     let blob = call.frontend.domain().set_blob_metadata(command).await?;
     let mut answer = changed(call, &blob);
+    headers::version_id(&mut answer, call, &blob);
+    encryption::describe(&mut answer, &blob.encryption);
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
 }

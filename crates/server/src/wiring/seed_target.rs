@@ -8,7 +8,7 @@ use holdfast_domain::Failure;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    Encryption, NewBlob, PutBlob,
+    Encryption, NewBlob, PutBlob, ScopePolicy,
 };
 use holdfast_domain::condition::Conditions;
 use holdfast_domain::content::{ByteSource, ReceiveFailure};
@@ -47,6 +47,7 @@ impl SeedTarget for Node {
                 seed::PublicAccess::Blob => PublicAccess::Blob,
                 seed::PublicAccess::Container => PublicAccess::Container,
             },
+            scope: ScopePolicy::default(),
         };
         match self.domain.create_container(command).await {
             Ok(_) => Ok(Seeded::Created),
