@@ -48,6 +48,7 @@ codes! {
     BlobImmutableDueToPolicy = 409 "A policy keeps the blob as it is.";
     BlobNotFound = 404 "The blob does not exist.";
     BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
+    CannotVerifyCopySource = 500 "The source of the copy could not be read.";
     ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
     ConditionNotMet = 412 "A condition of the request headers is not met.";
     ContainerAlreadyExists = 409 "The container already exists.";

@@ -34,6 +34,7 @@ use crate::request_body::RequestBody;
 use crate::server::ConnectionLimits;
 use crate::service::{Endpoint, Service};
 use crate::service_properties;
+use crate::source::{Fetcher, SourceSettings};
 use crate::version::Version;
 use crate::website;
 
@@ -49,6 +50,7 @@ pub struct Settings {
     pub bearer: BearerSettings,
     pub limits: ConnectionLimits,
     pub host_style: HostStyle,
+    pub sources: SourceSettings,
 }
 
 pub struct Frontend {
@@ -56,6 +58,7 @@ pub struct Frontend {
     settings: Settings,
     metrics: Arc<Metrics>,
     ids: RequestIds,
+    fetcher: Arc<Fetcher>,
     /// One for each connection that may be open.
     places: Arc<Semaphore>,
 }
@@ -88,7 +91,8 @@ struct Seen {
 impl Frontend {
     pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let places = Arc::new(Semaphore::new(settings.limits.connections_max));
-        Self { domain, settings, metrics, ids: RequestIds::default(), places }
+        let fetcher = Arc::new(Fetcher::new(&settings.sources, settings.limits.stall_timeout));
+        Self { domain, settings, metrics, ids: RequestIds::default(), fetcher, places }
     }
 
     pub fn domain(&self) -> &Domain {
@@ -97,6 +101,15 @@ impl Frontend {
 
     pub fn limits(&self) -> &ConnectionLimits {
         &self.settings.limits
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Reads sources that are not on this server.
+    pub fn fetcher(&self) -> &Arc<Fetcher> {
+        &self.fetcher
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -293,7 +306,7 @@ impl Frontend {
     }
 
     /// Whether the caller may do this, and what the operation must still respect.
-    async fn authorize(
+    pub(crate) async fn authorize(
         &self,
         presented: &Presented<'_>,
         version: Version,

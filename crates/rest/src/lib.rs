@@ -29,6 +29,7 @@ pub mod server;
 pub mod service;
 mod service_operations;
 pub mod service_properties;
+pub mod source;
 pub mod version;
 mod website;
 mod xml;

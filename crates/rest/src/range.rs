@@ -28,7 +28,7 @@ pub fn requested(headers: &HeaderMap) -> Result<Option<ReadRange>, RangeRefusal>
 }
 
 /// `bytes=first-last` or `bytes=first-`.
-fn parse(text: &[u8]) -> Option<ReadRange> {
+pub(crate) fn parse(text: &[u8]) -> Option<ReadRange> {
     let text = std::str::from_utf8(text).ok()?.trim();
     let (unit, range) = text.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {

@@ -165,8 +165,8 @@ impl RequestBody {
     }
 }
 
-/// Whether a client has made us wait longer than what it sent is worth.
-fn is_too_slow(waited: Duration, received: u64, stall_timeout: Duration) -> bool {
+/// Whether a sender has made us wait longer than what it sent is worth.
+pub(crate) fn is_too_slow(waited: Duration, received: u64, stall_timeout: Duration) -> bool {
     let mib = received as f64 / (1024.0 * 1024.0);
     waited > stall_timeout + TIME_PER_MIB.mul_f64(mib)
 }

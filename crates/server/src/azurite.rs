@@ -11,8 +11,8 @@ use holdfast_domain::features::Features;
 
 use crate::command_line::{Environment, Given, Origin, SettingsError, split_list, variable};
 use crate::settings::{
-    Announcement, Bearer, Durability, Limits, Listen, Log, LogFormat, Settings, Storage, TlsFiles,
-    accounts, default_limits,
+    Announcement, Bearer, CopySources, Durability, Limits, Listen, Log, LogFormat, Settings,
+    Storage, TlsFiles, accounts, default_limits,
 };
 
 /// Azurite's own files stay untouched beside it.
@@ -168,6 +168,7 @@ pub fn read(
         host_style_addresses: !flags.has("disableProductStyleUrl"),
         bearer: flags.bearer()?,
         features: Features::default(),
+        copy_sources: CopySources::default(),
         limits: flags.limits(name)?,
         log: flags.log(silent),
         seed: None,

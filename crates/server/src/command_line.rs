@@ -134,6 +134,11 @@ pub const SETTINGS: &[Setting] = &[
         "The issuer's public keys (a JSON Web Key Set)"),
     row(ACCESS, "oauth-development", Kind::Switch, "", "false",
         "Accept bearer tokens without checking their signature: anyone can be anyone"),
+    row(ACCESS, "copy-source-host", Kind::List, "HOST[:PORT]", "",
+        "Let copies read from this host, *.SUFFIX or * (repeatable); a private address needs its \
+         host or itself named exactly. Without any: from this server only"),
+    row(ACCESS, "copy-source-ca", Kind::Path, "FILE", "",
+        "Trust the authorities in this file (PEM) for copies over https, besides the public ones"),
 
     row(LIMITS, "max-connections", Kind::Value, "COUNT", "10000",
         "Connections open at once, over all services"),

@@ -56,8 +56,9 @@ fn prepare() -> Result<Prepared, SettingsError> {
     let accounts: Vec<&str> = settings.accounts.iter().map(|it| it.name.as_str()).collect();
     let seed = settings.seed.as_deref().map(|path| seed::read(path, &accounts)).transpose()?;
     let bearer = wiring::read_bearer(settings.bearer.as_ref())?;
+    let sources = wiring::read_sources(&settings.copy_sources)?;
     logging::start(&settings.log)?;
-    Ok(Prepared { settings, tls, bearer, seed })
+    Ok(Prepared { settings, tls, bearer, sources, seed })
 }
 
 fn with_reasons(error: &dyn Error) -> String {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use holdfast_rest::auth::BearerSettings;
 use holdfast_rest::service::{Endpoint, Service};
+use holdfast_rest::source::SourceSettings;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -21,7 +22,7 @@ use crate::announce::{self, Served};
 use crate::background;
 use crate::seed::{self, Seed};
 use crate::settings::{Bearer, Listen, Settings};
-use crate::wiring::Node;
+use crate::wiring::{self, Node};
 
 type Fault = Box<dyn Error + Send + Sync>;
 
@@ -35,6 +36,7 @@ pub struct Prepared {
     pub settings: Settings,
     pub tls: Option<TlsAcceptor>,
     pub bearer: BearerSettings,
+    pub sources: SourceSettings,
     pub seed: Option<Seed>,
 }
 
@@ -46,7 +48,7 @@ pub fn run(prepared: Prepared) -> Result<(), Fault> {
 }
 
 async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
-    let Prepared { settings, tls, bearer, seed } = prepared;
+    let Prepared { settings, tls, bearer, mut sources, seed } = prepared;
     let mut stop_signals = StopSignals::new()?;
     warn(&settings);
     let status = Arc::new(Status::new());
@@ -56,7 +58,10 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let admin = admin.map(|listener| tokio::spawn(admin::serve(listener, status.clone())));
 
-    let node = Arc::new(Node::open(&settings, bearer).await?);
+    for (endpoint, listen, listener) in &listeners {
+        sources.own_addresses.extend(wiring::own_address(*endpoint, listen, listener)?);
+    }
+    let node = Arc::new(Node::open(&settings, bearer, sources).await?);
     if let Some(seed) = seed {
         let created = seed::apply(&seed, &settings.accounts[0].name, &*node).await?;
         tracing::info!(created, "the seed has been applied");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use holdfast_domain::features::Features;
+use holdfast_rest::source::{AllowedHosts, HostPattern};
 use tracing_subscriber::EnvFilter;
 
 use crate::account::{self, Account};
@@ -30,6 +31,7 @@ pub struct Settings {
     pub host_style_addresses: bool,
     pub bearer: Option<Bearer>,
     pub features: Features,
+    pub copy_sources: CopySources,
     pub limits: Limits,
     pub log: Log,
     pub seed: Option<PathBuf>,
@@ -70,6 +72,13 @@ pub enum Bearer {
     Issuer { issuer: String, audience: String, keys: PathBuf },
     /// Tokens are believed.
     Development,
+}
+
+/// Where copies may read from besides this server.
+#[derive(Clone, Debug, Default)]
+pub struct CopySources {
+    pub hosts: AllowedHosts,
+    pub authorities: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +178,7 @@ impl Reader {
             host_style_addresses: true,
             bearer: self.bearer()?,
             features: self.features()?,
+            copy_sources: self.copy_sources()?,
             limits: self.limits()?,
             log: self.log()?,
             seed: self.path("seed"),
@@ -287,6 +297,20 @@ impl Reader {
                 Err(self.needs(given[0], &missing.join(" and ")))
             }
         }
+    }
+
+    fn copy_sources(&self) -> Result<CopySources, SettingsError> {
+        const NAME: &str = "copy-source-host";
+        let given = self.given.get(NAME).map_or(&[][..], |given| given.texts.as_slice());
+        let pattern = |text: &String| {
+            text.parse::<HostPattern>().map_err(|_| SettingsError::Value {
+                origin: self.origin(NAME),
+                value: text.clone(),
+                allowed: "HOST, *.SUFFIX or *, each with :PORT or without".to_owned(),
+            })
+        };
+        let hosts = given.iter().map(pattern).collect::<Result<AllowedHosts, _>>()?;
+        Ok(CopySources { hosts, authorities: self.path("copy-source-ca") })
     }
 
     fn limits(&self) -> Result<Limits, SettingsError> {

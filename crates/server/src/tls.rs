@@ -32,7 +32,7 @@ pub fn load(files: &TlsFiles) -> Result<TlsAcceptor, SettingsError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
+pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
     let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
         .map_err(|error| unusable(path, "a certificate", &error))?;

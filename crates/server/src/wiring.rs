@@ -15,6 +15,7 @@ use holdfast_rest::frontend::{Frontend, Settings as FrontendSettings};
 use holdfast_rest::metrics::Metrics;
 use holdfast_rest::server::{ConnectionLimits, serve};
 use holdfast_rest::service::Endpoint;
+use holdfast_rest::source::{self, OwnAddress, SourceSettings};
 use holdfast_store::embedded::{
     self, DataFolder, EmbeddedEngine, EngineOptions, OpenError, SegmentExtents, SegmentOptions,
 };
@@ -28,7 +29,8 @@ use crate::account::Account;
 use crate::admin::{Figures, Observed};
 use crate::clock::SteadyClock;
 use crate::command_line::SettingsError;
-use crate::settings::{Bearer, Durability, Limits, Settings, Storage};
+use crate::settings::{Bearer, CopySources, Durability, Limits, Listen, Settings, Storage};
+use crate::tls;
 
 type Fault = Box<dyn Error + Send + Sync>;
 
@@ -40,7 +42,11 @@ pub struct Node {
 }
 
 impl Node {
-    pub async fn open(settings: &Settings, bearer: BearerSettings) -> Result<Self, Fault> {
+    pub async fn open(
+        settings: &Settings,
+        bearer: BearerSettings,
+        sources: SourceSettings,
+    ) -> Result<Self, Fault> {
         let (engine, extents) = match &settings.storage {
             Storage::Memory => in_memory(),
             Storage::Folder { path, durability } => in_folder(path, *durability)?,
@@ -53,7 +59,7 @@ impl Node {
             Domain::open(engine, extents, Arc::new(clock), settings.features.clone()).await?,
         );
         let metrics = Arc::new(Metrics::new());
-        let front = frontend_settings(settings, bearer);
+        let front = frontend_settings(settings, bearer, sources);
         let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));
         Ok(Self { domain, frontend, metrics })
     }
@@ -113,7 +119,11 @@ fn in_folder(path: &Path, durability: Durability) -> Result<Store, OpenError> {
     Ok((Arc::new(engine), Arc::new(extents)))
 }
 
-fn frontend_settings(settings: &Settings, bearer: BearerSettings) -> FrontendSettings {
+fn frontend_settings(
+    settings: &Settings,
+    bearer: BearerSettings,
+    sources: SourceSettings,
+) -> FrontendSettings {
     FrontendSettings {
         accounts: settings.accounts.iter().filter_map(account_keys).collect::<Accounts>(),
         bearer,
@@ -123,6 +133,7 @@ fn frontend_settings(settings: &Settings, bearer: BearerSettings) -> FrontendSet
         } else {
             HostStyle::Ignored
         },
+        sources,
     }
 }
 
@@ -146,6 +157,33 @@ pub fn read_bearer(bearer: Option<&Bearer>) -> Result<BearerSettings, SettingsEr
                 SettingsError::rule(format!("cannot use the key set {shown}: {error}"))
             })?;
             Ok(settings.with_audience(audience))
+        }
+    }
+}
+
+/// Where copies may read from, with the authorities that the settings name. The server's own
+/// addresses are known only once they are bound.
+pub fn read_sources(sources: &CopySources) -> Result<SourceSettings, SettingsError> {
+    let additional = match &sources.authorities {
+        Some(path) => tls::read_certificates(path)?,
+        None => Vec::new(),
+    };
+    let roots =
+        source::roots(additional).map_err(|error| SettingsError::rule(error.to_string()))?;
+    Ok(SourceSettings { own_addresses: Vec::new(), hosts: sources.hosts.clone(), roots })
+}
+
+/// Where sources can be; none on the listener of websites.
+pub fn own_address(
+    endpoint: Endpoint,
+    listen: &Listen,
+    listener: &TcpListener,
+) -> std::io::Result<Option<OwnAddress>> {
+    match endpoint {
+        Endpoint::Website => Ok(None),
+        Endpoint::Service(service) => {
+            let (host, bound) = (listen.host.clone(), listener.local_addr()?);
+            Ok(Some(OwnAddress { service, host, bound }))
         }
     }
 }

@@ -87,6 +87,16 @@ impl Granted {
     pub fn may(&self, letter: char, action: &str) -> bool {
         self.rights.cover(letter, action)
     }
+
+    /// Whether the caller may do `action` anywhere in the account, and not only to what a
+    /// signature is for.
+    pub fn may_in_account(&self, action: &str) -> bool {
+        match &self.rights {
+            Rights::All => true,
+            Rights::Role(principal) => principal.may(action),
+            Rights::Letters { .. } | Rights::Public => false,
+        }
+    }
 }
 
 impl Rights {

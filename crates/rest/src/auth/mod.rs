@@ -35,6 +35,7 @@ pub use keys::{AccountKeys, Accounts, InvalidKey, Key};
 pub use letters::Letters;
 pub use policy::resolve_policy;
 pub use refusal::AuthRefusal;
+pub(crate) use sas::PARAMETERS as SAS_PARAMETERS;
 pub use sas::{AccountSas, KeyRange, ResponseHeaders, SasScope, ServiceSas};
 pub use shared_key::CLOCK_SKEW_MAX;
 pub use user_delegation::{

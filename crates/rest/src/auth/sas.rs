@@ -14,7 +14,7 @@ use crate::service::Service;
 
 /// The parameters that make up shared access signatures. None of them may be sent twice: which one
 /// counts would then depend on who reads it.
-pub(super) const PARAMETERS: [&str; 39] = [
+pub(crate) const PARAMETERS: [&str; 39] = [
     "sv",
     "ss",
     "srt",

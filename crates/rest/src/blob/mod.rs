@@ -14,6 +14,8 @@ mod parameters;
 mod put_blob;
 mod set_blob;
 
+pub use headers::kind_name;
+
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::operation::Operation;

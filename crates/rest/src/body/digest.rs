@@ -127,6 +127,11 @@ impl ExpectedDigests {
     }
 }
 
+/// As headers carry it: Base64.
+pub fn decode_md5(text: &str) -> Option<[u8; 16]> {
+    decode(text)
+}
+
 fn decode<const LENGTH: usize>(text: &str) -> Option<[u8; LENGTH]> {
     STANDARD.decode(text.trim()).ok()?.try_into().ok()
 }

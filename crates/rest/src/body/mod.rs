@@ -5,6 +5,8 @@ mod digest;
 mod encoder;
 mod structured;
 
-pub use digest::{DigestRefusal, Digests, ExpectedDigests, FinishedDigests, encode_crc64};
+pub use digest::{
+    DigestRefusal, Digests, ExpectedDigests, FinishedDigests, decode_md5, encode_crc64,
+};
 pub use encoder::Encoder;
 pub use structured::{Decoder, Plain, StructuredBody, StructuredRefusal};

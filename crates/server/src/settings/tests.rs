@@ -56,6 +56,8 @@ fn a_bad_value_names_its_origin_itself_and_what_is_allowed() {
         (&["--max-connections", "0"], &[], &["--max-connections", "from 1"]),
         (&["--max-header-bytes", "1"], &[], &["--max-header-bytes", "from 8192"]),
         (&["--account", "ab:a2V5"], &[], &["--account", "\"ab:(hidden)\"", "3 to 24"]),
+        (&["--copy-source-host", "http://h"], &[], &["--copy-source-host", "\"http://h\"", "HOST"]),
+        (&["--copy-source-host", "127.1"], &[], &["--copy-source-host", "\"127.1\"", "HOST"]),
         (&[], &[("HOLDFAST_BLOB_PORT", "x")], &["HOLDFAST_BLOB_PORT", "\"x\"", "65535"]),
         (&[], &[("HOLDFAST_MEMORY", "yes")], &["HOLDFAST_MEMORY", "\"yes\"", "true, false"]),
         (&[], &[("AZURITE_ACCOUNTS", "a:b")], &["AZURITE_ACCOUNTS", "\"a:(hidden)\"", "Base64"]),

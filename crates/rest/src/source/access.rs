@@ -1,0 +1,77 @@
+//! Whether a request may read a source that is on this server.
+
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, HeaderValue};
+
+use super::locate::LocalSource;
+use super::{SourceFailure, SourceRequest};
+use crate::address::Address;
+use crate::auth::{Granted, Presented};
+use crate::error::{Code, Error};
+use crate::operation::Operation;
+use crate::query::Query;
+use crate::request::Call;
+use crate::service::Service;
+
+const READ_ACTION: &str = "blobServices/containers/blobs/read";
+
+impl SourceRequest {
+    /// What the source's own credentials (its signature, or `x-ms-copy-source-authorization`) allow;
+    /// without any, what the caller may do if the source is in the caller's account, and else what
+    /// everybody may.
+    ///
+    /// The caller's own signature never counts: it is for the destination.
+    pub async fn authorize(
+        &self,
+        call: &Call<'_>,
+        source: &LocalSource,
+    ) -> Result<Granted, SourceFailure> {
+        let query = Query::parse(&source.raw_query).map_err(Error::from)?;
+        let has_credentials = query.get("sig").is_some() || self.token.is_some();
+        let same_account = source.account().as_str() == call.address.account;
+        let granted =
+            if !has_credentials && same_account && call.granted.may_in_account(READ_ACTION) {
+                call.granted.clone()
+            } else {
+                self.authorize_as_read(call, source, &query).await?
+            };
+        if self.conditions.here.if_tags.is_some() && !granted.may_read_tags {
+            return Err(Error::from(Code::AuthorizationPermissionMismatch).into());
+        }
+        Ok(granted)
+    }
+
+    /// As if the source were asked for by Get Blob, over the connection of the request.
+    async fn authorize_as_read(
+        &self,
+        call: &Call<'_>,
+        source: &LocalSource,
+        query: &Query<'_>,
+    ) -> Result<Granted, Error> {
+        let host_style = call.frontend.settings().host_style;
+        let host = Some(source.host.as_str());
+        let address = Address::parse(Service::Blob, host, host_style, &source.raw_path, query)?;
+        let (version, pairs) = (call.version.to_string(), query.to_pairs());
+        let mut headers = HeaderMap::new();
+        if let Some(token) = &self.token {
+            let value = HeaderValue::from_str(&format!("Bearer {token}"))
+                .map_err(|_| Code::InvalidAuthenticationInfo)?;
+            headers.insert(AUTHORIZATION, value);
+        }
+        let presented = Presented {
+            method: "GET",
+            path: &source.raw_path,
+            path_style: address.path_style,
+            account: address.account,
+            query: &pairs,
+            headers: &headers,
+            service: Service::Blob,
+            version: &version,
+            tls: call.peer.tls,
+            client_ip: call.peer.ip,
+            target: address.target(),
+        };
+        let need = Operation::GetBlob.need(query);
+        call.frontend.authorize(&presented, call.version, &address, &need).await
+    }
+}

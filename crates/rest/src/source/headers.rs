@@ -1,0 +1,93 @@
+//! What a request says about its source, beside where it is.
+
+use holdfast_domain::blob::ReadRange;
+use holdfast_domain::condition::{Conditions, ETagList};
+use holdfast_domain::tags::TagPredicate;
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+
+use crate::body::{DigestRefusal, ExpectedDigests};
+use crate::error::Error;
+use crate::range;
+use crate::request::Call;
+use crate::version::Version;
+
+/// The conditions on the source: for one that is here, and as headers for one that is elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct SourceConditions {
+    pub here: Conditions,
+    pub elsewhere: HeaderMap,
+}
+
+/// Our header, and that of a read which says the same.
+const FORWARDED: [(&str, &str); 5] = [
+    ("x-ms-source-if-match", "if-match"),
+    ("x-ms-source-if-none-match", "if-none-match"),
+    ("x-ms-source-if-modified-since", "if-modified-since"),
+    ("x-ms-source-if-unmodified-since", "if-unmodified-since"),
+    (IF_TAGS, "x-ms-if-tags"),
+];
+const IF_TAGS: &str = "x-ms-source-if-tags";
+
+pub(super) fn conditions(call: &Call<'_>) -> Result<SourceConditions, Error> {
+    let here = Conditions {
+        if_match: etags(call, "x-ms-source-if-match")?,
+        if_none_match: etags(call, "x-ms-source-if-none-match")?,
+        if_modified_since: call.date_header("x-ms-source-if-modified-since")?,
+        if_unmodified_since: call.date_header("x-ms-source-if-unmodified-since")?,
+        if_tags: tag_predicate(call)?,
+    };
+    let mut elsewhere = HeaderMap::new();
+    for (own, theirs) in FORWARDED {
+        let Some(text) = call.header(own)? else { continue };
+        let value = HeaderValue::from_str(text).map_err(|_| Error::invalid_header(own, text))?;
+        elsewhere.insert(HeaderName::from_static(theirs), value);
+    }
+    Ok(SourceConditions { here, elsewhere })
+}
+
+fn etags(call: &Call<'_>, name: &'static str) -> Result<Option<ETagList>, Error> {
+    let Some(text) = call.header(name)? else { return Ok(None) };
+    ETagList::parse(text).map(Some).ok_or_else(|| Error::invalid_header(name, text))
+}
+
+fn tag_predicate(call: &Call<'_>) -> Result<Option<TagPredicate>, Error> {
+    let Some(text) = call.header(IF_TAGS)? else { return Ok(None) };
+    TagPredicate::parse(text).map(Some).map_err(|_| Error::invalid_header(IF_TAGS, text))
+}
+
+pub(super) fn range(call: &Call<'_>) -> Result<Option<ReadRange>, Error> {
+    const NAME: &str = "x-ms-source-range";
+    let Some(text) = call.header(NAME)? else { return Ok(None) };
+    range::parse(text.as_bytes()).map(Some).ok_or_else(|| Error::invalid_header(NAME, text))
+}
+
+pub(super) fn digests(call: &Call<'_>) -> Result<ExpectedDigests, Error> {
+    const CRC64: &str = "x-ms-source-content-crc64";
+    let crc64 = call.header(CRC64)?;
+    let parsed = ExpectedDigests::parse(call.header("x-ms-source-content-md5")?, crc64);
+    parsed.map_err(|refusal| match refusal {
+        DigestRefusal::InvalidCrc64 { .. } | DigestRefusal::BothSent => {
+            Error::invalid_header(CRC64, crc64.unwrap_or_default())
+        }
+        DigestRefusal::InvalidMd5
+        | DigestRefusal::Md5Mismatch { .. }
+        | DigestRefusal::Crc64Mismatch { .. } => refusal.into(),
+    })
+}
+
+/// The token that opens the source, without its scheme.
+pub(super) fn token(call: &Call<'_>) -> Result<Option<String>, Error> {
+    const NAME: &str = "x-ms-copy-source-authorization";
+    if call.version < Version::V2020_10_02 {
+        return Ok(None);
+    }
+    let Some(text) = call.header(NAME)? else { return Ok(None) };
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("Bearer") => {
+            Ok(Some(token.trim().to_owned()))
+        }
+        // The value is a secret, so it is not repeated.
+        Some(_) | None => Err(Error::invalid_header(NAME, "")),
+    }
+}

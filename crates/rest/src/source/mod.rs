@@ -1,0 +1,131 @@
+//! The source of the operations "from URL": Copy Blob, Copy Blob From URL, Put Blob, Block and Page
+//! From URL, Append Block From URL. Here is where it is, whether it may be read, and its bytes;
+//! what is done with them is the operation's.
+//!
+//! An operation that takes the bytes, wherever they are:
+//!
+//! ```ignore
+//! let source = SourceRequest::parse(call)?;                       // every header about the source
+//! let mut opened = source.open(call, BLOCK_BYTES_MAX).await?;     // located, allowed, conditions met
+//! let received = domain.receive(&mut opened.body).await?;         // refuses with `Error`
+//! let digests = opened.body.finished();                           // of the bytes, for the answer
+//! ```
+//!
+//! An operation that shares the extents of a blob on this server, or copies in the background:
+//!
+//! ```ignore
+//! match source.locate(call)? {
+//!     Located::Here(local) => {                                   // path, which
+//!         let granted = source.authorize(call, &local).await.map_err(|e| source.error(e))?;
+//!         // … the domain reads `local.path` and checks `source.conditions.here` …
+//!     }
+//!     Located::Elsewhere => {
+//!         let properties = source.head(call).await?;              // then, without the request:
+//!         let fetcher = Arc::clone(call.frontend.fetcher());
+//!         let mut fetched = fetcher.open(&source.url, &source.asked(), length_max).await?;
+//!         // `fetched.bytes` refuses with `SourceFailure`, whose `description()` is stored
+//!     }
+//!     Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
+//! }
+//! ```
+//!
+//! Nothing is read from another host unless a setting names it; `allowed` has the rules.
+
+mod access;
+mod allowed;
+mod body;
+mod failure;
+mod fetch;
+mod headers;
+mod locate;
+mod resolve;
+mod url;
+
+pub use allowed::{AllowedHosts, HostPattern, InvalidHostPattern};
+pub use body::{Opened, SourceBody, SourceProperties};
+pub use failure::{FailureKind, SourceFailure};
+pub use fetch::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
+pub use headers::SourceConditions;
+pub use locate::{LocalSource, Located, OwnAddress};
+pub use resolve::{Resolver, SystemResolver};
+pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
+
+use holdfast_domain::blob::ReadRange;
+use tokio_rustls::rustls::RootCertStore;
+
+use crate::body::ExpectedDigests;
+use crate::error::Error;
+use crate::request::Call;
+use crate::service::Service;
+use crate::version::Version;
+use locate::Vicinity;
+
+const NAME: &str = "x-ms-copy-source";
+
+/// Which sources can be read.
+pub struct SourceSettings {
+    /// Where this server listens: sources there are read without a connection.
+    pub own_addresses: Vec<OwnAddress>,
+    /// Other hosts that may be read from.
+    pub hosts: AllowedHosts,
+    /// Who may vouch for them. See [`roots`].
+    pub roots: RootCertStore,
+}
+
+/// What a request says about its source.
+#[derive(Clone, Debug)]
+pub struct SourceRequest {
+    pub url: SourceUrl,
+    pub conditions: SourceConditions,
+    /// `x-ms-source-range`
+    pub range: Option<ReadRange>,
+    /// `x-ms-source-content-md5` and `-crc64`
+    pub digests: ExpectedDigests,
+    token: Option<String>,
+    version: Version,
+}
+
+impl SourceRequest {
+    pub fn parse(call: &Call<'_>) -> Result<Self, Error> {
+        let text = call.required_header(NAME)?;
+        let url = SourceUrl::parse(text).map_err(|_| invalid())?;
+        Ok(Self {
+            url,
+            conditions: headers::conditions(call)?,
+            range: headers::range(call)?,
+            digests: headers::digests(call)?,
+            token: headers::token(call)?,
+            version: call.version,
+        })
+    }
+
+    pub fn locate(&self, call: &Call<'_>) -> Result<Located, Error> {
+        let settings = call.frontend.settings();
+        let vicinity = Vicinity {
+            own_addresses: &settings.sources.own_addresses,
+            host_style: settings.host_style,
+            service: Service::Blob,
+            request_host: call.host,
+        };
+        locate::locate(&self.url, vicinity).map_err(|_| invalid())
+    }
+
+    /// What is asked of a source that is elsewhere.
+    pub fn asked(&self) -> Asked {
+        Asked {
+            range: self.range,
+            conditions: self.conditions.elsewhere.clone(),
+            token: self.token.clone(),
+        }
+    }
+
+    /// What the request is answered with if its source cannot be read.
+    pub fn error(&self, failure: SourceFailure) -> Error {
+        failure.into_error(self.version)
+    }
+}
+
+/// The value can carry a signature, so it is not repeated.
+fn invalid() -> Error {
+    Error::invalid_header(NAME, "")
+}
