@@ -58,8 +58,8 @@ def test_statistics_are_those_of_the_secondary(raw, account):
 
 
 def test_statistics_by_the_sdk(account):
-    secondary = f"BlobSecondaryEndpoint={account.endpoint.geturl().rstrip('/')}-secondary"
-    client = BlobServiceClient.from_connection_string(f"{connection_string().rstrip(';')};{secondary}")
+    host = f"{account.endpoint.netloc}{account.endpoint.path.rstrip('/')}-secondary"
+    client = BlobServiceClient.from_connection_string(connection_string(), secondary_hostname=host)
     assert client.get_service_stats()["geo_replication"]["status"] == "live"
 
 
