@@ -63,6 +63,16 @@ pub fn customer_key(call: &Call<'_>) -> Result<Option<CustomerKey>, Error> {
     read_key(call, KEY, KEY_SHA256, ALGORITHM)
 }
 
+/// The key that the source of a copy is encrypted with.
+pub fn source_key(call: &Call<'_>) -> Result<Option<CustomerKey>, Error> {
+    read_key(
+        call,
+        "x-ms-source-encryption-key",
+        "x-ms-source-encryption-key-sha256",
+        "x-ms-source-encryption-algorithm",
+    )
+}
+
 fn read_key(
     call: &Call<'_>,
     key_name: &'static str,

@@ -5,7 +5,7 @@ mod acl;
 mod batch;
 mod container;
 mod delete_blob;
-mod encryption;
+pub(crate) mod encryption;
 mod get_blob;
 mod headers;
 mod lease;

@@ -124,6 +124,7 @@ impl SourceRequest {
             conditions: self.conditions.here.clone(),
             combination: CombinationRule::Free,
             lease_id: None,
+            key: self.key.clone(),
         }
     }
 }

@@ -51,8 +51,10 @@ pub use resolve::{Resolver, SystemResolver};
 pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
 use holdfast_domain::blob::ReadRange;
+use holdfast_domain::content::CustomerKey;
 use tokio_rustls::rustls::RootCertStore;
 
+use crate::blob::encryption;
 use crate::body::ExpectedDigests;
 use crate::error::Error;
 use crate::request::Call;
@@ -81,6 +83,8 @@ pub struct SourceRequest {
     pub range: Option<ReadRange>,
     /// `x-ms-source-content-md5` and `-crc64`
     pub digests: ExpectedDigests,
+    /// That the bytes of a source on this server are encrypted with.
+    key: Option<CustomerKey>,
     token: Option<String>,
     version: Version,
 }
@@ -94,6 +98,7 @@ impl SourceRequest {
             conditions: headers::conditions(call)?,
             range: headers::range(call)?,
             digests: headers::digests(call)?,
+            key: encryption::source_key(call)?,
             token: headers::token(call)?,
             version: call.version,
         })
