@@ -1,0 +1,45 @@
+"""Servers that a test starts for itself, with settings that the one under test does not have.
+
+The program is named by CONFORMANCE_PROGRAM, which `scripts/conformance` sets; without it these tests
+are skipped. Every server keeps its data in memory, listens on free ports of the loopback address and
+is ended with the test module that asked for it.
+"""
+
+import contextlib
+import os
+import re
+import subprocess
+
+import pytest
+from support import DEVELOPMENT_STORAGE
+
+READY = re.compile(r"^ready .*\bblob=(\S+)", re.MULTILINE)
+
+
+@contextlib.contextmanager
+def own_server(*settings: str):
+    """The connection string of a new server with these settings."""
+    program = os.environ.get("CONFORMANCE_PROGRAM")
+    if program is None:
+        pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
+    ports = [f"--{name}-port=0" for name in ("blob", "admin")]
+    ports += [f"--{name}-port=off" for name in ("queue", "table", "file", "smb")]
+    process = subprocess.Popen(
+        [program, "--memory", *ports, "--log=warn", *settings], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        ready = READY.search(process.stdout.readline())
+        assert ready, "the server did not become ready"
+        endpoint = ready[1].rstrip("/").removesuffix("/devstoreaccount1")
+        parts = dict(part.split("=", 1) for part in DEVELOPMENT_STORAGE.split(";") if part)
+        parts["DefaultEndpointsProtocol"] = endpoint.split(":")[0]
+        parts["BlobEndpoint"] = f"{endpoint}/devstoreaccount1"
+        yield "".join(f"{name}={value};" for name, value in parts.items())
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()

@@ -1,0 +1,152 @@
+"""Customer-provided keys and encryption scopes (section 3.12 of the notes on the protocol)."""
+
+import base64
+import datetime
+import hashlib
+import os
+
+import pytest
+from azure.storage.blob import BlobServiceClient, CustomerProvidedEncryptionKey
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from own_server import own_server
+from support import quoted, refused, unique
+
+
+def customer_key(seed: int) -> CustomerProvidedEncryptionKey:
+    key = bytes([seed]) * 32
+    digest = hashlib.sha256(key).digest()
+    return CustomerProvidedEncryptionKey(base64.b64encode(key).decode(), base64.b64encode(digest).decode())
+
+
+def path_of(blob) -> str:
+    return f"/{blob.container_name}/{quoted(blob.blob_name)}"
+
+
+FIRST, SECOND = customer_key(1), customer_key(2)
+CONTENTS = [b"", b"a short secret", os.urandom(16 * 1024), os.urandom(200_000)]
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """The files of a certificate for the loopback address: keys are sent over HTTPS only."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def secure(certificate):
+    settings = (f"--tls-cert={certificate}/certificate.pem", f"--tls-key={certificate}/key.pem")
+    with own_server(*settings) as connection, BlobServiceClient.from_connection_string(
+        connection, retry_total=0, connection_verify=False
+    ) as service:
+        yield service
+
+
+@pytest.fixture
+def secret(secure):
+    return secure.create_container(unique("keys")).get_blob_client("secret")
+
+
+@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
+class TestCustomerKey:
+    @pytest.mark.parametrize("content", CONTENTS, ids=len)
+    def test_bytes_come_back_with_the_key_whole_and_in_ranges(self, secret, content):
+        answer = secret.upload_blob(content, cpk=FIRST)
+        assert answer["encryption_key_sha256"] == FIRST.key_hash
+        assert secret.download_blob(cpk=FIRST).readall() == content
+        properties = secret.get_blob_properties(cpk=FIRST)
+        assert (properties.encryption_key_sha256, properties.size) == (FIRST.key_hash, len(content))
+        for offset, length in [(0, 1), (65_530, 20), (131_072, 5), (199_990, 10)]:
+            if offset + length <= len(content):
+                part = secret.download_blob(offset, length, cpk=FIRST).readall()
+                assert part == content[offset : offset + length]
+
+    def test_every_read_and_write_needs_the_same_key(self, secret):
+        secret.upload_blob(b"secret", cpk=FIRST)
+        for key in (None, SECOND):
+            with refused(409, "BlobUsesCustomerSpecifiedEncryption"):
+                secret.download_blob(cpk=key)
+            with refused(409, "BlobUsesCustomerSpecifiedEncryption"):
+                secret.get_blob_properties(cpk=key)
+            with refused(409, "BlobUsesCustomerSpecifiedEncryption"):
+                secret.set_blob_metadata({"a": "b"}, cpk=key)
+        secret.set_blob_metadata({"a": "b"}, cpk=FIRST)
+        assert secret.get_blob_properties(cpk=FIRST).metadata == {"a": "b"}
+
+    def test_a_blob_without_a_key_is_not_read_with_one(self, secret):
+        secret.upload_blob(b"plain")
+        with refused(409, "BlobUsesCustomerSpecifiedEncryption"):
+            secret.download_blob(cpk=FIRST)
+
+    def test_an_overwrite_may_choose_another_key_or_none(self, secret):
+        secret.upload_blob(b"one", cpk=FIRST)
+        secret.upload_blob(b"two", cpk=SECOND, overwrite=True)
+        assert secret.download_blob(cpk=SECOND).readall() == b"two"
+        secret.upload_blob(b"three", overwrite=True)
+        assert secret.download_blob().readall() == b"three"
+
+
+class TestMalformedKey:
+    KEY = {
+        "x-ms-encryption-key": FIRST.key_value,
+        "x-ms-encryption-key-sha256": FIRST.key_hash,
+        "x-ms-encryption-algorithm": "AES256",
+    }
+
+    def test_a_key_is_refused_without_https(self, raw, blob):
+        answer = raw.send("GET", path_of(blob), headers=self.KEY)
+        assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
+        assert FIRST.key_value.encode() not in answer.body
+
+    @pytest.mark.parametrize("name", KEY)
+    def test_the_three_headers_come_together(self, raw, blob, name):
+        headers = {other: value for other, value in self.KEY.items() if other != name}
+        assert raw.send("GET", path_of(blob), headers=headers).status == 400
+
+
+class TestScope:
+    def test_a_scope_is_kept_and_given_back(self, container):
+        blob = container.get_blob_client("scoped")
+        answer = blob.upload_blob(b"content", encryption_scope="payroll")
+        assert answer["encryption_scope"] == "payroll"
+        assert blob.get_blob_properties().encryption_scope == "payroll"
+
+    def test_the_scope_of_the_container_is_the_default_and_can_be_fixed(self, service):
+        scope = {"default_encryption_scope": "payroll", "prevent_encryption_scope_override": True}
+        container = service.create_container(unique("scoped"), container_encryption_scope=scope)
+        properties = container.get_container_properties()
+        assert properties.encryption_scope.default_encryption_scope == "payroll"
+        assert properties.encryption_scope.prevent_encryption_scope_override is True
+        blob = container.get_blob_client("blob")
+        assert blob.upload_blob(b"1")["encryption_scope"] == "payroll"
+        with refused(403, "RequestForbiddenByContainerEncryptionPolicy"):
+            blob.upload_blob(b"2", overwrite=True, encryption_scope="other")
+        assert blob.download_blob().readall() == b"1"
+        container.delete_container()
+
+    def test_a_name_that_no_scope_can_have_is_refused(self, raw, blob):
+        headers = {"x-ms-blob-type": "BlockBlob", "x-ms-encryption-scope": "a b"}
+        answer = raw.send("PUT", path_of(blob), headers=headers, body=b"x")
+        assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
