@@ -5,7 +5,7 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order};
 use serde::{Deserialize, Serialize};
 
-use crate::blob::Past;
+use crate::blob::{Past, free_container_name, purge_container};
 use crate::content;
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
@@ -20,6 +20,10 @@ const DUE_PER_COMMIT: usize = 64;
 pub(crate) enum Due {
     /// The retention of an earlier state of a blob, the row with this key, ends.
     PurgePast(Bytes),
+    /// The retention of a deleted container, the row with this key, ends.
+    PurgeContainer(Bytes),
+    /// The name of a deleted container is held no longer than this row says.
+    FreeContainerName(Bytes),
 }
 
 impl Stored for Due {
@@ -36,6 +40,8 @@ impl Due {
     async fn run(&self, transaction: &mut Transaction, now: Timestamp) -> Result<(), Fault> {
         match self {
             Self::PurgePast(key) => purge_past(transaction, key, now).await,
+            Self::PurgeContainer(key) => purge_container(transaction, key, now).await,
+            Self::FreeContainerName(key) => free_container_name(transaction, key, now).await,
         }
     }
 }

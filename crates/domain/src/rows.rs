@@ -16,6 +16,8 @@ const CLOCK: u8 = b'k';
 const SERVICE_PROPERTIES: u8 = b'p';
 const CONTAINER: u8 = b'c';
 const CONDEMNED_CONTAINER: u8 = b'd';
+const DELETED_CONTAINER: u8 = b'r';
+const HELD_CONTAINER_NAME: u8 = b'h';
 const BLOB: u8 = b'b';
 /// What a blob was before: snapshots, versions, and what was deleted but can be restored.
 const PAST_BLOB: u8 = b's';
@@ -57,6 +59,37 @@ pub fn container(account: &str, name: &str) -> Bytes {
 /// The name in a key made by [`container`].
 pub fn container_name<'key>(account: &str, key: &'key [u8]) -> Result<&'key str, Fault> {
     text(key.get(account.len() + 2..))
+}
+
+/// All containers of an account that can be restored and whose names begin with `prefix`.
+pub fn deleted_containers(account: &str, prefix: &str) -> Bytes {
+    let mut key = named(DELETED_CONTAINER, account);
+    key.put_slice(prefix.as_bytes());
+    key.freeze()
+}
+
+pub fn deleted_container(account: &str, name: &str, version: u64) -> Bytes {
+    let mut key = BytesMut::from(deleted_containers(account, name));
+    key.put_u8(0);
+    key.put_u64(version);
+    key.freeze()
+}
+
+/// The name and the version in a key made by [`deleted_container`].
+pub fn deleted_container_name<'key>(
+    account: &str,
+    key: &'key [u8],
+) -> Result<(&'key str, u64), Fault> {
+    let (front, version) =
+        key.split_last_chunk().ok_or_else(|| corrupt("a deleted container's key"))?;
+    let name = front.get(account.len() + 2..).and_then(|name| name.strip_suffix(&[0]));
+    Ok((text(name)?, u64::from_be_bytes(*version)))
+}
+
+pub fn held_container_name(account: &str, name: &str) -> Bytes {
+    let mut key = named(HELD_CONTAINER_NAME, account);
+    key.put_slice(name.as_bytes());
+    key.freeze()
 }
 
 pub fn condemned_containers() -> Bytes {
@@ -285,6 +318,8 @@ mod tests {
         assert_eq!(blob_name(&blob(7, "a/b")).expect("a name"), "a/b");
         let key = container("account", "photos");
         assert_eq!(container_name("account", &key).expect("a name"), "photos");
+        let key = deleted_container("account", "photos", 7);
+        assert_eq!(deleted_container_name("account", &key).expect("a name"), ("photos", 7));
         let moment = Timestamp::from_ticks(7);
         let past = past_blob(7, "a/b", moment);
         assert_eq!(past_blob_name(&past).expect("a name"), ("a/b", moment));

@@ -399,6 +399,8 @@ async fn containers_of_an_account_are_listed_in_pages() {
             prefix: prefix.to_owned(),
             marker,
             limit: 2,
+            deleted: false,
+            system: false,
         };
         let mut page = store.domain.list_containers(command).await.expect("a page");
         let mut names = Vec::new();
@@ -407,7 +409,7 @@ async fn containers_of_an_account_are_listed_in_pages() {
             if containers.is_empty() {
                 return (names, page.next_marker().map(str::to_owned));
             }
-            names.extend(containers.into_iter().map(|(name, _)| name));
+            names.extend(containers.into_iter().map(|listed| listed.name));
         }
     };
     let (first, marker) = list("red-", None).await;

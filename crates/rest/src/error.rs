@@ -52,6 +52,7 @@ codes! {
     ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
     ConditionNotMet = 412 "A condition of the request headers is not met.";
     ContainerAlreadyExists = 409 "The container already exists.";
+    ContainerBeingDeleted = 409 "The container was deleted, and its name is not free yet.";
     ContainerNotFound = 404 "The container does not exist.";
     CopyIdMismatch = 409 "The copy id of the request is not that of the copy under way.";
     CorsPreflightFailure = 403 "Cross-origin access is switched off, or no rule allows this request.";

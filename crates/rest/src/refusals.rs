@@ -77,6 +77,10 @@ impl From<ContainerRefusal> for Error {
         match refusal {
             ContainerRefusal::NotFound => Code::ContainerNotFound,
             ContainerRefusal::AlreadyExists => Code::ContainerAlreadyExists,
+            ContainerRefusal::BeingDeleted => Code::ContainerBeingDeleted,
+            ContainerRefusal::DeletedNotFound => {
+                return Self::from(Code::ContainerNotFound).with_status(StatusCode::CONFLICT);
+            }
             ContainerRefusal::ConditionNotMet => Code::ConditionNotMet,
             ContainerRefusal::LeaseAccess(refusal) => match refusal {
                 AccessRefusal::IdMissing => Code::LeaseIdMissing,

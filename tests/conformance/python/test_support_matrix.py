@@ -64,18 +64,28 @@ def calls(container, prefix):
     yield "Get Account Information (container URL)", "GET", container, information, {}, None
     yield "Get Account Information (blob URL)", "GET", blob, information, {}, None
     yield "Delete Blob", "DELETE", blob, "", {}, None
+    source, deleted = {"x-ms-source-container-name": container[1:]}, {"x-ms-deleted-container-name": "name"}
+    yield "Rename Container", "PUT", f"{container}-new", f"{whole}&comp=rename", source, None
+    container += "-new"
+    deleted["x-ms-deleted-container-version"] = "0000000000000001"
+    yield "Restore Container", "PUT", container, f"{whole}&comp=undelete", deleted, None
     yield "Delete Container", "DELETE", container, whole, {}, None
     properties = "restype=service&comp=properties"
     yield "Get Blob Service Properties", "GET", "/", properties, {}, None
     # Nothing in it: nothing is changed.
     yield "Set Blob Service Properties", "PUT", "/", properties, {}, b"<StorageServiceProperties/>"
-    # Those that are refused here: one is asked at the primary, one takes tokens only, one finds no rule.
+    # Those that are refused: one is asked at the primary, one takes tokens only, one finds no rule.
     yield "Get Blob Service Stats", "GET", "/", "restype=service&comp=stats", {}, None
     yield "Get User Delegation Key", "POST", "/", "restype=service&comp=userdelegationkey", {}, key_info
     yield "Preflight Blob Request", "OPTIONS", container, "", asked, None
 
 
-REFUSED = {"Get Blob Service Stats": 400, "Get User Delegation Key": 403, "Preflight Blob Request": 403}
+REFUSED = {
+    "Restore Container": 409,
+    "Get Blob Service Stats": 400,
+    "Get User Delegation Key": 403,
+    "Preflight Blob Request": 403,
+}
 
 
 def test_served_operations_are_built(raw):

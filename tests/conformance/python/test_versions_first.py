@@ -2,6 +2,7 @@
 
 import pytest
 from support import NEWEST_VERSION, unique
+from test_protocol import VERSIONS as KNOWN
 
 # Operation, the newest version that does not have it, method, query, headers, what is refused.
 CONTAINER = [
@@ -70,3 +71,28 @@ def test_the_etag_of_an_answer_that_nothing_changed_is_written_as_its_version_do
     assert etag.startswith('"') == quoted
     answer = raw.send("GET", path, headers={"If-None-Match": etag}, version=version)
     assert (answer.status, answer.headers["ETag"]) == (304, etag)
+
+
+@pytest.mark.parametrize("include, first", [
+    ("copy", "2012-02-12"),
+    ("deleted", "2017-07-29"),
+    ("tags", "2019-12-12"),
+    ("versions", "2019-12-12"),
+    ("legalhold", "2020-06-12"),
+    ("deletedwithversions", "2020-10-02"),
+])
+def test_what_a_listing_of_blobs_may_include_depends_on_the_version(raw, container, include, first):
+    path, query = f"/{container.container_name}", f"restype=container&comp=list&include={include}"
+    before = max(version for version in KNOWN if version < first)
+    answer = raw.send("GET", path, query, version=before)
+    assert (answer.status, answer.code) == (400, "InvalidQueryParameterValue")
+    assert raw.send("GET", path, query, version=first).status == 200
+
+
+@pytest.mark.parametrize("tier, first", [("Cold", "2021-12-02"), ("Smart", "2026-06-06")])
+def test_tiers_are_known_from_their_version_on(raw, container, tier, first):
+    path, headers = f"/{container.container_name}/b", {"x-ms-blob-type": "BlockBlob", "x-ms-access-tier": tier}
+    before = max(version for version in KNOWN if version < first)
+    answer = raw.send("PUT", path, headers=headers, body=b"content", version=before)
+    assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
+    assert raw.send("PUT", path, headers=headers, body=b"content", version=first).status == 201

@@ -2,6 +2,7 @@
 
 use holdfast_store::{Fault, Snapshot};
 
+use super::deleted_container::is_held;
 use super::{Container, ScopePolicy};
 use crate::access::{PublicAccess, StoredPolicy};
 use crate::condition::DateConditions;
@@ -19,6 +20,10 @@ use crate::time::Timestamp;
 pub enum ContainerRefusal {
     NotFound,
     AlreadyExists,
+    /// A container of this name was deleted a moment ago, and the name is not free yet.
+    BeingDeleted,
+    /// What is to be restored was never deleted, is not retained any more, or was restored already.
+    DeletedNotFound,
     ConditionNotMet,
     LeaseAccess(AccessRefusal),
     LeaseAction(LeaseRefusal),
@@ -70,6 +75,13 @@ pub struct DeleteContainer {
     pub lease_id: Option<LeaseId>,
 }
 
+pub struct RenameContainer {
+    /// The new name.
+    pub path: ContainerPath,
+    pub source: ContainerName,
+    pub source_lease_id: Option<LeaseId>,
+}
+
 pub struct LeaseContainer {
     pub path: ContainerPath,
     pub action: LeaseAction,
@@ -78,14 +90,16 @@ pub struct LeaseContainer {
     pub conditions: DateConditions,
 }
 
-type Answer<T> = Result<T, Failure<ContainerRefusal>>;
+pub(super) type Answer<T> = Result<T, Failure<ContainerRefusal>>;
 
 impl Domain {
     pub async fn create_container(&self, command: CreateContainer) -> Answer<Container> {
         let key = command.path.key();
         self.transact(std::slice::from_ref(&key), async |mut transaction| {
+            let stamp = self.stamp();
             let existing: Option<Container> = read(&mut transaction, &key).await?;
-            let container = decide_create(existing.as_ref(), &command, self.stamp())
+            let held = is_held(&mut transaction, &command.path, stamp.now).await?;
+            let container = decide_create(existing.as_ref(), held, &command, stamp)
                 .map_err(Failure::Refused)?;
             transaction.put(key.clone(), container.encode());
             Ok((container, transaction))
@@ -145,27 +159,33 @@ impl Domain {
         .await
     }
 
-    /// The name is free at once; the blobs are removed in the background, see
-    /// [`crate::background`].
-    pub async fn delete_container(&self, command: DeleteContainer) -> Answer<()> {
-        let key = command.path.key();
-        self.transact(std::slice::from_ref(&key), async |mut transaction| {
-            let existing: Option<Container> = read(&mut transaction, &key).await?;
-            let container = decide_change(
-                existing,
-                &command.conditions,
-                Access::Delete,
-                command.lease_id,
-                self.now(),
-            )
-            .map_err(Failure::Refused)?;
-            transaction.delete(key.clone());
-            transaction.put(rows::condemned_container(container.id), bytes::Bytes::new());
-            Ok(((), transaction))
-        })
-        .await?;
-        self.live_leases.forget(&key);
-        Ok(())
+    /// Everything in it goes along, its lease too; it is the same container under another name.
+    pub async fn rename_container(&self, command: RenameContainer) -> Answer<Container> {
+        let source =
+            ContainerPath { account: command.path.account.clone(), container: command.source };
+        let (from, to) = (source.key(), command.path.key());
+        let renamed = self
+            .transact(&[from.clone(), to.clone()], async |mut transaction| {
+                let stamp = self.stamp();
+                let existing: Option<Container> = read(&mut transaction, &to).await?;
+                let found: Option<Container> = read(&mut transaction, &from).await?;
+                let held = is_held(&mut transaction, &command.path, stamp.now).await?;
+                check_name_is_free(existing.as_ref(), held).map_err(Failure::Refused)?;
+                let dates = DateConditions::default();
+                let lease_id = command.source_lease_id;
+                let mut container =
+                    decide_change(found, &dates, Access::Delete, lease_id, stamp.now)
+                        .map_err(Failure::Refused)?;
+                container.etag = stamp.etag;
+                container.last_modified = stamp.now;
+                transaction.delete(from.clone());
+                transaction.put(to.clone(), container.encode());
+                Ok((container, transaction))
+            })
+            .await?;
+        self.live_leases.forget(&from);
+        self.live_leases.note(to, &renamed.lease, self.now());
+        Ok(renamed)
     }
 
     pub async fn lease_container(
@@ -196,12 +216,11 @@ pub(super) async fn find_container(
 
 fn decide_create(
     existing: Option<&Container>,
+    held: bool,
     command: &CreateContainer,
     stamp: Stamp,
 ) -> Result<Container, ContainerRefusal> {
-    if existing.is_some() {
-        return Err(ContainerRefusal::AlreadyExists);
-    }
+    check_name_is_free(existing, held)?;
     Ok(Container {
         id: stamp.etag.ticks(),
         etag: stamp.etag,
@@ -214,8 +233,16 @@ fn decide_create(
     })
 }
 
+fn check_name_is_free(existing: Option<&Container>, held: bool) -> Result<(), ContainerRefusal> {
+    match (existing, held) {
+        (Some(_), _) => Err(ContainerRefusal::AlreadyExists),
+        (None, true) => Err(ContainerRefusal::BeingDeleted),
+        (None, false) => Ok(()),
+    }
+}
+
 /// The container that a change or deletion may go on with.
-fn decide_change(
+pub(super) fn decide_change(
     existing: Option<Container>,
     conditions: &DateConditions,
     access: Access,

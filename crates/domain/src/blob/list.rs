@@ -1,4 +1,4 @@
-//! List Containers and List Blobs, flat and by hierarchy. One page costs a seek and as many rows as
+//! List Blobs, flat and by hierarchy. One page costs a seek and as many rows as
 //! it has entries, however many there are; with a delimiter, one seek for each common prefix.
 //!
 //! A page is walked in batches on one snapshot, so that it is one state of the store and is never
@@ -9,10 +9,9 @@ use holdfast_store::engine::successor_of_prefix;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
 use super::container::find_container;
-use super::{Blob, Container, ContainerPath, ContainerRefusal};
+use super::{Blob, ContainerPath, ContainerRefusal};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::names::AccountName;
 use crate::rows::{self, Stored};
 use crate::time::Timestamp;
 
@@ -21,14 +20,6 @@ const BATCH_ENTRIES: usize = 500;
 /// Rows fetched at a time while looking for common prefixes: most of them are skipped by the seek
 /// that follows, so few are wasted.
 const HIERARCHY_SCAN_ROWS: usize = 64;
-
-pub struct ListContainers {
-    pub account: AccountName,
-    pub prefix: String,
-    /// The name to begin at, from the page before.
-    pub marker: Option<String>,
-    pub limit: usize,
-}
 
 pub struct ListBlobs {
     pub container: ContainerPath,
@@ -44,14 +35,6 @@ pub enum Listed {
     Blob(String, Box<Blob>),
     /// What the names below it have in common, the delimiter included.
     Prefix(String),
-}
-
-/// A page of containers.
-pub struct ContainerListing {
-    walk: Walk,
-    account: AccountName,
-    next_marker: Option<String>,
-    pub now: Timestamp,
 }
 
 /// A page of blobs.
@@ -75,21 +58,6 @@ struct Walk {
 }
 
 impl Domain {
-    pub async fn list_containers(
-        &self,
-        command: ListContainers,
-    ) -> Result<ContainerListing, Fault> {
-        let account = command.account.as_str();
-        let mut range = KeyRange::prefix(rows::containers(account, &command.prefix));
-        if let Some(marker) = command.marker.filter(|marker| *marker >= command.prefix) {
-            range = range.starting_at(rows::container(account, &marker));
-        }
-        let snapshot = self.engine.snapshot().await?;
-        let walk = Walk { snapshot, range, room: command.limit, more: true };
-        let account = command.account;
-        Ok(ContainerListing { walk, account, next_marker: None, now: self.now() })
-    }
-
     pub async fn list_blobs(
         &self,
         command: ListBlobs,
@@ -109,28 +77,6 @@ impl Domain {
             next_marker: None,
             now: self.now(),
         })
-    }
-}
-
-impl ContainerListing {
-    /// The next containers of the page; none at its end.
-    pub async fn next(&mut self) -> Result<Vec<(String, Container)>, Fault> {
-        let found = self.walk.rows(BATCH_ENTRIES).await?;
-        self.walk.room -= found.len();
-        if found.is_empty() {
-            let next = self.walk.row_after_page().await?;
-            self.next_marker = next.map(|row| self.name(&row)).transpose()?;
-        }
-        found.iter().map(|row| Ok((self.name(row)?, Container::decode(&row.value)?))).collect()
-    }
-
-    /// Where the next page begins, if there is one; known at the end of this one.
-    pub fn next_marker(&self) -> Option<&str> {
-        self.next_marker.as_deref()
-    }
-
-    fn name(&self, row: &Row) -> Result<String, Fault> {
-        rows::container_name(self.account.as_str(), &row.key).map(str::to_owned)
     }
 }
 

@@ -4,9 +4,11 @@
 //! rows; the decisions and their tests stand beside the operation.
 
 mod container;
+mod deleted_container;
 mod get;
 mod lease;
 mod list;
+mod list_containers;
 mod model;
 mod put;
 mod set;
@@ -14,11 +16,14 @@ mod target;
 
 pub use container::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
-    SetContainerAcl, SetContainerMetadata,
+    RenameContainer, SetContainerAcl, SetContainerMetadata,
 };
+pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
+pub(crate) use deleted_container::{free_container_name, purge_container};
 pub use get::{Download, GetBlob, ReadBlob, ReadRange};
 pub use lease::LeaseBlob;
-pub use list::{BlobListing, ContainerListing, ListBlobs, ListContainers, Listed};
+pub use list::{BlobListing, ListBlobs, Listed};
+pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
 pub(crate) use model::Block;
 pub use model::{
     AccessTier, Blob, Container, ContentHeaders, CopyState, CopyStatus, Deletion, Encryption,

@@ -113,6 +113,14 @@ name!(
 pub const ROOT_CONTAINER: &str = "$root";
 const SYSTEM_CONTAINERS: [&str; 4] = [ROOT_CONTAINER, "$web", "$logs", "$blobchangefeed"];
 
+/// System containers that a listing shows only when it is asked for them: the service writes them.
+const HIDDEN_CONTAINERS: [&str; 2] = ["$logs", "$blobchangefeed"];
+
+/// Whether listings leave a container of this name out unless asked.
+pub fn is_hidden_container(name: &str) -> bool {
+    HIDDEN_CONTAINERS.contains(&name)
+}
+
 const BLOB_NAME_CHARS_MAX: usize = 1024;
 const BLOB_NAME_SEGMENTS_MAX: usize = 254;
 

@@ -1,13 +1,17 @@
 //! Create, read, change and delete a container.
 
 use holdfast_domain::access::PublicAccess;
-use holdfast_domain::blob::{Container, CreateContainer, DeleteContainer, SetContainerMetadata};
+use holdfast_domain::blob::{
+    Container, CreateContainer, DeleteContainer, DeletedVersion, RenameContainer, RestoreContainer,
+    SetContainerMetadata,
+};
+use holdfast_domain::names::ContainerName;
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 
 use super::{encryption, headers};
 use crate::answer::Answer;
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::request::Call;
 
 pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
@@ -59,6 +63,38 @@ pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     };
     call.frontend.domain().delete_container(command).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))
+}
+
+/// Restore Container.
+pub async fn restore(call: &Call<'_>) -> Result<Answer, Error> {
+    let command = RestoreContainer {
+        path: call.container_path()?,
+        deleted_name: ContainerName::new(call.required_header("x-ms-deleted-container-name")?)?,
+        deleted_version: DeletedVersion::parse(
+            call.required_header("x-ms-deleted-container-version")?,
+        ),
+    };
+    let container = call.frontend.domain().restore_container(command).await?;
+    let mut answer = Answer::new(StatusCode::CREATED);
+    headers::identity(&mut answer, container.etag, container.last_modified, call.version);
+    Ok(answer)
+}
+
+/// Rename Container.
+pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
+    let command = RenameContainer {
+        path: call.container_path()?,
+        source: ContainerName::new(call.required_header("x-ms-source-container-name")?)?,
+        source_lease_id: call.lease_id_header("x-ms-source-lease-id")?,
+    };
+    // The service looks for these by their names.
+    if command.source.is_system() || command.path.container.is_system() {
+        return Err(Code::InvalidResourceName.into());
+    }
+    let container = call.frontend.domain().rename_container(command).await?;
+    let mut answer = Answer::new(StatusCode::OK);
+    headers::identity(&mut answer, container.etag, container.last_modified, call.version);
+    Ok(answer)
 }
 
 async fn find(call: &Call<'_>) -> Result<(Container, Timestamp), Error> {

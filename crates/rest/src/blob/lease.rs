@@ -76,9 +76,9 @@ fn action(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseAction, Error> {
 }
 
 fn duration(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseDuration, Error> {
-    // Before 2012-02-12 every lease was of one minute.
     let text = match call.header(DURATION)? {
-        None if call.version < Version::V2012_02_12 => "60",
+        // Every lease was of one minute then, and no header said otherwise.
+        _ if call.version < Version::V2012_02_12 => "60",
         None => return Err(Error::missing_header(DURATION)),
         Some(text) => text,
     };
@@ -87,7 +87,8 @@ fn duration(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseDuration, Error> {
 }
 
 fn break_period(call: &Call<'_>) -> Result<Option<BreakPeriod>, Error> {
-    let Some(text) = call.header(BREAK_PERIOD)? else { return Ok(None) };
+    let asked = call.header(BREAK_PERIOD)?.filter(|_| call.version >= Version::V2012_02_12);
+    let Some(text) = asked else { return Ok(None) };
     let period = text.parse().ok().and_then(BreakPeriod::parse);
     period.map(Some).ok_or_else(|| Error::invalid_header(BREAK_PERIOD, text))
 }

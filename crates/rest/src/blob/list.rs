@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use holdfast_domain::blob::{
-    Blob, BlobListing, Container, ContainerListing, ListBlobs, ListContainers, Listed,
+    Blob, BlobListing, ContainerListing, ListBlobs, ListContainers, Listed, ListedContainer,
 };
 use holdfast_domain::failure::Fault;
 use holdfast_domain::metadata::Metadata;
@@ -20,13 +20,14 @@ use crate::xml::Writer;
 
 /// The most entries of a page, whatever is asked for.
 const PAGE_MAX: u32 = 5000;
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 /// What is encoded in a path: all but the characters that mean only themselves, and the slash.
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'$');
 
 pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
-    let include = Include::parse(call, &["metadata", "deleted", "system"])?;
+    let include = Include::parse(call, CONTAINER_INCLUDES)?;
     let limit = call.query.page_size(PAGE_MAX)? as usize;
     let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
     let command = ListContainers {
@@ -34,6 +35,8 @@ pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
         prefix: prefix.unwrap_or_default().to_owned(),
         marker: marker.map(str::to_owned),
         limit,
+        deleted: include.deleted,
+        system: include.system,
     };
     let listing = call.frontend.domain().list_containers(command).await?;
 
@@ -49,14 +52,18 @@ pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
 fn write_container(
     xml: &mut Writer,
     address: Option<&str>,
-    name: &str,
-    container: &Container,
+    listed: &ListedContainer,
     include: Include,
     now: Timestamp,
 ) {
+    let ListedContainer { name, container, deleted } = listed;
     xml.open("Container");
     xml.element("Name", name);
     write_url(xml, address, name);
+    if let Some(deleted) = deleted {
+        xml.element("Deleted", "true");
+        xml.element("Version", &deleted.version.to_string());
+    }
     xml.open("Properties");
     xml.element("Last-Modified", &container.last_modified.rfc1123().to_string());
     xml.element("Etag", &container.etag.to_string());
@@ -69,6 +76,11 @@ fn write_container(
     xml.element("ImmutableStorageWithVersioningEnabled", "false");
     xml.element("DefaultEncryptionScope", "$account-encryption-key");
     xml.element("DenyEncryptionScopeOverride", "false");
+    if let Some(deleted) = deleted {
+        xml.element("DeletedTime", &deleted.at.rfc1123().to_string());
+        let left = deleted.until.since(now).as_secs().div_ceil(SECONDS_PER_DAY);
+        xml.element("RemainingRetentionDays", &left.to_string());
+    }
     xml.close("Properties");
     if include.metadata {
         write_metadata(xml, &container.metadata);
@@ -143,9 +155,9 @@ impl Page for ContainersPage {
 
     async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
         let entries = self.listing.next().await?;
-        for (name, container) in &entries {
+        for listed in &entries {
             let address = self.address.as_deref();
-            write_container(xml, address, name, container, self.include, self.listing.now);
+            write_container(xml, address, listed, self.include, self.listing.now);
         }
         Ok(!entries.is_empty())
     }
@@ -327,37 +339,52 @@ struct Include {
     metadata: bool,
     snapshots: bool,
     tags: bool,
+    deleted: bool,
+    system: bool,
 }
 
-const BLOB_INCLUDES: &[&str] = &[
-    "snapshots",
-    "metadata",
-    "uncommittedblobs",
-    "copy",
-    "deleted",
-    "tags",
-    "versions",
-    "deletedwithversions",
-    "immutabilitypolicy",
-    "legalhold",
-    "permissions",
+/// What may be included, from which version on.
+type Includes = &'static [(&'static str, Version)];
+
+const CONTAINER_INCLUDES: Includes = &[
+    ("metadata", Version::V2009_09_19),
+    ("deleted", Version::V2019_12_12),
+    ("system", Version::V2020_10_02),
+];
+
+const BLOB_INCLUDES: Includes = &[
+    ("snapshots", Version::V2009_09_19),
+    ("metadata", Version::V2009_09_19),
+    ("uncommittedblobs", Version::V2009_09_19),
+    ("copy", Version::V2012_02_12),
+    ("deleted", Version::V2017_07_29),
+    ("tags", Version::V2019_12_12),
+    ("versions", Version::V2019_12_12),
+    ("deletedwithversions", Version::V2020_10_02),
+    ("immutabilitypolicy", Version::V2020_06_12),
+    ("legalhold", Version::V2020_06_12),
+    ("permissions", Version::V2020_06_12),
 ];
 
 impl Include {
     /// Of what is allowed, that which these operations know: there are no snapshots, copies,
     /// versions and deleted blobs to show yet.
-    fn parse(call: &Call<'_>, allowed: &[&str]) -> Result<Self, Error> {
+    fn parse(call: &Call<'_>, allowed: Includes) -> Result<Self, Error> {
         let mut include = Self::default();
         let lists = call.query.all("include").flat_map(|list| list.split(','));
         for name in lists.map(str::trim).filter(|name| !name.is_empty()) {
-            let known = allowed.iter().find(|known| known.eq_ignore_ascii_case(name));
-            match known.copied() {
+            let known = allowed
+                .iter()
+                .find(|(known, since)| known.eq_ignore_ascii_case(name) && *since <= call.version);
+            match known.map(|(known, _)| *known) {
                 Some("metadata") => include.metadata = true,
                 Some("snapshots") => include.snapshots = true,
                 Some("tags") if !call.granted.may_read_tags => {
                     return Err(Code::AuthorizationPermissionMismatch.into());
                 }
                 Some("tags") => include.tags = true,
+                Some("deleted") => include.deleted = true,
+                Some("system") => include.system = true,
                 Some(_) => {}
                 None => {
                     return Err(Error::from(Code::InvalidQueryParameterValue)

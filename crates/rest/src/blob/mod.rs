@@ -13,6 +13,7 @@ mod list;
 mod parameters;
 mod put_blob;
 mod set_blob;
+mod since;
 
 pub use headers::kind_name;
 
@@ -40,6 +41,7 @@ pub async fn read(call: &Call<'_>) -> Result<Answer, Error> {
 )]
 pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     parameters::check(call)?;
+    since::check(call)?;
     match call.operation {
         Operation::GetBlobServiceProperties => service_operations::get_properties(call).await,
         Operation::SetBlobServiceProperties => service_operations::set_properties(call, body).await,
@@ -58,6 +60,8 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         Operation::SetContainerMetadata => container::set_metadata(call).await,
         Operation::GetContainerAcl => acl::get(call).await,
         Operation::SetContainerAcl => acl::set(call, body).await,
+        Operation::RestoreContainer => container::restore(call).await,
+        Operation::RenameContainer => container::rename(call).await,
         Operation::DeleteContainer => container::delete(call).await,
         Operation::AcquireContainerLease
         | Operation::RenewContainerLease

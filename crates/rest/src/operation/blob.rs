@@ -225,12 +225,14 @@ pub(super) const ROWS: &[Row] = &[
         .comp(Comp::Undelete)
         .when(&[Selector::Header("x-ms-deleted-container-name")])
         .since(Version::V2019_12_12)
-        .success(&[201]),
+        .success(&[201])
+        .built(),
     container(Operation::RenameContainer, "Rename Container", Verbs::PUT, CONTAINER_WRITE)
         .comp(Comp::Rename)
         .when(&[Selector::Header("x-ms-source-container-name")])
         .since(Version::V2020_06_12)
-        .lease(LeaseHeaders::SourceId),
+        .lease(LeaseHeaders::SourceId)
+        .built(),
     container(
         Operation::BlobBatchInContainer,
         "Blob Batch (container)",
