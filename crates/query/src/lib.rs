@@ -1,0 +1,26 @@
+//! SQL over the bytes of one blob. Delimited text, JSON or Parquet comes in as a [`Source`];
+//! delimited text, JSON or Arrow goes out, framed as the Avro records that the SDKs read. Knows
+//! neither HTTP nor where the bytes are kept; the time is an argument.
+//!
+//! Memory is bounded whatever the length of the blob: a record of text up to 4 MiB, a batch and the
+//! pages of the named columns of Parquet, and the answer up to 256 KiB before it is handed on.
+
+mod aggregate;
+mod evaluate;
+mod frames;
+mod input;
+mod like;
+mod output;
+mod pipeline;
+mod request;
+mod run;
+mod sql;
+mod timestamp;
+mod value;
+
+pub use request::{
+    ArrowField, ArrowKind, Delimited, EXPRESSION_BYTES_MAX, InputFormat, JsonText, OutputFormat,
+    Query, QueryRequest, Refusal,
+};
+pub use run::Source;
+pub use sql::SyntaxError;

@@ -1,0 +1,101 @@
+//! How the records of the answer are written.
+
+mod arrow;
+mod delimited;
+mod json;
+
+use crate::request::OutputFormat;
+use crate::value::{Problem, Value};
+use arrow::ArrowWriter;
+use delimited::DelimitedWriter;
+use json::JsonWriter;
+pub use json::put_escaped;
+
+/// Data are sent when this much has been written; a record is never divided, because readers split
+/// what they get at the separator.
+const DATA_BYTES: usize = 256 * 1024;
+
+/// What a column of the answer is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name<'a> {
+    Text(&'a str),
+    /// `_1` for 0: a column without a name is called by its place in the answer.
+    Place(usize),
+    /// As it stands between quotes in a JSON document.
+    Json(&'a [u8]),
+}
+
+pub enum Writer {
+    Delimited(DelimitedWriter),
+    Json(JsonWriter),
+    Arrow(Box<ArrowWriter>),
+}
+
+impl Writer {
+    pub fn new(format: &OutputFormat) -> Self {
+        match format {
+            OutputFormat::Delimited(settings) => Self::Delimited(DelimitedWriter::new(settings)),
+            OutputFormat::Json(settings) => Self::Json(JsonWriter::new(settings)),
+            OutputFormat::Arrow(fields) => Self::Arrow(Box::new(ArrowWriter::new(fields))),
+        }
+    }
+
+    /// Whether a line of names is to come before the records.
+    pub fn wants_header(&self) -> bool {
+        match self {
+            Self::Delimited(writer) => writer.wants_header(),
+            Self::Json(_) | Self::Arrow(_) => false,
+        }
+    }
+
+    pub fn header<'a>(&mut self, names: impl Iterator<Item = Name<'a>>) {
+        if let Self::Delimited(writer) = self {
+            writer.header(names);
+        }
+    }
+
+    /// Adds a field to the record that is being written.
+    pub fn field(&mut self, name: Name<'_>, value: &Value<'_>) -> Result<(), Problem> {
+        match self {
+            Self::Delimited(writer) => writer.field(value),
+            Self::Json(writer) => writer.field(name, value),
+            Self::Arrow(writer) => return writer.field(value),
+        }
+        Ok(())
+    }
+
+    pub fn end_record(&mut self) {
+        match self {
+            Self::Delimited(writer) => writer.end_record(),
+            Self::Json(writer) => writer.end_record(),
+            Self::Arrow(writer) => writer.end_record(),
+        }
+    }
+
+    /// Forgets the fields since the last record.
+    pub fn drop_record(&mut self) {
+        match self {
+            Self::Delimited(writer) => writer.drop_record(),
+            Self::Json(writer) => writer.drop_record(),
+            Self::Arrow(writer) => writer.drop_record(),
+        }
+    }
+
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Delimited(writer) => writer.written() >= DATA_BYTES,
+            Self::Json(writer) => writer.written() >= DATA_BYTES,
+            Self::Arrow(writer) => writer.written() >= DATA_BYTES,
+        }
+    }
+
+    /// The records that have been written since the last call; with what comes behind the last one
+    /// if there will be no more.
+    pub fn take(&mut self, last: bool) -> Vec<u8> {
+        match self {
+            Self::Delimited(writer) => writer.take(),
+            Self::Json(writer) => writer.take(),
+            Self::Arrow(writer) => writer.take(last),
+        }
+    }
+}
