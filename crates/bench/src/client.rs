@@ -1,20 +1,24 @@
 //! One keep-alive connection to one service, and signed calls on it.
+//!
+//! The generator shares the processors with the server it loads, so what it spends on a call is
+//! taken from the server. It therefore speaks HTTP/1.1 itself: one write for a small request, one
+//! read for a small answer, and buffers that are used again.
 
 use std::fmt::Write as _;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use holdfast_domain::time::Timestamp;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper::Method;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
+use tokio::time::Sleep;
 
 use crate::account::{Account, Endpoint, Service};
+use crate::answer::{AnswerReader, Body};
 use crate::signature::{Signed, Signer};
 
 /// A version that every server worth comparing knows.
@@ -23,6 +27,8 @@ const VERSION: &str = "2024-11-04";
 const CALL_WAIT_MAX: Duration = Duration::from_secs(60);
 /// A date may be 15 minutes old; it is formatted again long before.
 const DATE_AGE_MAX: Duration = Duration::from_secs(10);
+/// A body up to this length is written together with its head.
+const JOINED_BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// A request, without what is the same in all of them.
 pub struct Call<'call> {
@@ -32,7 +38,7 @@ pub struct Call<'call> {
     /// Sorted by name; values not yet encoded.
     pub query: &'call [(&'static str, &'call str)],
     /// Lower-case names.
-    pub headers: &'call [(&'static str, &'static str)],
+    pub headers: &'call [(&'static str, &'call str)],
     pub content_type: &'static str,
     pub body: Bytes,
 }
@@ -63,22 +69,15 @@ impl Failure {
         }
     }
 
-    fn broken(error: impl std::error::Error) -> Self {
+    pub fn broken(error: impl std::error::Error) -> Self {
         let reason = error.source().map(ToString::to_string);
         Self::Broken(reason.unwrap_or_else(|| error.to_string()))
     }
 }
 
 pub struct Client {
-    account: Arc<Account>,
-    service: Service,
-    endpoint: Endpoint,
-    host: HeaderValue,
-    sender: SendRequest<Full<Bytes>>,
-    signer: Signer,
-    date: String,
-    date_taken: Instant,
-    address: String,
+    wire: Wire,
+    patience: Patience,
 }
 
 impl Client {
@@ -88,62 +87,81 @@ impl Client {
         })?;
         let stream = TcpStream::connect(&endpoint.authority).await.map_err(Failure::broken)?;
         stream.set_nodelay(true).map_err(Failure::broken)?;
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(Failure::broken)?;
-        // Its error reaches the call that it ends.
-        tokio::spawn(async move { drop(connection.await) });
-        let host = HeaderValue::from_str(&endpoint.authority).map_err(Failure::broken)?;
-        Ok(Self {
-            account,
-            service,
-            endpoint,
-            host,
-            sender,
-            signer: Signer::default(),
-            date: date_now(),
-            date_taken: Instant::now(),
-            address: String::new(),
-        })
+        let wire = Wire {
+            request: RequestWriter {
+                account,
+                service,
+                endpoint,
+                signer: Signer::default(),
+                date: date_now(),
+                date_taken: Instant::now(),
+                address: String::new(),
+                head: Vec::new(),
+            },
+            stream,
+            answer: AnswerReader::default(),
+        };
+        Ok(Self { wire, patience: Patience::new() })
     }
 
     /// Makes a call that must be answered with `expected`, and returns the length of the body.
     pub async fn call(&mut self, call: Call<'_>, expected: u16) -> Result<u64, Failure> {
-        let exchange = async {
-            let mut body = self.send(call, expected).await?.into_body();
-            let mut length = 0;
-            while let Some(frame) = body.frame().await {
-                let frame = frame.map_err(Failure::broken)?;
-                length += frame.data_ref().map_or(0, |data| data.len() as u64);
-            }
-            Ok(length)
-        };
-        in_time(exchange).await
+        let mut body = Body::Counted(0);
+        self.patience.bound(self.wire.exchange(call, expected, &mut body)).await?;
+        Ok(body.length())
     }
 
     /// The same, with the body itself.
     pub async fn call_for_body(&mut self, call: Call<'_>, expected: u16) -> Result<Bytes, Failure> {
-        let exchange = async {
-            let body = self.send(call, expected).await?.into_body();
-            Ok(body.collect().await.map_err(Failure::broken)?.to_bytes())
-        };
-        in_time(exchange).await
+        let mut body = Body::Kept(Vec::new());
+        self.patience.bound(self.wire.exchange(call, expected, &mut body)).await?;
+        Ok(body.into_bytes())
     }
+}
 
-    async fn send(&mut self, call: Call<'_>, expected: u16) -> Result<Response<Incoming>, Failure> {
-        let request = self.request(call)?;
-        self.sender.ready().await.map_err(Failure::broken)?;
-        let response = self.sender.send_request(request).await.map_err(Failure::broken)?;
-        let status = response.status().as_u16();
-        if status == expected {
-            return Ok(response);
+struct Wire {
+    request: RequestWriter,
+    stream: TcpStream,
+    answer: AnswerReader,
+}
+
+impl Wire {
+    async fn exchange(
+        &mut self,
+        call: Call<'_>,
+        expected: u16,
+        body: &mut Body,
+    ) -> Result<(), Failure> {
+        let has_body = call.method != Method::HEAD;
+        let content = call.body.clone();
+        self.request.write_head(call);
+        let joined = content.len() <= JOINED_BODY_BYTES_MAX;
+        if joined {
+            self.request.head.extend_from_slice(&content);
         }
-        let code = response.headers().get("x-ms-error-code");
-        let code = code.and_then(|code| code.to_str().ok()).unwrap_or("").to_owned();
-        response.into_body().collect().await.map_err(Failure::broken)?;
-        Err(Failure::Refused { status, code })
+        self.stream.write_all(&self.request.head).await.map_err(Failure::broken)?;
+        if !joined {
+            self.stream.write_all(&content).await.map_err(Failure::broken)?;
+        }
+        let (status, code) = self.answer.read(&mut self.stream, has_body, body).await?;
+        if status == expected { Ok(()) } else { Err(Failure::Refused { status, code }) }
     }
+}
 
-    fn request(&mut self, call: Call<'_>) -> Result<Request<Full<Bytes>>, Failure> {
+/// What the head of a request is made of, and the buffers it is made in.
+struct RequestWriter {
+    account: Arc<Account>,
+    service: Service,
+    endpoint: Endpoint,
+    signer: Signer,
+    date: String,
+    date_taken: Instant,
+    address: String,
+    head: Vec<u8>,
+}
+
+impl RequestWriter {
+    fn write_head(&mut self, call: Call<'_>) {
         if self.date_taken.elapsed() > DATE_AGE_MAX {
             self.date = date_now();
             self.date_taken = Instant::now();
@@ -159,7 +177,6 @@ impl Client {
         let mut headers = Vec::with_capacity(call.headers.len() + 2);
         headers.extend_from_slice(call.headers);
         headers.extend([("x-ms-date", self.date.as_str()), ("x-ms-version", VERSION)]);
-        headers.retain(|(name, _)| name.starts_with("x-ms-"));
         headers.sort_unstable_by_key(|(name, _)| *name);
         let authorization = self.signer.sign(
             &self.account,
@@ -175,28 +192,61 @@ impl Client {
             },
         );
 
-        let mut request = Request::builder()
-            .method(call.method)
-            .uri(self.address.as_str())
-            .header(HOST, self.host.clone())
-            .header("x-ms-date", self.date.as_str())
-            .header("x-ms-version", HeaderValue::from_static(VERSION))
-            .header(AUTHORIZATION, authorization);
-        for (name, value) in call.headers {
-            let name = HeaderName::from_static(name);
-            request = request.header(name, HeaderValue::from_static(value));
+        let head = &mut self.head;
+        head.clear();
+        let mut push = |texts: &[&str]| {
+            for text in texts {
+                head.extend_from_slice(text.as_bytes());
+            }
+        };
+        push(&[call.method.as_str(), " ", &self.address, " HTTP/1.1\r\nhost: "]);
+        push(&[&self.endpoint.authority, "\r\nauthorization: ", authorization, "\r\n"]);
+        for (name, value) in &headers {
+            push(&[name, ": ", value, "\r\n"]);
         }
         if !call.content_type.is_empty() {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static(call.content_type));
+            push(&["content-type: ", call.content_type, "\r\n"]);
         }
-        request.body(Full::new(call.body)).map_err(Failure::broken)
+        if !call.body.is_empty() || matches!(call.method, Method::PUT | Method::POST) {
+            push(&["content-length: ", &call.body.len().to_string(), "\r\n"]);
+        }
+        push(&["\r\n"]);
     }
 }
 
-async fn in_time<T>(exchange: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    match tokio::time::timeout(CALL_WAIT_MAX, exchange).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(Failure::Broken("no answer in time".to_owned())),
+/// Bounds how long a call takes. A timer for every call would be a good part of what a call costs
+/// here, so one is set ahead now and then and serves the calls in between: they are cut short up
+/// to [`Patience::SLACK`] early.
+struct Patience {
+    sleep: Pin<Box<Sleep>>,
+    set: Instant,
+}
+
+impl Patience {
+    const SLACK: Duration = Duration::from_secs(1);
+
+    fn new() -> Self {
+        Self { sleep: Box::pin(tokio::time::sleep(CALL_WAIT_MAX)), set: Instant::now() }
+    }
+
+    async fn bound<T>(
+        &mut self,
+        call: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let now = Instant::now();
+        if now.duration_since(self.set) > Self::SLACK {
+            self.set = now;
+            self.sleep.as_mut().reset((now + CALL_WAIT_MAX).into());
+        }
+        let mut call = std::pin::pin!(call);
+        std::future::poll_fn(|context| {
+            if let Poll::Ready(outcome) = call.as_mut().poll(context) {
+                return Poll::Ready(outcome);
+            }
+            let late = || Err(Failure::Broken("no answer in time".to_owned()));
+            self.sleep.as_mut().poll(context).map(|()| late())
+        })
+        .await
     }
 }
 
@@ -218,12 +268,23 @@ fn date_now() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::push_encoded;
+    use super::*;
 
     #[test]
     fn everything_but_unreserved_characters_is_encoded() {
         let mut address = String::new();
         push_encoded(&mut address, "aZ0-._~+/= ü");
         assert_eq!(address, "aZ0-._~%2B%2F%3D%20%C3%BC");
+    }
+
+    #[test]
+    fn a_call_that_is_never_answered_is_broken_off() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let outcome = runtime.expect("a runtime can be made").block_on(async {
+            let mut patience = Patience::new();
+            patience.sleep.as_mut().reset(Instant::now().into());
+            patience.bound(std::future::pending::<Result<(), Failure>>()).await
+        });
+        assert_eq!(outcome, Err(Failure::Broken("no answer in time".to_owned())));
     }
 }

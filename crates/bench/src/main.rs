@@ -1,6 +1,7 @@
 //! `holdfast-bench`: loads a storage server, or two in turns, and reports how fast they were.
 
 mod account;
+mod answer;
 mod ceiling;
 mod client;
 mod compare;

@@ -14,7 +14,7 @@ pub struct Signed<'request> {
     pub content_type: &'request str,
     /// The value of `x-ms-date`.
     pub date: &'request str,
-    /// Every `x-ms-` header, sorted by name.
+    /// Sorted by name; of these only the `x-ms-` headers are signed.
     pub headers: &'request [(&'static str, &'request str)],
     /// As it is sent, without the query.
     pub path: &'request str,
@@ -57,7 +57,8 @@ impl Signer {
         text.push_str("\n\n");
         text.push_str(request.content_type);
         text.push_str("\n\n\n\n\n\n\n");
-        for (name, value) in request.headers {
+        let signed = request.headers.iter().filter(|(name, _)| name.starts_with("x-ms-"));
+        for (name, value) in signed {
             text.extend([*name, ":", *value, "\n"]);
         }
         text.extend(["/", &account.name, request.path]);
@@ -95,7 +96,11 @@ mod tests {
             content_length: 11,
             content_type: "text/plain",
             date: "Sun, 15 Nov 2026 22:00:00 GMT",
-            headers: &[("x-ms-blob-type", "BlockBlob"), ("x-ms-version", "2024-11-04")],
+            headers: &[
+                ("accept", "*/*"),
+                ("x-ms-blob-type", "BlockBlob"),
+                ("x-ms-version", "2024-11-04"),
+            ],
             path: "/devstoreaccount1/container/blob",
             query: &[("comp", "tier"), ("timeout", "30")],
         });
