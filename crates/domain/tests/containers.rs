@@ -8,6 +8,7 @@ use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, DeletedVersion,
     LeaseContainer, ListContainers, ListedContainer, RenameContainer, RestoreContainer,
+    ScopePolicy,
 };
 use holdfast_domain::condition::DateConditions;
 use holdfast_domain::features::Features;
@@ -81,7 +82,12 @@ impl Store {
 
     async fn create(&self, container: &str) -> Refused {
         let (metadata, public_access) = (Metadata::default(), PublicAccess::None);
-        let command = CreateContainer { path: path(container), metadata, public_access };
+        let command = CreateContainer {
+            path: path(container),
+            metadata,
+            public_access,
+            scope: ScopePolicy::default(),
+        };
         refusal(self.domain.create_container(command).await)
     }
 
