@@ -47,6 +47,7 @@ codes! {
     BlobImmutableDueToLegalHold = 409 "A legal hold keeps the blob as it is.";
     BlobImmutableDueToPolicy = 409 "A policy keeps the blob as it is.";
     BlobNotFound = 404 "The blob does not exist.";
+    BlobOverwritten = 409 "The blob was replaced by another since the snapshot to compare with.";
     BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
     CannotVerifyCopySource = 500 "The source of the copy could not be read.";
     ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
@@ -68,6 +69,7 @@ codes! {
     InvalidInput = 400 "A part of the request is not valid.";
     InvalidMd5 = 400 "The MD5 in the request is not valid.";
     InvalidMetadata = 400 "A metadata name or value has characters that are not allowed.";
+    InvalidPageRange = 416 "The range is not one of whole pages within the blob.";
     InvalidQueryParameterValue = 400 "A query parameter has a value that is not valid.";
     InvalidRange = 416 "The range lies outside the resource.";
     InvalidResourceName = 400 "The name of the resource has characters that are not allowed.";
@@ -100,12 +102,16 @@ codes! {
     OutOfRangeInput = 400 "A part of the request is out of range.";
     OutOfRangeQueryParameterValue = 400 "A query parameter is out of the range that is allowed.";
     PendingCopyOperation = 409 "A copy onto the blob is under way.";
+    PreviousSnapshotCannotBeNewer = 400 "The snapshot to compare with must be older than what is compared with it.";
+    PreviousSnapshotNotFound = 409 "The snapshot to compare with does not exist.";
     PublicAccessNotPermitted = 409 "Public access is not permitted on this account.";
     QueryParameterSasMandatory = 403 "A query parameter of the signature is missing.";
     QueryParameterSddInvalid = 403 "The directory depth of the signature does not fit the path.";
     RequestBodyTooLarge = 413 "The body is larger than allowed.";
     RequestForbiddenByContainerEncryptionPolicy = 403 "The container fixes another encryption scope.";
     ResourceNotFound = 404 "The resource does not exist.";
+    SequenceNumberConditionNotMet = 412 "The condition on the sequence number is not met.";
+    SequenceNumberIncrementTooLarge = 409 "The sequence number cannot be incremented further.";
     ServerBusy = 503 "The server is busy. Please retry the request.";
     SnapshotsPresent = 409 "The blob has snapshots, and the request does not say what becomes of them.";
     SourceConditionNotMet = 412 "A condition on the source of the copy is not met.";

@@ -125,6 +125,22 @@ impl From<BlobRefusal> for Error {
                 return Self::from(Code::InvalidRange)
                     .header("content-range", format!("bytes */{length}"));
             }
+            BlobRefusal::InvalidPageRange => Code::InvalidPageRange,
+            BlobRefusal::PagesLengthMismatch => {
+                return Self::from(Code::InvalidHeaderValue)
+                    .detail("HeaderName", "content-length")
+                    .detail("Reason", "It is not the length of the range.");
+            }
+            BlobRefusal::SequenceConditionNotMet => Code::SequenceNumberConditionNotMet,
+            BlobRefusal::SequenceNumberTooLarge => Code::SequenceNumberIncrementTooLarge,
+            BlobRefusal::LengthNotChangeable => {
+                return Self::from(Code::InvalidHeaderValue)
+                    .detail("HeaderName", "x-ms-blob-content-length")
+                    .detail("Reason", "Only page blobs can be given another length.");
+            }
+            BlobRefusal::PreviousSnapshotNotFound => Code::PreviousSnapshotNotFound,
+            BlobRefusal::PreviousSnapshotNewer => Code::PreviousSnapshotCannotBeNewer,
+            BlobRefusal::Overwritten => Code::BlobOverwritten,
             BlobRefusal::LeaseAccess(refusal) => match refusal {
                 AccessRefusal::IdMissing => Code::LeaseIdMissing,
                 AccessRefusal::IdMismatch => Code::LeaseIdMismatchWithBlobOperation,

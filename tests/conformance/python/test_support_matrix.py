@@ -35,6 +35,21 @@ def batch(path):
     return {"Content-Type": "multipart/mixed; boundary=b"}, body.format(path).encode()
 
 
+def page_calls(blob):
+    page = {"x-ms-range": "bytes=0-511"}
+    kind, length = {"x-ms-blob-type": "PageBlob"}, {"x-ms-blob-content-length": "1024"}
+    yield "Put Blob (page blob)", "PUT", blob, "", kind | length, None
+    yield "Put Page: update", "PUT", blob, "comp=page", page | {"x-ms-page-write": "update"}, b"p" * 512
+    yield "Put Page: clear", "PUT", blob, "comp=page", page | {"x-ms-page-write": "clear"}, None
+    yield "Get Page Ranges", "GET", blob, "comp=pagelist", {}, None
+    yield "Set Blob Properties (page blob resize)", "PUT", blob, "comp=properties", length, None
+    action = {"x-ms-sequence-number-action": "increment"}
+    yield "Set Blob Properties (page blob sequence number)", "PUT", blob, "comp=properties", action, None
+    # Refused: there is no such snapshot.
+    since = "comp=pagelist&prevsnapshot=2020-01-01T00:00:00.0000000Z"
+    yield "Get Page Ranges (diff)", "GET", blob, since, {}, None
+
+
 def calls(container, prefix):
     """In an order in which each finds what it needs."""
     blob, whole = f"{container}/b", "restype=container"
@@ -55,6 +70,7 @@ def calls(container, prefix):
     yield "Set Blob Metadata", "PUT", blob, "comp=metadata", {}, None
     yield "Set Blob Properties", "PUT", blob, "comp=properties", {}, None
     yield from lease_calls("Blob", blob, "comp=lease")
+    yield from page_calls(f"{container}/pages")
     yield "List Blobs (flat)", "GET", container, f"{whole}&comp=list", {}, None
     yield "List Blobs (delimiter)", "GET", container, f"{whole}&comp=list&delimiter=%2F", {}, None
     yield "Blob Batch (account)", "POST", "/", "comp=batch", *batch(f"{prefix}{blob}")
@@ -85,6 +101,10 @@ REFUSED = {
     "Get Blob Service Stats": 400,
     "Get User Delegation Key": 403,
     "Preflight Blob Request": 403,
+    "Get Blob Service Stats": 400,
+    "Get User Delegation Key": 403,
+    "Preflight Blob Request": 403,
+    "Get Page Ranges (diff)": 409,
 }
 
 

@@ -94,6 +94,17 @@ impl Domain {
         snapshot: &dyn Snapshot,
         command: &GetBlob,
     ) -> Result<ReadBlob, Failure<BlobRefusal>> {
+        let read = self.find_readable(snapshot, command).await?;
+        check_key(&read.blob, command.key.as_ref()).map_err(Failure::Refused)?;
+        Ok(read)
+    }
+
+    /// As a read that does not need the key of the bytes finds it.
+    pub(super) async fn find_readable(
+        &self,
+        snapshot: &dyn Snapshot,
+        command: &GetBlob,
+    ) -> Result<ReadBlob, Failure<BlobRefusal>> {
         let now = self.now();
         let (blob, current) = find_blob(snapshot, &command.path, command.which).await?.unzip();
         let blob = decide_read(blob, command, now).map_err(Failure::Refused)?;
@@ -116,11 +127,13 @@ fn decide_read(blob: Option<Blob>, command: &GetBlob, now: Timestamp) -> Result<
     };
     blob.lease_after(Access::Read, command.lease_id, now)?;
     check(Some(&blob))?;
-    check_key(&blob, command.key.as_ref())?;
     Ok(blob)
 }
 
-fn decide_range(range: Option<ReadRange>, length: u64) -> Result<Range<u64>, BlobRefusal> {
+pub(super) fn decide_range(
+    range: Option<ReadRange>,
+    length: u64,
+) -> Result<Range<u64>, BlobRefusal> {
     match range {
         None => Ok(0..length),
         Some(range) => range.within(length).ok_or(BlobRefusal::InvalidRange { length }),

@@ -10,6 +10,7 @@ mod lease;
 mod list;
 mod list_containers;
 mod model;
+mod page;
 mod put;
 mod set;
 mod target;
@@ -29,6 +30,10 @@ pub use model::{
     AccessTier, Blob, Container, ContentHeaders, CopyState, CopyStatus, Deletion, Encryption,
     Immutability, Incremental, Kind, Past, RehydratePriority, Rehydration, Role, ScopePolicy,
     Upload, Which,
+};
+pub use page::{
+    GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
+    is_page_blob_length,
 };
 pub use put::{NewBlob, PutBlob};
 pub use set::{DeleteBlob, SetBlobMetadata, SetBlobProperties};
@@ -134,6 +139,20 @@ pub enum BlobRefusal {
     InvalidRange {
         length: u64,
     },
+    /// Pages past the end of the blob.
+    InvalidPageRange,
+    /// The bytes are more or fewer than those of the pages they are for.
+    PagesLengthMismatch,
+    SequenceConditionNotMet,
+    /// There is no sequence number after the stored one.
+    SequenceNumberTooLarge,
+    /// Only a page blob can be given another length.
+    LengthNotChangeable,
+    PreviousSnapshotNotFound,
+    /// The snapshot to compare with is not older than what is compared with it.
+    PreviousSnapshotNewer,
+    /// The blob was replaced by another since the snapshot to compare with.
+    Overwritten,
     LeaseAccess(AccessRefusal),
     LeaseAction(LeaseRefusal),
 }

@@ -1,8 +1,9 @@
 //! Changes of a blob in place, and its deletion.
 
+use super::page::clear_pages;
 use super::target::{Change, Target};
-use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, check_changeable, check_key};
-use crate::condition::{self, Conditions, DateConditions, WriteKind};
+use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Kind, check_changeable, check_key};
+use crate::condition::{self, Conditions, DateConditions, SequenceAction, WriteKind};
 use crate::content::CustomerKey;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
@@ -20,7 +21,11 @@ pub struct SetBlobMetadata {
 pub struct SetBlobProperties {
     pub path: BlobPath,
     /// Replaces all of them, those that are absent too.
-    pub headers: ContentHeaders,
+    pub headers: Option<ContentHeaders>,
+    /// For page blobs; see [`super::is_page_blob_length`].
+    pub length: Option<u64>,
+    /// For page blobs.
+    pub sequence: Option<SequenceAction>,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
 }
@@ -38,41 +43,37 @@ type Answer<T> = Result<T, Failure<BlobRefusal>>;
 impl Domain {
     pub async fn set_blob_metadata(&self, command: SetBlobMetadata) -> Answer<Blob> {
         let SetBlobMetadata { path, metadata, conditions, lease_id, key } = command;
-        self.change_blob(&path, &conditions, lease_id, Change::Metadata, |blob| {
-            check_key(blob, key.as_ref())?;
+        let keeping = self.keeping(&path.container.account).await?;
+        self.transact(&[path.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let target = Target::read(&mut transaction, &path).await?;
+            let existing = target.current.clone();
+            let mut blob = decide_change(existing, &conditions, Access::Write, lease_id, stamp)
+                .map_err(Failure::Refused)?;
+            check_key(&blob, key.as_ref()).map_err(Failure::Refused)?;
             blob.metadata = metadata.clone();
-            Ok(())
+            let replaced = target.replace(&mut transaction, blob, Change::Metadata, keeping, stamp);
+            Ok((replaced.await?, transaction))
         })
         .await
     }
 
     pub async fn set_blob_properties(&self, command: SetBlobProperties) -> Answer<Blob> {
-        let SetBlobProperties { path, headers, conditions, lease_id } = command;
-        self.change_blob(&path, &conditions, lease_id, Change::InPlace, |blob| {
-            blob.headers = headers.clone();
-            Ok(())
-        })
-        .await
-    }
-
-    async fn change_blob(
-        &self,
-        path: &BlobPath,
-        conditions: &Conditions,
-        lease_id: Option<LeaseId>,
-        change: Change,
-        apply: impl Fn(&mut Blob) -> Result<(), BlobRefusal>,
-    ) -> Answer<Blob> {
-        let keeping = self.keeping(&path.container.account).await?;
+        let SetBlobProperties { path, conditions, lease_id, .. } = &command;
         self.transact(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
             let target = Target::read(&mut transaction, path).await?;
             let existing = target.current.clone();
-            let mut blob = decide_change(existing, conditions, Access::Write, lease_id, stamp)
+            let before = decide_change(existing, conditions, Access::Write, *lease_id, stamp)
                 .map_err(Failure::Refused)?;
-            apply(&mut blob).map_err(Failure::Refused)?;
-            let replaced = target.replace(&mut transaction, blob, change, keeping, stamp);
-            Ok((replaced.await?, transaction))
+            let mut blob = with_properties(&before, &command).map_err(Failure::Refused)?;
+            if blob.length < before.length {
+                let lost = blob.length..before.length;
+                let id = stamp.etag.ticks();
+                blob.content = clear_pages(&mut transaction, &before, lost, id).await?;
+            }
+            target.put(&mut transaction, &blob);
+            Ok((blob, transaction))
         })
         .await
     }
@@ -105,8 +106,32 @@ impl Domain {
     }
 }
 
+/// `blob` with the properties that are to be set.
+fn with_properties(blob: &Blob, command: &SetBlobProperties) -> Result<Blob, BlobRefusal> {
+    let mut blob = blob.clone();
+    if let Some(headers) = &command.headers {
+        blob.headers = headers.clone();
+    }
+    match (&mut blob.kind, command.sequence) {
+        (_, None) => {}
+        (Kind::Page { sequence_number, .. }, Some(action)) => {
+            let next = action.apply(*sequence_number);
+            *sequence_number = next.map_err(|_| BlobRefusal::SequenceNumberTooLarge)?;
+        }
+        (Kind::Block | Kind::Append { .. }, Some(_)) => return Err(BlobRefusal::WrongKind),
+    }
+    match (blob.kind, command.length) {
+        (_, None) => {}
+        (Kind::Page { .. }, Some(length)) => blob.length = length,
+        (Kind::Block | Kind::Append { .. }, Some(_)) => {
+            return Err(BlobRefusal::LengthNotChangeable);
+        }
+    }
+    Ok(blob)
+}
+
 /// The blob as a permitted change finds it, with the stamp of the change.
-fn decide_change(
+pub(super) fn decide_change(
     existing: Option<Blob>,
     conditions: &Conditions,
     access: Access,

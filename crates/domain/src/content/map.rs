@@ -87,9 +87,12 @@ impl MapWriter {
     }
 }
 
-/// A map that one content has alone, to be changed in place.
+/// A map that one content has alone, to be changed in place: by one [`Map::write`] or one
+/// [`Map::clear`] in a transaction, since they look at what was there before it.
 pub(crate) struct Map {
     id: u64,
+    /// The map that had the same entries before the transaction.
+    before: u64,
 }
 
 impl Map {
@@ -103,12 +106,12 @@ impl Map {
         match content {
             Content::Empty => {
                 transaction.references.introduce_map(id);
-                Ok(Self { id })
+                Ok(Self { id, before: id })
             }
             Content::Mapped(shared) => {
                 transaction.expect(rows::map(*shared));
                 if map_references(transaction.snapshot(), *shared).await? == 1 {
-                    return Ok(Self { id: *shared });
+                    return Ok(Self { id: *shared, before: *shared });
                 }
                 transaction.references.release_map(*shared);
                 transaction.references.introduce_map(id);
@@ -122,7 +125,7 @@ impl Map {
                         transaction.put(rows::map_entry(id, offset), entry.encode());
                     }
                 }
-                Ok(Self { id })
+                Ok(Self { id, before: *shared })
             }
             Content::Inline(_) | Content::Extents(_) => {
                 Err(Fault::new("a content that is changed in place has no map"))
@@ -160,7 +163,7 @@ impl Map {
     ) -> Result<(), Fault> {
         let mut from = range.start;
         while from < range.end {
-            let found = entries(transaction.snapshot(), self.id, from..range.end).await?;
+            let found = entries(transaction.snapshot(), self.before, from..range.end).await?;
             let Some((last, entry)) = found.last() else { break };
             from = last + entry.length;
             for (offset, entry) in found {

@@ -5,6 +5,7 @@
 //! (blocks, pages, appended blocks) that costs a row for each. Extents and maps are counted, see
 //! [`References`], so a copy costs rows and not bytes.
 
+mod differences;
 mod map;
 mod reader;
 mod references;
@@ -19,6 +20,8 @@ use holdfast_store::extents::ExtentWriter;
 use holdfast_store::{Extent, ExtentId, Extents, Fault};
 use serde::{Deserialize, Serialize};
 
+pub use differences::Difference;
+pub(crate) use differences::Differences;
 pub(crate) use map::{Entry, Map, MapWriter, remove_condemned_map};
 pub use reader::ContentReader;
 pub(crate) use references::{References, Released, named_extent};

@@ -86,7 +86,7 @@ fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
     Ok(structured.is_some())
 }
 
-fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
+pub(super) fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
     let which = parameters::which(call)?;
     let (conditions, combination) = headers::read_conditions(call)?;
     let (path, lease_id) = (call.blob_path()?, call.lease_id()?);

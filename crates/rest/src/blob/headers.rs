@@ -232,13 +232,18 @@ fn blob_kind(answer: &mut Answer, kind: Kind) {
     answer.header("x-ms-blob-type", kind_name(kind));
     match kind {
         Kind::Block => {}
-        Kind::Page { sequence_number, .. } => {
-            answer.header("x-ms-blob-sequence-number", sequence_number.get().to_string());
-        }
+        Kind::Page { .. } => sequence_number(answer, kind),
         Kind::Append { blocks, sealed } => {
             answer.header("x-ms-blob-committed-block-count", blocks.to_string());
             answer.optional_header("x-ms-blob-sealed", sealed.then_some("true"));
         }
+    }
+}
+
+/// The sequence number, which blobs of the other kinds do not have.
+pub fn sequence_number(answer: &mut Answer, kind: Kind) {
+    if let Kind::Page { sequence_number, .. } = kind {
+        answer.header("x-ms-blob-sequence-number", sequence_number.get().to_string());
     }
 }
 

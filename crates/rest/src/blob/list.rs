@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use holdfast_domain::blob::{
-    Blob, BlobListing, ContainerListing, ListBlobs, ListContainers, Listed, ListedContainer,
+    Blob, BlobListing, ContainerListing, Kind, ListBlobs, ListContainers, Listed, ListedContainer,
 };
 use holdfast_domain::failure::Fault;
 use holdfast_domain::metadata::Metadata;
@@ -127,7 +127,7 @@ pub async fn blobs(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// A page that is written while it is read.
-trait Page: Send + 'static {
+pub(super) trait Page: Send + 'static {
     /// The element around the entries.
     const ENTRIES: &str;
 
@@ -203,7 +203,7 @@ impl Page for BlobsPage {
 }
 
 /// A short page is sent whole; a longer one as it is read, so that it is never in memory whole.
-async fn answer<P: Page>(mut xml: Writer, mut page: P) -> Result<Answer, Error> {
+pub(super) async fn answer<P: Page>(mut xml: Writer, mut page: P) -> Result<Answer, Error> {
     if !page.write_next(&mut xml).await? || !page.write_next(&mut xml).await? {
         page.write_end(&mut xml);
         return Ok(Answer::xml(StatusCode::OK, xml.finish()));
@@ -257,6 +257,9 @@ fn write_blob(
     xml.element("Content-MD5", &md5.unwrap_or_default());
     xml.element("Cache-Control", &text(&blob.headers.cache_control));
     xml.element("Content-Disposition", &text(&blob.headers.content_disposition));
+    if let Kind::Page { sequence_number, .. } = blob.kind {
+        xml.element("x-ms-blob-sequence-number", &sequence_number.get().to_string());
+    }
     xml.element("BlobType", headers::kind_name(blob.kind));
     if version >= Version::V2017_04_17 {
         let (tier, inferred) = headers::tier(blob);

@@ -10,6 +10,7 @@ mod get_blob;
 mod headers;
 mod lease;
 mod list;
+mod page;
 mod parameters;
 mod put_blob;
 mod set_blob;
@@ -70,11 +71,17 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::BreakContainerLease => lease::container(call).await,
         Operation::ListBlobs | Operation::ListBlobsByDelimiter => list::blobs(call).await,
         Operation::PutBlockBlob => put_blob::put(call, body).await,
+        Operation::PutPageBlob => put_blob::put_page_blob(call).await,
         Operation::GetBlob => get_blob::get(call).await,
         Operation::GetBlobProperties => get_blob::get_properties(call).await,
         Operation::GetBlobMetadata => get_blob::get_metadata(call).await,
         Operation::SetBlobMetadata => set_blob::set_metadata(call).await,
-        Operation::SetBlobProperties => set_blob::set_properties(call).await,
+        Operation::SetBlobProperties
+        | Operation::ResizePageBlob
+        | Operation::SetPageBlobSequenceNumber => set_blob::set_properties(call).await,
+        Operation::PutPage => page::put(call, body).await,
+        Operation::ClearPage => page::clear(call).await,
+        Operation::GetPageRanges | Operation::GetPageRangesDiff => page::ranges(call).await,
         Operation::AcquireBlobLease
         | Operation::RenewBlobLease
         | Operation::ChangeBlobLease

@@ -1,11 +1,11 @@
-//! Put Blob of a block blob.
+//! Put Blob of a block blob or a page blob.
 
-use holdfast_domain::blob::{AccessTier, ContentHeaders, NewBlob, PutBlob};
+use holdfast_domain::blob::{AccessTier, ContentHeaders, NewBlob, PutBlob, is_page_blob_length};
 use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};
-use super::headers;
+use super::{headers, page};
 use crate::answer::Answer;
 use crate::body::{StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
@@ -14,14 +14,13 @@ use crate::request_body::RequestBody;
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
+const ACCESS_TIER: &str = "x-ms-access-tier";
+const BLOB_LENGTH: &str = "x-ms-blob-content-length";
 
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let mut content = headers::content_headers(call, true)?;
-    if call.headers.contains_key("x-ms-blob-content-length") {
-        return Err(Error::invalid_header(
-            "x-ms-blob-content-length",
-            call.header("x-ms-blob-content-length")?.unwrap_or_default(),
-        ));
+    if let Some(length) = call.header(BLOB_LENGTH)? {
+        return Err(Error::invalid_header(BLOB_LENGTH, length));
     }
     let mut body = body.open(call, put_blob_bytes_max(call.version), content.content_md5)?;
     let chosen = Chosen::read(call)?;
@@ -47,6 +46,46 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     }
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
+}
+
+/// A page blob is created empty; its pages are written later.
+pub async fn put_page_blob(call: &Call<'_>) -> Result<Answer, Error> {
+    check_bodiless(call)?;
+    let length = page_blob_length(call)?.ok_or_else(|| Error::missing_header(BLOB_LENGTH))?;
+    let sequence_number = page::sequence_number(call, "x-ms-blob-sequence-number")?;
+    let sequence_number = sequence_number.unwrap_or_default();
+    let mut command = command(call, &Chosen::read(call)?)?;
+    if command.tier.is_some_and(|tier| tier < AccessTier::P4) {
+        let sent = call.header(ACCESS_TIER)?.unwrap_or_default();
+        return Err(Error::invalid_header(ACCESS_TIER, sent));
+    }
+    command.headers = headers::content_headers(call, true)?;
+    command.blob = NewBlob::Page { length, sequence_number };
+    let blob = call.frontend.domain().put_blob(command).await?;
+
+    let mut answer = Answer::new(StatusCode::CREATED);
+    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
+    headers::version_id(&mut answer, call, &blob);
+    encryption::describe(&mut answer, &blob.encryption);
+    answer.header("x-ms-request-server-encrypted", "true");
+    Ok(answer)
+}
+
+/// The length that a page blob is to have, if it is sent.
+pub fn page_blob_length(call: &Call<'_>) -> Result<Option<u64>, Error> {
+    let Some(text) = call.header(BLOB_LENGTH)? else { return Ok(None) };
+    let length = text.parse().ok().filter(|length| is_page_blob_length(*length));
+    length.map(Some).ok_or_else(|| Error::invalid_header(BLOB_LENGTH, text))
+}
+
+/// For operations that take no body and must say so.
+pub fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
+    const LENGTH: &str = "content-length";
+    match call.header(LENGTH)? {
+        None => Err(Code::MissingContentLengthHeader.into()),
+        Some("0") => Ok(()),
+        Some(length) => Err(Error::invalid_header(LENGTH, length)),
+    }
 }
 
 /// What blobs of all kinds take; the blob itself and its headers are to be filled in.
@@ -78,11 +117,10 @@ fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
 }
 
 fn tier(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
-    const NAME: &str = "x-ms-access-tier";
-    let Some(text) = call.header(NAME)? else { return Ok(None) };
+    let Some(text) = call.header(ACCESS_TIER)? else { return Ok(None) };
     match headers::parse_tier(text) {
         Some(tier) => Ok(Some(tier)),
-        None => Err(Error::invalid_header(NAME, text)),
+        None => Err(Error::invalid_header(ACCESS_TIER, text)),
     }
 }
 

@@ -293,7 +293,8 @@ pub(super) const ROWS: &[Row] = &[
         .built(),
     write(Operation::PutPageBlob, "Put Blob (page blob)", BLOB_CREATE)
         .when(&[Selector::HeaderIs("x-ms-blob-type", &["PageBlob"])])
-        .success(&[201]),
+        .success(&[201])
+        .built(),
     write(Operation::PutAppendBlob, "Put Blob (append blob)", BLOB_CREATE)
         .when(&[Selector::HeaderIs("x-ms-blob-type", &["AppendBlob"])])
         .since(Version::V2015_02_21)
@@ -418,12 +419,14 @@ pub(super) const ROWS: &[Row] = &[
         .comp(Comp::Page)
         .when(&[PAGE_UPDATE])
         .success(&[201])
-        .conditions(PAGE_WRITE),
+        .conditions(PAGE_WRITE)
+        .built(),
     write(Operation::ClearPage, "Put Page: clear", BLOB_WRITE)
         .comp(Comp::Page)
         .when(&[Selector::HeaderIs("x-ms-page-write", &["clear"])])
         .success(&[201])
-        .conditions(PAGE_WRITE),
+        .conditions(PAGE_WRITE)
+        .built(),
     write(Operation::PutPageFromUrl, "Put Page From URL", BLOB_WRITE)
         .comp(Comp::Page)
         .when(&[PAGE_UPDATE, COPY_SOURCE])
@@ -433,23 +436,27 @@ pub(super) const ROWS: &[Row] = &[
     blob(Operation::GetPageRanges, "Get Page Ranges", Verbs::GET, BLOB_READ_PUBLIC)
         .comp(Comp::PageList)
         .conditions(FOUR_AND_TAGS)
-        .lease(LeaseHeaders::Id),
+        .lease(LeaseHeaders::Id)
+        .built(),
     blob(Operation::GetPageRangesDiff, "Get Page Ranges (diff)", Verbs::GET, BLOB_READ_PUBLIC)
         .comp(Comp::PageList)
         .when(&[Selector::QueryOrHeader("prevsnapshot", "x-ms-previous-snapshot-url")])
         .since(Version::V2015_07_08)
         .conditions(FOUR_AND_TAGS)
-        .lease(LeaseHeaders::Id),
+        .lease(LeaseHeaders::Id)
+        .built(),
     write(Operation::ResizePageBlob, "Set Blob Properties (page blob resize)", BLOB_WRITE)
         .comp(Comp::Properties)
-        .when(&[Selector::Header("x-ms-blob-content-length")]),
+        .when(&[Selector::Header("x-ms-blob-content-length")])
+        .built(),
     write(
         Operation::SetPageBlobSequenceNumber,
         "Set Blob Properties (page blob sequence number)",
         BLOB_WRITE,
     )
     .comp(Comp::Properties)
-    .when(&[Selector::Header("x-ms-sequence-number-action")]),
+    .when(&[Selector::Header("x-ms-sequence-number-action")])
+    .built(),
     blob(Operation::IncrementalCopyBlob, "Incremental Copy Blob", Verbs::PUT, BLOB_CREATE)
         .comp(Comp::IncrementalCopy)
         .since(Version::V2016_05_31)

@@ -1,0 +1,225 @@
+//! Page blobs: pages are written and cleared in place, and told from those never written.
+
+use std::ops::Range;
+
+use holdfast_store::{Fault, Snapshot};
+
+use super::get::decide_range;
+use super::set::decide_change;
+use super::target::{Target, find_blob};
+use super::{Blob, BlobPath, BlobRefusal, GetBlob, Kind, ReadBlob, ReadRange, Which, check_key};
+use crate::condition::{Conditions, SequenceConditions};
+use crate::content::{self, Content, CustomerKey, Difference, Differences, Entry, Map, Received};
+use crate::domain::{Domain, Stamp};
+use crate::failure::Failure;
+use crate::lease::{Access, LeaseId};
+use crate::time::Timestamp;
+use crate::transact::Transaction;
+
+const PAGE_BYTES: u64 = 512;
+
+/// 8 TiB.
+const PAGE_BLOB_BYTES_MAX: u64 = 8 << 40;
+
+/// The most that one Put Page writes.
+pub const PUT_PAGES_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Whether a page blob can have this length.
+pub fn is_page_blob_length(length: u64) -> bool {
+    length.is_multiple_of(PAGE_BYTES) && length <= PAGE_BLOB_BYTES_MAX
+}
+
+/// Whole pages, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageRange(Range<u64>);
+
+impl PageRange {
+    /// `last` is the last byte.
+    pub fn new(first: u64, last: u64) -> Option<Self> {
+        let end = last.checked_add(1)?;
+        let whole = first.is_multiple_of(PAGE_BYTES) && end.is_multiple_of(PAGE_BYTES);
+        (whole && first < end).then_some(Self(first..end))
+    }
+
+    pub fn length(&self) -> u64 {
+        self.0.end - self.0.start
+    }
+}
+
+pub struct PutPages {
+    pub path: BlobPath,
+    pub range: PageRange,
+    pub change: PageChange,
+    pub conditions: Conditions,
+    pub sequence: SequenceConditions,
+    pub lease_id: Option<LeaseId>,
+    pub key: Option<CustomerKey>,
+}
+
+pub enum PageChange {
+    Update(Received),
+    Clear,
+}
+
+pub struct GetPageRanges {
+    pub blob: GetBlob,
+    /// The snapshot to compare with; without one, all pages that were written are told.
+    pub previous: Option<Timestamp>,
+    pub range: Option<ReadRange>,
+    /// Pages before this are passed over.
+    pub start_from: u64,
+}
+
+/// Ranges of pages, read as they are asked for.
+pub struct PageRanges {
+    pub read: ReadBlob,
+    differences: Differences,
+}
+
+impl PageRanges {
+    pub async fn next(&mut self) -> Result<Option<(Difference, Range<u64>)>, Fault> {
+        self.differences.next().await
+    }
+}
+
+impl Domain {
+    pub async fn put_pages(&self, command: PutPages) -> Result<Blob, Failure<BlobRefusal>> {
+        let written = self
+            .transact(&[command.path.latch()], async |mut transaction| {
+                let stamp = self.stamp();
+                let target = Target::read(&mut transaction, &command.path).await?;
+                let mut blob = decide_pages(target.current.clone(), &command, stamp)
+                    .map_err(Failure::Refused)?;
+                blob.content = change_pages(&mut transaction, &blob, &command, stamp).await?;
+                target.put(&mut transaction, &blob);
+                Ok((blob, transaction))
+            })
+            .await;
+        match command.change {
+            PageChange::Update(received) => received.conclude(written),
+            PageChange::Clear => written,
+        }
+    }
+
+    pub async fn get_page_ranges(
+        &self,
+        command: &GetPageRanges,
+    ) -> Result<PageRanges, Failure<BlobRefusal>> {
+        let snapshot = self.engine.snapshot().await?;
+        let read = self.find_readable(&*snapshot, &command.blob).await?;
+        let Kind::Page { lineage, .. } = read.blob.kind else {
+            return Err(Failure::Refused(BlobRefusal::WrongKind));
+        };
+        let older = match command.previous {
+            None => Content::Empty,
+            Some(moment) => {
+                find_previous(&*snapshot, &command.blob, moment, lineage).await?.content
+            }
+        };
+        let range = decide_range(command.range, read.blob.length).map_err(Failure::Refused)?;
+        let range = widen(range, command.start_from);
+        let differences = Differences::new(snapshot, &older, &read.blob.content, range)?;
+        Ok(PageRanges { read, differences })
+    }
+}
+
+/// Every rule of Put Page; the blob as the write finds it, with its stamp.
+fn decide_pages(
+    existing: Option<Blob>,
+    command: &PutPages,
+    stamp: Stamp,
+) -> Result<Blob, BlobRefusal> {
+    let sequence_number = match existing.as_ref().map(|blob| blob.kind) {
+        None => None,
+        Some(Kind::Page { sequence_number, .. }) => Some(sequence_number),
+        Some(Kind::Block | Kind::Append { .. }) => return Err(BlobRefusal::WrongKind),
+    };
+    let copy = existing.as_ref().and_then(|blob| blob.copy.clone());
+    let blob =
+        decide_change(existing, &command.conditions, Access::Write, command.lease_id, stamp)?;
+    check_key(&blob, command.key.as_ref())?;
+    if sequence_number.is_some_and(|number| command.sequence.check(number).is_err()) {
+        return Err(BlobRefusal::SequenceConditionNotMet);
+    }
+    if command.range.0.end > blob.length {
+        return Err(BlobRefusal::InvalidPageRange);
+    }
+    match &command.change {
+        PageChange::Update(received) if received.length() != command.range.length() => {
+            Err(BlobRefusal::PagesLengthMismatch)
+        }
+        // What the blob was copied from is still told after its pages are written.
+        PageChange::Update(_) | PageChange::Clear => Ok(Blob { copy, ..blob }),
+    }
+}
+
+async fn change_pages(
+    transaction: &mut Transaction,
+    blob: &Blob,
+    command: &PutPages,
+    stamp: Stamp,
+) -> Result<Content, Fault> {
+    let id = stamp.etag.ticks();
+    match &command.change {
+        PageChange::Update(received) => {
+            let entry = Entry::whole(received.claim_part(transaction), id);
+            let map = Map::own(transaction, &blob.content, id).await?;
+            map.write(transaction, command.range.0.start, &entry).await?;
+            Ok(map.content())
+        }
+        PageChange::Clear => clear_pages(transaction, blob, command.range.0.clone(), id).await,
+    }
+}
+
+/// The content of `blob` without the pages in `range`. `id` is unused by any other content.
+pub(super) async fn clear_pages(
+    transaction: &mut Transaction,
+    blob: &Blob,
+    range: Range<u64>,
+    id: u64,
+) -> Result<Content, Fault> {
+    if blob.content == Content::Empty {
+        return Ok(Content::Empty);
+    }
+    if range == (0..blob.length) {
+        content::release(transaction, &blob.content);
+        return Ok(Content::Empty);
+    }
+    let map = Map::own(transaction, &blob.content, id).await?;
+    map.clear(transaction, range).await?;
+    Ok(map.content())
+}
+
+/// The snapshot that the blob of `asked` is compared with.
+async fn find_previous(
+    snapshot: &dyn Snapshot,
+    asked: &GetBlob,
+    moment: Timestamp,
+    lineage: u64,
+) -> Result<Blob, Failure<BlobRefusal>> {
+    check_older(moment, asked.which).map_err(Failure::Refused)?;
+    let found = find_blob(snapshot, &asked.path, Which::Snapshot(moment)).await?;
+    let (previous, _) = found.ok_or(Failure::Refused(BlobRefusal::PreviousSnapshotNotFound))?;
+    match previous.kind {
+        Kind::Page { lineage: same, .. } if same == lineage => Ok(previous),
+        Kind::Page { .. } | Kind::Block | Kind::Append { .. } => {
+            Err(Failure::Refused(BlobRefusal::Overwritten))
+        }
+    }
+}
+
+fn check_older(previous: Timestamp, which: Which) -> Result<(), BlobRefusal> {
+    match which {
+        Which::Snapshot(moment) | Which::Version(moment) if previous >= moment => {
+            Err(BlobRefusal::PreviousSnapshotNewer)
+        }
+        Which::Current | Which::Snapshot(_) | Which::Version(_) => Ok(()),
+    }
+}
+
+/// The pages that `range` touches, from `start_from` on.
+fn widen(range: Range<u64>, start_from: u64) -> Range<u64> {
+    let start = range.start / PAGE_BYTES * PAGE_BYTES;
+    let end = range.end.next_multiple_of(PAGE_BYTES);
+    start.max(start_from).min(end)..end
+}

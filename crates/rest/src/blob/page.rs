@@ -1,0 +1,203 @@
+//! Put Page (update and clear) and Get Page Ranges (with and without a snapshot to compare with).
+
+use holdfast_domain::blob::{
+    GetBlob, GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
+};
+use holdfast_domain::condition::{SequenceConditions, SequenceNumber};
+use holdfast_domain::content::Difference;
+use holdfast_domain::failure::Fault;
+use holdfast_domain::time::Timestamp;
+use hyper::{StatusCode, Uri};
+
+use super::encryption::{self, Chosen};
+use super::{get_blob, headers, list, put_blob};
+use crate::address::Address;
+use crate::answer::Answer;
+use crate::body::{StructuredBody, encode_crc64};
+use crate::error::{Code, Error};
+use crate::query::{Query, QueryRefusal};
+use crate::range;
+use crate::request::Call;
+use crate::request_body::RequestBody;
+use crate::service::Service;
+use crate::version::Version;
+use crate::xml::Writer;
+
+/// The most ranges of one answer, whatever is asked for.
+const RANGES_MAX: u32 = 10_000;
+
+/// Ranges that are written into an answer at a time.
+const RANGES_AT_A_TIME: u32 = 1000;
+
+pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+    let range = page_range(call)?;
+    if range.length() > PUT_PAGES_BYTES_MAX {
+        return Err(Error::from(Code::RequestBodyTooLarge)
+            .detail("MaxLimit", PUT_PAGES_BYTES_MAX.to_string()));
+    }
+    let chosen = Chosen::read(call)?;
+    let mut command = command(call, range, &chosen)?;
+    let mut body = body.open(call, PUT_PAGES_BYTES_MAX, None)?;
+    let sealing = chosen.sealing();
+    let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
+    command.change = PageChange::Update(received);
+    let mut answer = write(call, command).await?;
+    let digests = body.finished();
+    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
+    if call.version >= Version::V2019_02_02 {
+        answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
+    }
+    if body.is_structured() {
+        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
+    }
+    answer.header("x-ms-request-server-encrypted", "true");
+    Ok(answer)
+}
+
+pub async fn clear(call: &Call<'_>) -> Result<Answer, Error> {
+    put_blob::check_bodiless(call)?;
+    let command = command(call, page_range(call)?, &Chosen::read(call)?)?;
+    write(call, command).await
+}
+
+async fn write(call: &Call<'_>, command: PutPages) -> Result<Answer, Error> {
+    let blob = call.frontend.domain().put_pages(command).await?;
+    let mut answer = Answer::new(StatusCode::CREATED);
+    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
+    headers::sequence_number(&mut answer, blob.kind);
+    encryption::describe(&mut answer, &blob.encryption);
+    Ok(answer)
+}
+
+/// What both kinds of Put Page take; a clear until it is given bytes.
+fn command(call: &Call<'_>, range: PageRange, chosen: &Chosen) -> Result<PutPages, Error> {
+    Ok(PutPages {
+        path: call.blob_path()?,
+        range,
+        change: PageChange::Clear,
+        conditions: headers::write_conditions(call)?,
+        sequence: SequenceConditions {
+            at_most: sequence_number(call, "x-ms-if-sequence-number-le")?,
+            below: sequence_number(call, "x-ms-if-sequence-number-lt")?,
+            equal: sequence_number(call, "x-ms-if-sequence-number-eq")?,
+        },
+        lease_id: call.lease_id()?,
+        key: chosen.key.clone(),
+    })
+}
+
+pub fn sequence_number(
+    call: &Call<'_>,
+    name: &'static str,
+) -> Result<Option<SequenceNumber>, Error> {
+    let Some(text) = call.header(name)? else { return Ok(None) };
+    let number = SequenceNumber::parse(text);
+    number.map(Some).ok_or_else(|| Error::invalid_header(name, text))
+}
+
+/// The pages that are written: both ends must be named.
+fn page_range(call: &Call<'_>) -> Result<PageRange, Error> {
+    const NAME: &str = "x-ms-range";
+    let asked = range::requested(call.headers)?.ok_or_else(|| Error::missing_header(NAME))?;
+    let last = asked.last.ok_or_else(|| Error::invalid_header(NAME, "no last byte"))?;
+    PageRange::new(asked.first, last).ok_or_else(|| Code::InvalidPageRange.into())
+}
+
+pub async fn ranges(call: &Call<'_>) -> Result<Answer, Error> {
+    let blob = get_blob::command(call)?;
+    let previous = previous_snapshot(call, &blob)?;
+    // Before 2020-10-02 there was one page, of all ranges.
+    let paged = call.version >= Version::V2020_10_02;
+    let (limit, start_from) =
+        if paged { (Some(call.query.page_size(RANGES_MAX)?), marker(call)?) } else { (None, 0) };
+    let range = range::requested(call.headers)?;
+    let command = GetPageRanges { blob, previous, range, start_from };
+    let ranges = call.frontend.domain().get_page_ranges(&command).await?;
+    let (etag, last_modified) = (ranges.read.blob.etag, ranges.read.blob.last_modified);
+    let length = ranges.read.blob.length;
+
+    let mut xml = Writer::document();
+    xml.open("PageList");
+    let page = RangesPage { ranges, left: limit, end: 0, next_marker: None };
+    let mut answer = list::answer(xml, page).await?;
+    headers::identity(&mut answer, etag, last_modified, call.version);
+    answer.header("x-ms-blob-content-length", length.to_string());
+    Ok(answer)
+}
+
+/// A marker is where the ranges that have been told end.
+fn marker(call: &Call<'_>) -> Result<u64, Error> {
+    const NAME: &str = "marker";
+    let Some(value) = call.query.get_nonempty(NAME) else { return Ok(0) };
+    let invalid = |_| QueryRefusal::InvalidValue { name: NAME, value: value.to_owned() };
+    Ok(value.parse().map_err(invalid)?)
+}
+
+/// The snapshot to compare with, named by its moment or by its address.
+fn previous_snapshot(call: &Call<'_>, blob: &GetBlob) -> Result<Option<Timestamp>, Error> {
+    const PARAMETER: &str = "prevsnapshot";
+    const HEADER: &str = "x-ms-previous-snapshot-url";
+    if let Some(value) = call.query.get_nonempty(PARAMETER) {
+        let moment = Timestamp::parse_iso8601(value);
+        let invalid = || QueryRefusal::InvalidValue { name: PARAMETER, value: value.to_owned() };
+        return Ok(Some(moment.ok_or_else(invalid)?));
+    }
+    let Some(url) = call.header(HEADER)? else { return Ok(None) };
+    let moment = snapshot_at(call, url, blob);
+    moment.map(Some).ok_or_else(|| Error::invalid_header(HEADER, url))
+}
+
+/// The moment of the snapshot of this same blob that `url` names.
+fn snapshot_at(call: &Call<'_>, url: &str, blob: &GetBlob) -> Option<Timestamp> {
+    let uri: Uri = url.parse().ok()?;
+    let query = Query::parse(uri.query().unwrap_or_default()).ok()?;
+    let host_style = call.frontend.host_style();
+    let address = Address::parse(Service::Blob, uri.host(), host_style, uri.path(), &query).ok()?;
+    let same = address.account == call.address.account
+        && address.resource.container() == Some(blob.path.container.container.as_str())
+        && address.resource.object() == Some(blob.path.blob.as_str());
+    Timestamp::parse_iso8601(query.get_nonempty("snapshot")?).filter(|_| same)
+}
+
+struct RangesPage {
+    ranges: PageRanges,
+    /// How many ranges may still be told, if there is a limit.
+    left: Option<u32>,
+    /// Where the ranges that have been told end.
+    end: u64,
+    next_marker: Option<String>,
+}
+
+impl list::Page for RangesPage {
+    const ENTRIES: &str = "PageList";
+
+    async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
+        for _ in 0..RANGES_AT_A_TIME {
+            let Some((difference, range)) = self.ranges.next().await? else { return Ok(false) };
+            if self.left == Some(0) {
+                self.next_marker = Some(self.end.to_string());
+                return Ok(false);
+            }
+            self.left = self.left.map(|left| left - 1);
+            self.end = range.end;
+            let element = match difference {
+                Difference::Written => "PageRange",
+                Difference::Cleared => "ClearRange",
+            };
+            xml.open(element);
+            xml.element("Start", &range.start.to_string());
+            xml.element("End", &(range.end - 1).to_string());
+            xml.close(element);
+        }
+        Ok(true)
+    }
+
+    fn next_marker(&self) -> Option<&str> {
+        self.next_marker.as_deref()
+    }
+
+    fn write_end(&self, xml: &mut Writer) {
+        xml.optional("NextMarker", self.next_marker());
+        xml.close(Self::ENTRIES);
+    }
+}
