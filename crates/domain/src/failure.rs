@@ -16,6 +16,18 @@ pub enum Failure<R> {
     Fault(Fault),
 }
 
+impl<R> Failure<R> {
+    /// The same with another refusal.
+    pub fn map<S>(self, refusal: impl FnOnce(R) -> S) -> Failure<S> {
+        match self {
+            Self::Refused(refused) => Failure::Refused(refusal(refused)),
+            Self::Busy => Failure::Busy,
+            Self::OutcomeUnknown(fault) => Failure::OutcomeUnknown(fault),
+            Self::Fault(fault) => Failure::Fault(fault),
+        }
+    }
+}
+
 impl<R> From<Fault> for Failure<R> {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)

@@ -29,6 +29,7 @@ const MAP_ENTRY: u8 = b'm';
 const CONDEMNED_MAP: u8 = b'o';
 const CONDEMNED_UPLOAD: u8 = b'q';
 const DUE: u8 = b'e';
+const PENDING_COPY: u8 = b'y';
 const EXTENT: u8 = b'x';
 
 /// The value of a row that says everything with its key.
@@ -230,6 +231,24 @@ pub fn due(at: Timestamp, id: u64) -> Bytes {
 
 pub fn due_at(key: &[u8]) -> Result<Timestamp, Fault> {
     number_at(key, 1).map(Timestamp::from_ticks).ok_or_else(|| corrupt("the key of a due row"))
+}
+
+/// All copies whose bytes are still to come.
+pub fn pending_copies() -> Bytes {
+    Bytes::from_static(&[PENDING_COPY])
+}
+
+/// The copy onto the blob with this key.
+pub fn pending_copy(blob: &[u8]) -> Bytes {
+    let mut key = BytesMut::with_capacity(blob.len() + 1);
+    key.put_u8(PENDING_COPY);
+    key.put_slice(blob);
+    key.freeze()
+}
+
+/// The key of the blob in a key made by [`pending_copy`].
+pub fn blob_of_pending_copy(key: &Bytes) -> Bytes {
+    key.slice(1..)
 }
 
 pub fn inline_content(id: u64) -> Bytes {

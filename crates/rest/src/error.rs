@@ -49,6 +49,7 @@ codes! {
     BlobNotFound = 404 "The blob does not exist.";
     BlobOverwritten = 409 "The blob was replaced by another since the snapshot to compare with.";
     BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
+    BothUserTagsAndSourceTagsCopyPresentException = 400 "Tags are sent, and those of the source are to be copied too.";
     CannotVerifyCopySource = 500 "The source of the copy could not be read.";
     ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
     ConditionNotMet = 412 "A condition of the request headers is not met.";
@@ -119,6 +120,7 @@ codes! {
     InvalidTag = 400 "A tag has characters that are not allowed.";
     EmptyTagName = 400 "The name of a tag is empty.";
     DuplicateTagNames = 400 "The name of a tag is given more than once.";
+    TargetConditionNotMet = 412 "A condition on the destination of the copy is not met.";
     UnauthorizedBlobOverwrite = 403 "The caller may create blobs but not replace them.";
     UnsatisfiableCondition = 400 "The condition can never be met.";
     UnsupportedHttpVerb = 405 "The resource does not support this method.";

@@ -59,6 +59,8 @@ pub struct Frontend {
     metrics: Arc<Metrics>,
     ids: RequestIds,
     fetcher: Arc<Fetcher>,
+    /// One for each copy from another host that may be under way.
+    copy_places: Arc<Semaphore>,
     /// One for each connection that may be open.
     places: Arc<Semaphore>,
 }
@@ -92,11 +94,22 @@ impl Frontend {
     pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let places = Arc::new(Semaphore::new(settings.limits.connections_max));
         let fetcher = Arc::new(Fetcher::new(&settings.sources, settings.limits.stall_timeout));
-        Self { domain, settings, metrics, ids: RequestIds::default(), fetcher, places }
+        let copy_places = Arc::new(Semaphore::new(blob::COPIES_MAX));
+        let ids = RequestIds::default();
+        Self { domain, settings, metrics, ids, fetcher, copy_places, places }
     }
 
     pub fn domain(&self) -> &Domain {
         &self.domain
+    }
+
+    /// For what goes on after a request.
+    pub(crate) fn shared_domain(&self) -> Arc<Domain> {
+        Arc::clone(&self.domain)
+    }
+
+    pub(crate) fn copy_places(&self) -> &Arc<Semaphore> {
+        &self.copy_places
     }
 
     pub fn limits(&self) -> &ConnectionLimits {

@@ -120,6 +120,7 @@ impl From<BlobRefusal> for Error {
                     .header("last-modified", last_modified.rfc1123().to_string());
             }
             BlobRefusal::ConditionNotMet => Code::ConditionNotMet,
+            BlobRefusal::TargetConditionNotMet => Code::TargetConditionNotMet,
             BlobRefusal::UnsatisfiableCondition => Code::UnsatisfiableCondition,
             BlobRefusal::InvalidRange { length } => {
                 return Self::from(Code::InvalidRange)

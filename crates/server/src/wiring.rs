@@ -58,6 +58,7 @@ impl Node {
         let domain = Arc::new(
             Domain::open(engine, extents, Arc::new(clock), settings.features.clone()).await?,
         );
+        domain.fail_interrupted_copies().await.map_err(|failure| format!("{failure:?}"))?;
         let metrics = Arc::new(Metrics::new());
         let front = frontend_settings(settings, bearer, sources);
         let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));

@@ -219,6 +219,7 @@ mod tests {
             public_access: crate::access::PublicAccess::None,
             policies: Vec::new(),
             lease: Lease::default(),
+            scope: Default::default(),
         }
     }
 

@@ -45,6 +45,9 @@ fn decide_lease(
         return Err(BlobRefusal::NotFound);
     };
     condition::check_write(&command.conditions, WriteKind::InPlace, Some(&blob.subject()))?;
+    if blob.is_copy_pending() {
+        return Err(BlobRefusal::CopyPending);
+    }
     let decided =
         lease::decide(&blob.lease, command.action, LeaseKind::Blob, command.fresh_id, now)
             .map_err(BlobRefusal::LeaseAction)?;

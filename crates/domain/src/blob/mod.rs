@@ -4,6 +4,7 @@
 //! rows; the decisions and their tests stand beside the operation.
 
 mod container;
+mod copy;
 mod deleted_container;
 mod get;
 mod lease;
@@ -11,6 +12,7 @@ mod list;
 mod list_containers;
 mod model;
 mod page;
+mod pending_copy;
 mod put;
 mod set;
 mod target;
@@ -18,6 +20,9 @@ mod target;
 pub use container::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
     RenameContainer, SetContainerAcl, SetContainerMetadata,
+};
+pub use copy::{
+    CopiedTags, CopyBlob, CopyRefusal, CopySource, Manner, SourceElsewhere, SourceHere, SourceKind,
 };
 pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
 pub(crate) use deleted_container::{free_container_name, purge_container};
@@ -35,6 +40,7 @@ pub use page::{
     GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
     is_page_blob_length,
 };
+pub use pending_copy::{AbortCopy, CopyEnd};
 pub use put::{NewBlob, PutBlob};
 pub use set::{DeleteBlob, SetBlobMetadata, SetBlobProperties};
 
@@ -133,6 +139,8 @@ pub enum BlobRefusal {
         last_modified: Timestamp,
     },
     ConditionNotMet,
+    /// The same, on the destination of a copy.
+    TargetConditionNotMet,
     /// `If-None-Match: *` on a read can never be met.
     UnsatisfiableCondition,
     /// The range begins at or past the end of a blob of this length.
@@ -180,9 +188,8 @@ impl BlobRefusal {
 impl From<condition::WriteRefusal> for BlobRefusal {
     fn from(refusal: condition::WriteRefusal) -> Self {
         match refusal {
-            condition::WriteRefusal::NotMet | condition::WriteRefusal::TargetNotMet => {
-                Self::ConditionNotMet
-            }
+            condition::WriteRefusal::NotMet => Self::ConditionNotMet,
+            condition::WriteRefusal::TargetNotMet => Self::TargetConditionNotMet,
             condition::WriteRefusal::AlreadyExists => Self::AlreadyExists,
         }
     }

@@ -199,6 +199,10 @@ impl Blob {
         Ok(after.apply(&self.lease))
     }
 
+    pub(super) fn is_copy_pending(&self) -> bool {
+        self.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
+    }
+
     pub fn is_archived(&self) -> bool {
         self.tier == Some(AccessTier::Archive)
     }

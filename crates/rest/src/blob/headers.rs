@@ -12,7 +12,7 @@ use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagPredicate;
 use holdfast_domain::time::Timestamp;
 
-use super::encryption;
+use super::{copy, encryption};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -219,6 +219,9 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     version_id(answer, call, blob);
     let is_current = blob.version.is_some() && read.current;
     answer.optional_header("x-ms-is-current-version", is_current.then_some("true"));
+    if let Some(state) = &blob.copy {
+        copy::describe(answer, state);
+    }
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
     encryption::describe(answer, &blob.encryption);

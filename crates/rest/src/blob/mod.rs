@@ -4,6 +4,8 @@ mod account;
 mod acl;
 mod batch;
 mod container;
+mod copy;
+mod copy_elsewhere;
 mod delete_blob;
 pub(crate) mod encryption;
 mod get_blob;
@@ -13,9 +15,11 @@ mod list;
 mod page;
 mod parameters;
 mod put_blob;
+mod put_from_url;
 mod set_blob;
 mod since;
 
+pub use copy_elsewhere::COPIES_MAX;
 pub use headers::kind_name;
 
 use crate::answer::Answer;
@@ -72,6 +76,10 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         Operation::ListBlobs | Operation::ListBlobsByDelimiter => list::blobs(call).await,
         Operation::PutBlockBlob => put_blob::put(call, body).await,
         Operation::PutPageBlob => put_blob::put_page_blob(call).await,
+        Operation::CopyBlob => copy::copy(call).await,
+        Operation::CopyBlobFromUrl => copy::copy_from_url(call).await,
+        Operation::AbortCopyBlob => copy::abort(call).await,
+        Operation::PutBlobFromUrl => put_from_url::put(call).await,
         Operation::GetBlob => get_blob::get(call).await,
         Operation::GetBlobProperties => get_blob::get_properties(call).await,
         Operation::GetBlobMetadata => get_blob::get_metadata(call).await,

@@ -89,7 +89,7 @@ pub fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
 }
 
 /// What blobs of all kinds take; the blob itself and its headers are to be filled in.
-fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error> {
+pub(super) fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error> {
     Ok(PutBlob {
         path: call.blob_path()?,
         blob: NewBlob::Append,
@@ -106,7 +106,7 @@ fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error> {
     })
 }
 
-fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
+pub(super) fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
     match call.header("x-ms-tags")? {
         None => Ok(TagSet::default()),
         Some(_) if !call.granted.may_write_tags => {
@@ -116,7 +116,7 @@ fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
     }
 }
 
-fn tier(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
+pub(super) fn tier(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
     let Some(text) = call.header(ACCESS_TIER)? else { return Ok(None) };
     match headers::parse_tier(text) {
         Some(tier) => Ok(Some(tier)),

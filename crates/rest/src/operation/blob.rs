@@ -307,7 +307,8 @@ pub(super) const ROWS: &[Row] = &[
         .when(&[BLOCK_BLOB, COPY_SOURCE])
         .since(Version::V2020_04_08)
         .success(&[201])
-        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE).and(Conditions::SOURCE_TAGS)),
+        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE).and(Conditions::SOURCE_TAGS))
+        .built(),
     blob(
         Operation::UndeleteBlob,
         "Undelete Blob",
@@ -375,18 +376,21 @@ pub(super) const ROWS: &[Row] = &[
     write(Operation::CopyBlob, "Copy Blob (asynchronous)", BLOB_CREATE)
         .when(&[COPY_SOURCE])
         .success(&[202])
-        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE).and(Conditions::SOURCE_TAGS)),
+        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE).and(Conditions::SOURCE_TAGS))
+        .built(),
     write(Operation::CopyBlobFromUrl, "Copy Blob From URL (synchronous)", BLOB_CREATE)
         .when(&[COPY_SOURCE, Selector::HeaderIs("x-ms-requires-sync", &["true"])])
         .since(Version::V2018_03_28)
         .success(&[202])
-        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE)),
+        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE))
+        .built(),
     blob(Operation::AbortCopyBlob, "Abort Copy Blob", Verbs::PUT, BLOB_WRITE)
         .comp(Comp::Copy)
         .when(&[Selector::HeaderIs("x-ms-copy-action", &["abort"])])
         .since(Version::V2012_02_12)
         .success(&[204])
-        .lease(LeaseHeaders::Id),
+        .lease(LeaseHeaders::Id)
+        .built(),
     write(Operation::SetBlobTier, "Set Blob Tier", BLOB_WRITE)
         .comp(Comp::Tier)
         .since(Version::V2017_04_17)

@@ -6,6 +6,7 @@ use holdfast_domain::blob::{Blob, ContentHeaders, Download, GetBlob};
 use holdfast_domain::condition::CombinationRule;
 use holdfast_domain::content::{ByteSource, ContentReader};
 use holdfast_domain::metadata::Metadata;
+use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;
 
 use super::fetch::FetchedBytes;
@@ -30,6 +31,8 @@ pub struct SourceProperties {
     pub headers: ContentHeaders,
     /// HTTP does not keep the case of names; one from elsewhere has its metadata in lower case.
     pub metadata: Metadata,
+    /// Of a blob on this server whose reader may know them.
+    pub tags: Option<TagSet>,
 }
 
 impl From<&Blob> for SourceProperties {
@@ -41,6 +44,7 @@ impl From<&Blob> for SourceProperties {
             blob_type: Some(kind_name(blob.kind).to_owned()),
             headers: blob.headers.clone(),
             metadata: blob.metadata.clone(),
+            tags: None,
         }
     }
 }
@@ -95,7 +99,7 @@ impl SourceRequest {
         local: &LocalSource,
         length_max: u64,
     ) -> Result<(SourceProperties, Option<u64>, SourceBytes), SourceFailure> {
-        self.authorize(call, local).await?;
+        let granted = self.authorize(call, local).await?;
         let command = self.read(local);
         let download =
             call.frontend.domain().get_blob(&command, self.range).await.map_err(Error::from)?;
@@ -104,7 +108,9 @@ impl SourceRequest {
         if length > length_max {
             return Err(FailureKind::TooLarge { length_max }.into());
         }
-        Ok((SourceProperties::from(&read.blob), Some(length), SourceBytes::Here(Box::new(reader))))
+        let tags = granted.may_read_tags.then(|| read.blob.tags.clone());
+        let properties = SourceProperties { tags, ..SourceProperties::from(&read.blob) };
+        Ok((properties, Some(length), SourceBytes::Here(Box::new(reader))))
     }
 
     async fn open_elsewhere(

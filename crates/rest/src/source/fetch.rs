@@ -451,6 +451,7 @@ fn properties(headers: &HeaderMap) -> SourceProperties {
             content_md5: md5.as_deref().and_then(decode_md5),
         },
         metadata: metadata(headers),
+        tags: None,
     }
 }
 

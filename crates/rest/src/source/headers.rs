@@ -27,6 +27,7 @@ const FORWARDED: [(&str, &str); 5] = [
     ("x-ms-source-if-unmodified-since", "if-unmodified-since"),
     (IF_TAGS, "x-ms-if-tags"),
 ];
+pub(super) const RANGE: &str = "x-ms-source-range";
 const IF_TAGS: &str = "x-ms-source-if-tags";
 
 pub(super) fn conditions(call: &Call<'_>) -> Result<SourceConditions, Error> {
@@ -57,9 +58,8 @@ fn tag_predicate(call: &Call<'_>) -> Result<Option<TagPredicate>, Error> {
 }
 
 pub(super) fn range(call: &Call<'_>) -> Result<Option<ReadRange>, Error> {
-    const NAME: &str = "x-ms-source-range";
-    let Some(text) = call.header(NAME)? else { return Ok(None) };
-    range::parse(text.as_bytes()).map(Some).ok_or_else(|| Error::invalid_header(NAME, text))
+    let Some(text) = call.header(RANGE)? else { return Ok(None) };
+    range::parse(text.as_bytes()).map(Some).ok_or_else(|| Error::invalid_header(RANGE, text))
 }
 
 pub(super) fn digests(call: &Call<'_>) -> Result<ExpectedDigests, Error> {

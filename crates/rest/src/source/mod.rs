@@ -104,6 +104,18 @@ impl SourceRequest {
         })
     }
 
+    /// For operations that take the whole of their source.
+    pub fn parse_whole(call: &Call<'_>) -> Result<Self, Error> {
+        let source = Self::parse(call)?;
+        match source.range {
+            None => Ok(source),
+            Some(_) => Err(Error::invalid_header(
+                headers::RANGE,
+                call.header(headers::RANGE)?.unwrap_or_default(),
+            )),
+        }
+    }
+
     pub fn locate(&self, call: &Call<'_>) -> Result<Located, Error> {
         let settings = call.frontend.settings();
         let vicinity = Vicinity {

@@ -1,0 +1,423 @@
+//! Copy Blob and Copy Blob From URL.
+//!
+//! The content of a source on this server is shared: a copy is one commit, whatever its size. One
+//! from elsewhere is fetched by the caller, before the copy or behind it; what is behind it is
+//! `pending_copy`'s.
+
+use super::model::{CopyState, CopyStatus, Rehydration};
+use super::put::check_replaceable;
+use super::target::{Change, Found, Keeping, Target};
+use super::{
+    AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Immutability, Kind,
+    RehydratePriority, Which, check_key,
+};
+use crate::condition::{self, Conditions, SequenceNumber, WriteKind};
+use crate::content::{self, Content, Entry, MapWriter, Received};
+use crate::domain::{Domain, Stamp};
+use crate::etag::ETag;
+use crate::failure::Failure;
+use crate::lease::{self, Access, Lease, LeaseId};
+use crate::metadata::Metadata;
+use crate::rows;
+use crate::tags::TagSet;
+use crate::transact::Transaction;
+
+pub struct CopyBlob {
+    pub path: BlobPath,
+    pub source: CopySource,
+    /// As it is shown later.
+    pub source_url: String,
+    /// Of this copy, and no other.
+    pub copy_id: String,
+    /// Without any, that of the source.
+    pub metadata: Option<Metadata>,
+    pub tags: CopiedTags,
+    /// Without a choice, that of the blob it replaces.
+    pub tier: Option<AccessTier>,
+    /// How soon a copy of an archived blob can be read.
+    pub priority: RehydratePriority,
+    /// Whether a copy of an append blob is sealed; else it is if its source is.
+    pub sealed: Option<bool>,
+    pub immutability: Option<Immutability>,
+    pub legal_hold: bool,
+    pub encryption: Encryption,
+    pub conditions: Conditions,
+    pub lease_id: Option<LeaseId>,
+    /// The caller may create a blob but not replace one.
+    pub create_only: bool,
+    pub manner: Manner,
+}
+
+/// Which of the two operations it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// Copy Blob: of every kind, and it may go on after the request.
+    Asynchronous,
+    /// Copy Blob From URL: of block blobs that are not too large.
+    Synchronous { length_max: u64 },
+}
+
+pub enum CopySource {
+    Here(SourceHere),
+    /// Bytes from elsewhere that have come already.
+    Fetched(Received, SourceElsewhere),
+    /// Bytes from elsewhere that will come.
+    Awaited(SourceElsewhere),
+}
+
+/// A blob of this server.
+pub struct SourceHere {
+    pub path: BlobPath,
+    pub which: Which,
+    pub conditions: Conditions,
+    /// The state that the caller has looked at; another one is not copied.
+    pub etag: Option<ETag>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SourceElsewhere {
+    pub kind: SourceKind,
+    pub length: u64,
+    pub headers: ContentHeaders,
+    pub metadata: Metadata,
+}
+
+/// The kind of a blob, as far as another server tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    Block,
+    Page(SequenceNumber),
+    Append,
+}
+
+pub enum CopiedTags {
+    Sent(TagSet),
+    OfSource,
+}
+
+/// Which of the two blobs of a copy a refusal is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyRefusal {
+    Source(BlobRefusal),
+    /// A source of this operation is not so long.
+    SourceTooLarge,
+    Destination(BlobRefusal),
+}
+
+impl From<BlobRefusal> for CopyRefusal {
+    fn from(refusal: BlobRefusal) -> Self {
+        Self::Destination(refusal)
+    }
+}
+
+/// What a copy takes from its source, without the bytes.
+struct Copied {
+    kind: Kind,
+    length: u64,
+    headers: ContentHeaders,
+    metadata: Metadata,
+    tags: TagSet,
+    archived: bool,
+}
+
+impl Domain {
+    pub async fn copy_blob(&self, command: CopyBlob) -> Result<Blob, Failure<CopyRefusal>> {
+        let keeping = self.keeping(&command.path.container.account).await?;
+        let mut latches = vec![command.path.latch()];
+        if let CopySource::Here(source) = &command.source {
+            // All copies of one source change the count of its references.
+            latches.push(source.path.latch());
+        }
+        let written = self
+            .transact(&latches, async |mut transaction| {
+                let stamp = self.stamp();
+                let target = Target::read(&mut transaction, &command.path)
+                    .await
+                    .map_err(|failure| failure.map(CopyRefusal::Destination))?;
+                let (copied, content) = self.take(&mut transaction, &command, stamp).await?;
+                let existing = target.current.as_ref();
+                let lease = decide_copy(existing, &copied, &command, keeping, stamp)
+                    .map_err(Failure::Refused)?;
+                let encryption = target
+                    .encryption(&command.encryption)
+                    .map_err(|refusal| Failure::Refused(refusal.into()))?;
+                let blob = blob(&command, copied, content, lease, encryption, existing, stamp);
+                if blob.is_copy_pending() {
+                    transaction.put(rows::pending_copy(&target.key()), rows::NOTHING);
+                }
+                let replaced =
+                    target.replace(&mut transaction, blob, Change::Overwrite, keeping, stamp);
+                Ok((replaced.await?, transaction))
+            })
+            .await;
+        match command.source {
+            CopySource::Fetched(received, _) => received.conclude(written),
+            CopySource::Here(_) | CopySource::Awaited(_) => written,
+        }
+    }
+
+    /// Reads the source, and makes its content one of the destination too.
+    async fn take(
+        &self,
+        transaction: &mut Transaction,
+        command: &CopyBlob,
+        stamp: Stamp,
+    ) -> Result<(Copied, Content), Failure<CopyRefusal>> {
+        let id = stamp.etag.ticks();
+        match &command.source {
+            CopySource::Here(source) => {
+                let blob = find_source(transaction, source)
+                    .await
+                    .map_err(|failure| failure.map(CopyRefusal::Source))?;
+                decide_source(&blob, source, command).map_err(Failure::Refused)?;
+                let content = content::share(transaction, &blob.content, id).await?;
+                let kind = blob.kind.copied(command.sealed, stamp);
+                let archived = blob.is_archived();
+                let Blob { length, headers, metadata, tags, .. } = blob;
+                Ok((Copied { kind, length, headers, metadata, tags, archived }, content))
+            }
+            CopySource::Fetched(received, source) => {
+                let content = claim(transaction, received, source.kind, id);
+                Ok((Copied::from_elsewhere(source, stamp), content))
+            }
+            CopySource::Awaited(source) => {
+                let length = source.kind.length_before(source.length);
+                let copied = Copied { length, ..Copied::from_elsewhere(source, stamp) };
+                Ok((copied, Content::Empty))
+            }
+        }
+    }
+}
+
+/// Makes bytes from elsewhere the content of a blob of this kind.
+pub(super) fn claim(
+    transaction: &mut Transaction,
+    received: &Received,
+    kind: SourceKind,
+    id: u64,
+) -> Content {
+    match kind {
+        SourceKind::Block => received.claim(transaction, id),
+        SourceKind::Page(_) | SourceKind::Append if received.length() == 0 => Content::Empty,
+        // These are changed in place later, so they have a map.
+        SourceKind::Page(_) | SourceKind::Append => {
+            let part = received.claim_part(transaction);
+            let mut map = MapWriter::new(transaction, id);
+            map.push(transaction, &Entry::whole(part, id));
+            map.finish()
+        }
+    }
+}
+
+async fn find_source(
+    transaction: &mut Transaction,
+    source: &SourceHere,
+) -> Result<Blob, Failure<BlobRefusal>> {
+    let target = Target::read(transaction, &source.path).await?;
+    match target.find(transaction, source.which).await? {
+        Some(Found::Current(blob)) => Ok(blob),
+        Some(Found::Past(_, past)) => Ok(past.blob),
+        None => Err(Failure::Refused(BlobRefusal::NotFound)),
+    }
+}
+
+/// Every rule about the source of a copy.
+fn decide_source(blob: &Blob, source: &SourceHere, command: &CopyBlob) -> Result<(), CopyRefusal> {
+    condition::check_source(&source.conditions, &blob.subject())
+        .map_err(|_| CopyRefusal::Source(BlobRefusal::ConditionNotMet))?;
+    if source.etag.is_some_and(|etag| etag != blob.etag) {
+        return Err(CopyRefusal::Source(BlobRefusal::ConditionNotMet));
+    }
+    // A copy would have to have the key too, which these operations do not take.
+    check_key(blob, None).map_err(CopyRefusal::Source)?;
+    if blob.is_copy_pending() {
+        return Err(CopyRefusal::Source(BlobRefusal::CopyPending));
+    }
+    let is_incremental = blob.copy.as_ref().is_some_and(|copy| copy.incremental.is_some());
+    if is_incremental && source.which == Which::Current {
+        return Err(CopyRefusal::Source(BlobRefusal::IncrementalCopyOnly));
+    }
+    if blob.is_archived() && !(command.manner.rehydrates() && is_online(command.tier)) {
+        return Err(CopyRefusal::Source(BlobRefusal::Archived));
+    }
+    if let Manner::Synchronous { length_max } = command.manner {
+        if blob.kind != Kind::Block {
+            return Err(CopyRefusal::Source(BlobRefusal::WrongKind));
+        }
+        if blob.length > length_max {
+            return Err(CopyRefusal::SourceTooLarge);
+        }
+    }
+    Ok(())
+}
+
+/// Every rule about the destination of a copy; the lease that it has then.
+fn decide_copy(
+    existing: Option<&Blob>,
+    copied: &Copied,
+    command: &CopyBlob,
+    keeping: Keeping,
+    stamp: Stamp,
+) -> Result<Lease, CopyRefusal> {
+    let is_append = matches!(copied.kind, Kind::Append { .. });
+    if command.sealed == Some(true) && !is_append {
+        return Err(BlobRefusal::WrongKind.into());
+    }
+    if existing.is_some() && command.create_only {
+        return Err(BlobRefusal::OverwriteNotPermitted.into());
+    }
+    let subject = existing.map(Blob::subject);
+    condition::check_write(&command.conditions, WriteKind::Copy, subject.as_ref())
+        .map_err(BlobRefusal::from)?;
+    let Some(existing) = existing else {
+        lease::check_absent(command.lease_id).map_err(BlobRefusal::from)?;
+        return Ok(Lease::default());
+    };
+    check_replaceable(existing, copied.kind, keeping, stamp)?;
+    let access = match command.manner {
+        Manner::Asynchronous => Access::CopyOnto,
+        Manner::Synchronous { .. } => Access::Write,
+    };
+    Ok(existing.lease_after(access, command.lease_id, stamp.now)?)
+}
+
+/// The destination as the copy leaves it.
+fn blob(
+    command: &CopyBlob,
+    copied: Copied,
+    content: Content,
+    lease: Lease,
+    encryption: Encryption,
+    existing: Option<&Blob>,
+    stamp: Stamp,
+) -> Blob {
+    let (tier, tier_changed) = match (command.tier, existing) {
+        (Some(_), _) if copied.archived => (Some(AccessTier::Archive), Some(stamp.now)),
+        (Some(chosen), _) => (Some(chosen), Some(stamp.now)),
+        (None, Some(existing)) => (existing.tier, existing.tier_changed),
+        (None, None) => (None, None),
+    };
+    let rehydration = command
+        .tier
+        .filter(|_| copied.archived)
+        .map(|to| Rehydration { to, priority: command.priority });
+    Blob {
+        kind: copied.kind,
+        etag: stamp.etag,
+        created: stamp.now,
+        last_modified: stamp.now,
+        length: copied.length,
+        content,
+        headers: copied.headers,
+        metadata: command.metadata.clone().unwrap_or(copied.metadata),
+        tags: match &command.tags {
+            CopiedTags::Sent(tags) => tags.clone(),
+            CopiedTags::OfSource => copied.tags,
+        },
+        lease,
+        version: None,
+        tier,
+        tier_changed,
+        rehydration,
+        copy: Some(command.copy_state(copied.length, stamp)),
+        expires: None,
+        immutability: command.immutability,
+        legal_hold: command.legal_hold,
+        encryption,
+    }
+}
+
+impl CopyBlob {
+    fn copy_state(&self, length: u64, stamp: Stamp) -> CopyState {
+        let state = CopyState {
+            id: self.copy_id.clone(),
+            source: self.source_url.clone(),
+            status: CopyStatus::Success,
+            bytes_copied: length,
+            bytes_total: length,
+            completed: Some(stamp.now),
+            description: None,
+            incremental: None,
+        };
+        match &self.source {
+            CopySource::Here(_) | CopySource::Fetched(..) => state,
+            CopySource::Awaited(source) => CopyState {
+                status: CopyStatus::Pending,
+                bytes_copied: 0,
+                bytes_total: source.length,
+                completed: None,
+                ..state
+            },
+        }
+    }
+}
+
+impl Manner {
+    /// Whether a copy of an archived blob is one that is on its way out of the archive.
+    fn rehydrates(self) -> bool {
+        self == Self::Asynchronous
+    }
+}
+
+fn is_online(tier: Option<AccessTier>) -> bool {
+    tier.is_some_and(|tier| tier != AccessTier::Archive)
+}
+
+impl Copied {
+    fn from_elsewhere(source: &SourceElsewhere, stamp: Stamp) -> Self {
+        Self {
+            kind: source.kind.kind(source.length, stamp),
+            length: source.length,
+            headers: source.headers.clone(),
+            metadata: source.metadata.clone(),
+            tags: TagSet::default(),
+            archived: false,
+        }
+    }
+}
+
+impl SourceKind {
+    fn kind(self, length: u64, stamp: Stamp) -> Kind {
+        match self {
+            Self::Block => Kind::Block,
+            Self::Page(sequence_number) => {
+                Kind::Page { sequence_number, lineage: stamp.etag.ticks() }
+            }
+            // Its blocks come as one.
+            Self::Append => Kind::Append { blocks: u32::from(length > 0), sealed: false },
+        }
+    }
+
+    /// How long the destination is while its bytes are awaited.
+    fn length_before(self, length: u64) -> u64 {
+        match self {
+            Self::Page(_) => length,
+            Self::Block | Self::Append => 0,
+        }
+    }
+}
+
+impl From<Kind> for SourceKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Block => Self::Block,
+            Kind::Page { sequence_number, .. } => Self::Page(sequence_number),
+            Kind::Append { .. } => Self::Append,
+        }
+    }
+}
+
+impl Kind {
+    /// What a copy of a blob of this kind is.
+    fn copied(self, sealed: Option<bool>, stamp: Stamp) -> Self {
+        match self {
+            Self::Block => Self::Block,
+            Self::Page { sequence_number, .. } => {
+                Self::Page { sequence_number, lineage: stamp.etag.ticks() }
+            }
+            Self::Append { blocks, sealed: was } => {
+                Self::Append { blocks, sealed: sealed.unwrap_or(was) }
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Copies whose bytes are still to come from elsewhere.
+//!
+//! The one who fetches them lives as long as the process. A copy that is pending when the server
+//! starts has nobody any more, and is failed: to go on with it, the credentials for its source would
+//! have to be stored.
+
+use bytes::Bytes;
+use holdfast_store::{Fault, KeyRange};
+
+use super::copy;
+use super::model::{Blob, CopyState, CopyStatus, Kind};
+use super::target::{Change, Target};
+use super::{BlobPath, BlobRefusal};
+use crate::content::{self, Content, Received};
+use crate::domain::{Domain, Stamp, read};
+use crate::failure::Failure;
+use crate::lease::{Access, LeaseId};
+use crate::rows::{self, Stored};
+use crate::transact::Transaction;
+
+/// Copies failed in one commit when the server starts.
+const ROWS_PER_COMMIT: usize = 256;
+
+const INTERRUPTED: &str = "500 OperationCancelled \"The server was restarted.\"";
+
+pub struct AbortCopy {
+    pub path: BlobPath,
+    pub copy_id: String,
+    pub lease_id: Option<LeaseId>,
+}
+
+/// How a copy comes to its end.
+pub enum CopyEnd {
+    Fetched(Received),
+    /// `<status> <code> "<text>"`
+    Failed(String),
+}
+
+impl Domain {
+    /// Notes how much of a pending copy has come; whether it is still wanted.
+    pub async fn note_copy_progress(
+        &self,
+        path: &BlobPath,
+        copy_id: &str,
+        bytes_copied: u64,
+    ) -> Result<bool, Failure<BlobRefusal>> {
+        let noted = self
+            .transact(&[path.latch()], async |mut transaction| {
+                let target = Target::read(&mut transaction, path).await?;
+                let mut blob =
+                    decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                if let Some(copy) = &mut blob.copy {
+                    copy.bytes_copied = bytes_copied;
+                }
+                target.put(&mut transaction, &blob);
+                Ok(((), transaction))
+            })
+            .await;
+        match noted {
+            Ok(()) => Ok(true),
+            Err(Failure::Refused(_)) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Ends a pending copy. Refused if it has been ended otherwise.
+    pub async fn end_copy(
+        &self,
+        path: &BlobPath,
+        copy_id: &str,
+        end: CopyEnd,
+    ) -> Result<(), Failure<BlobRefusal>> {
+        let keeping = self.keeping(&path.container.account).await?;
+        let ended = self
+            .transact(&[path.latch()], async |mut transaction| {
+                let stamp = self.stamp();
+                let target = Target::read(&mut transaction, path).await?;
+                let blob =
+                    decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                let blob = ended(&mut transaction, blob, &end, stamp);
+                transaction.delete(rows::pending_copy(&target.key()));
+                target.replace(&mut transaction, blob, Change::InPlace, keeping, stamp).await?;
+                Ok(((), transaction))
+            })
+            .await;
+        match end {
+            CopyEnd::Fetched(received) => received.conclude(ended),
+            CopyEnd::Failed(_) => ended,
+        }
+    }
+
+    pub async fn abort_copy(&self, command: AbortCopy) -> Result<(), Failure<BlobRefusal>> {
+        let AbortCopy { path, copy_id, lease_id } = &command;
+        let keeping = self.keeping(&path.container.account).await?;
+        self.transact(&[path.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let target = Target::read(&mut transaction, path).await?;
+            let mut blob =
+                decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+            blob.lease = blob
+                .lease_after(Access::AbortCopy, *lease_id, stamp.now)
+                .map_err(Failure::Refused)?;
+            let blob = stopped(&mut transaction, blob, CopyStatus::Aborted, None, stamp);
+            transaction.delete(rows::pending_copy(&target.key()));
+            target.replace(&mut transaction, blob, Change::InPlace, keeping, stamp).await?;
+            Ok(((), transaction))
+        })
+        .await
+    }
+
+    /// Fails the copies that an earlier run left pending. Once, before any request.
+    pub async fn fail_interrupted_copies(&self) -> Result<(), Failure<()>> {
+        let range = KeyRange::prefix(rows::pending_copies());
+        loop {
+            let stamp = self.stamp();
+            let more = self
+                .transact(&[], async |mut transaction| {
+                    let found = transaction.scan(&range, ROWS_PER_COMMIT).await?;
+                    for row in &found {
+                        let blob = rows::blob_of_pending_copy(&row.key);
+                        fail_interrupted(&mut transaction, blob, stamp).await?;
+                        transaction.delete(row.key.clone());
+                    }
+                    Ok((found.len() == ROWS_PER_COMMIT, transaction))
+                })
+                .await?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The blob is found by its key: its container may have been renamed. Nothing that other rows are
+/// made from changes.
+async fn fail_interrupted(
+    transaction: &mut Transaction,
+    key: Bytes,
+    stamp: Stamp,
+) -> Result<(), Fault> {
+    let blob: Option<Blob> = read(transaction, &key).await?;
+    if let Some(blob) = blob.filter(Blob::is_copy_pending) {
+        let why = Some(INTERRUPTED.to_owned());
+        let failed = stopped(transaction, blob, CopyStatus::Failed, why, stamp);
+        transaction.put(key, failed.encode());
+    }
+    Ok(())
+}
+
+/// The blob that a pending copy is for, if it still is.
+fn decide_pending(existing: Option<Blob>, copy_id: &str) -> Result<Blob, BlobRefusal> {
+    let blob = existing.ok_or(BlobRefusal::NotFound)?;
+    match &blob.copy {
+        Some(copy) if copy.status != CopyStatus::Pending => Err(BlobRefusal::NoCopyPending),
+        Some(copy) if copy.id != copy_id => Err(BlobRefusal::CopyIdMismatch),
+        Some(_) => Ok(blob),
+        None => Err(BlobRefusal::NoCopyPending),
+    }
+}
+
+fn ended(transaction: &mut Transaction, blob: Blob, end: &CopyEnd, stamp: Stamp) -> Blob {
+    let received = match end {
+        CopyEnd::Fetched(received) => received,
+        CopyEnd::Failed(why) => {
+            return stopped(transaction, blob, CopyStatus::Failed, Some(why.clone()), stamp);
+        }
+    };
+    let content = copy::claim(transaction, received, blob.kind.into(), stamp.etag.ticks());
+    let length = received.length();
+    let copy = blob.copy.as_ref().map(|copy| CopyState {
+        status: CopyStatus::Success,
+        bytes_copied: length,
+        bytes_total: length,
+        completed: Some(stamp.now),
+        ..copy.clone()
+    });
+    Blob { etag: stamp.etag, last_modified: stamp.now, length, content, copy, ..blob }
+}
+
+/// A copy that comes to nothing leaves a blob without bytes.
+fn stopped(
+    transaction: &mut Transaction,
+    blob: Blob,
+    status: CopyStatus,
+    description: Option<String>,
+    stamp: Stamp,
+) -> Blob {
+    content::release(transaction, &blob.content);
+    let copy = blob.copy.as_ref().map(|copy| CopyState {
+        status,
+        completed: Some(stamp.now),
+        description,
+        ..copy.clone()
+    });
+    let kind = match blob.kind {
+        Kind::Append { .. } => Kind::Append { blocks: 0, sealed: false },
+        kind @ (Kind::Block | Kind::Page { .. }) => kind,
+    };
+    Blob {
+        kind,
+        etag: stamp.etag,
+        last_modified: stamp.now,
+        length: 0,
+        content: Content::Empty,
+        copy,
+        ..blob
+    }
+}

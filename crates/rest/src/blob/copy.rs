@@ -1,0 +1,281 @@
+//! Copy Blob, Copy Blob From URL and Abort Copy Blob.
+
+use holdfast_domain::blob::{
+    AbortCopy, Blob, BlobRefusal, CopiedTags, CopyBlob, CopyRefusal, CopySource, CopyState,
+    CopyStatus, Encryption, Manner, RehydratePriority, SourceElsewhere, SourceHere, SourceKind,
+};
+use holdfast_domain::condition::SequenceNumber;
+use holdfast_domain::content::ByteSource as _;
+use holdfast_domain::etag::ETag;
+use holdfast_domain::failure::Failure;
+use hyper::StatusCode;
+
+use super::encryption::{self, Chosen};
+use super::{copy_elsewhere, headers, put_blob};
+use crate::answer::Answer;
+use crate::body::{ExpectedDigests, FinishedDigests, encode_crc64};
+use crate::error::{Code, Error};
+use crate::request::Call;
+use crate::source::{
+    FailureKind, LocalSource, Located, SourceFailure, SourceProperties, SourceRequest,
+};
+
+const MIB: u64 = 1024 * 1024;
+/// The longest source that Copy Blob From URL takes.
+const SYNCHRONOUS_BYTES_MAX: u64 = 256 * MIB;
+const PAGE_BYTES: u64 = 512;
+
+/// Copy Blob.
+pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
+    let source = SourceRequest::parse_whole(call)?;
+    let (copy_source, asked) = match source.locate(call)? {
+        Located::Here(local) => {
+            let authorized = source.authorize(call, &local).await;
+            authorized.map_err(|failure| source.error(failure))?;
+            (CopySource::Here(here(&source, local, None)), None)
+        }
+        Located::Elsewhere => {
+            let properties = source.head(call).await?;
+            let asked = copy_elsewhere::unchanged(source.asked(), &properties);
+            (CopySource::Awaited(elsewhere(properties)), Some(asked))
+        }
+        Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
+    };
+    let tags = CopiedTags::Sent(put_blob::tags(call)?);
+    let command = command(call, &source, copy_source, tags, Manner::Asynchronous)?;
+    let (path, copy_id) = (command.path.clone(), command.copy_id.clone());
+    let blob = copied(call, &source, command).await?;
+    if let Some(asked) = asked {
+        copy_elsewhere::begin(call.frontend, path, copy_id, source.url.clone(), asked);
+    }
+    Ok(accepted(call, &blob))
+}
+
+/// Copy Blob From URL.
+pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
+    let source = SourceRequest::parse_whole(call)?;
+    let wants = SourceTags::asked(call)?;
+    let (copy_source, tags, digests) = match source.locate(call)? {
+        Located::Here(local) => {
+            let authorized = source.authorize(call, &local).await;
+            let granted = authorized.map_err(|failure| source.error(failure))?;
+            let tags = match wants {
+                SourceTags::Replaced => CopiedTags::Sent(put_blob::tags(call)?),
+                SourceTags::Copied if granted.may_read_tags => CopiedTags::OfSource,
+                SourceTags::Copied => return Err(Code::AuthorizationPermissionMismatch.into()),
+            };
+            let (etag, digests) = verified(call, &source).await?;
+            (CopySource::Here(here(&source, local, etag)), tags, digests)
+        }
+        Located::Elsewhere => {
+            wants.check_elsewhere()?;
+            let opened = source.open(call, SYNCHRONOUS_BYTES_MAX).await;
+            let mut opened = opened.map_err(too_large_is_a_conflict)?;
+            let received = call.frontend.domain().receive(&mut opened.body).await;
+            let received = received.map_err(|failure| too_large_is_a_conflict(failure.into()))?;
+            let digests = opened.body.finished();
+            let mut source = elsewhere(opened.properties);
+            (source.kind, source.length) = (SourceKind::Block, received.length());
+            let tags = CopiedTags::Sent(put_blob::tags(call)?);
+            (CopySource::Fetched(received, source), tags, digests)
+        }
+        Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
+    };
+    let manner = Manner::Synchronous { length_max: SYNCHRONOUS_BYTES_MAX };
+    let blob = copied(call, &source, command(call, &source, copy_source, tags, manner)?).await?;
+    let mut answer = accepted(call, &blob);
+    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
+    answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
+    encryption::describe(&mut answer, &blob.encryption);
+    Ok(answer)
+}
+
+pub async fn abort(call: &Call<'_>) -> Result<Answer, Error> {
+    let copy_id = call.query.required("copyid")?.to_owned();
+    let command = AbortCopy { path: call.blob_path()?, copy_id, lease_id: call.lease_id()? };
+    call.frontend.domain().abort_copy(command).await?;
+    Ok(Answer::new(StatusCode::NO_CONTENT))
+}
+
+fn command(
+    call: &Call<'_>,
+    request: &SourceRequest,
+    source: CopySource,
+    tags: CopiedTags,
+    manner: Manner,
+) -> Result<CopyBlob, Error> {
+    let metadata = Some(call.metadata()?).filter(|metadata| !metadata.is_empty());
+    Ok(CopyBlob {
+        path: call.blob_path()?,
+        source,
+        source_url: request.url.without_signature(),
+        copy_id: uuid::Uuid::new_v4().to_string(),
+        metadata,
+        tags,
+        tier: put_blob::tier(call)?,
+        priority: priority(call)?,
+        sealed: sealed(call)?,
+        immutability: None,
+        legal_hold: false,
+        encryption: scope(call)?,
+        conditions: headers::write_conditions(call)?,
+        lease_id: call.lease_id()?,
+        create_only: call.granted.create_only,
+        manner,
+    })
+}
+
+/// A copy is never encrypted with a key of the client.
+fn scope(call: &Call<'_>) -> Result<Encryption, Error> {
+    let chosen = Chosen::read(call)?;
+    match chosen.key {
+        Some(_) => {
+            Err(Error::from(Code::InvalidHeaderValue).detail("HeaderName", "x-ms-encryption-key"))
+        }
+        None => Ok(chosen.encryption()),
+    }
+}
+
+fn priority(call: &Call<'_>) -> Result<RehydratePriority, Error> {
+    const NAME: &str = "x-ms-rehydrate-priority";
+    match call.header(NAME)? {
+        None => Ok(RehydratePriority::Standard),
+        Some(text) if text.eq_ignore_ascii_case("Standard") => Ok(RehydratePriority::Standard),
+        Some(text) if text.eq_ignore_ascii_case("High") => Ok(RehydratePriority::High),
+        Some(text) => Err(Error::invalid_header(NAME, text)),
+    }
+}
+
+fn sealed(call: &Call<'_>) -> Result<Option<bool>, Error> {
+    const NAME: &str = "x-ms-seal-blob";
+    match call.header(NAME)? {
+        None => Ok(None),
+        Some(text) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
+        Some(text) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
+        Some(text) => Err(Error::invalid_header(NAME, text)),
+    }
+}
+
+/// `x-ms-copy-source-tag-option`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceTags {
+    /// By those that are sent, if any are.
+    Replaced,
+    Copied,
+}
+
+impl SourceTags {
+    const NAME: &str = "x-ms-copy-source-tag-option";
+
+    pub fn asked(call: &Call<'_>) -> Result<Self, Error> {
+        let sent = call.header("x-ms-tags")?.is_some();
+        match call.header(Self::NAME)? {
+            None => Ok(Self::Replaced),
+            Some(text) if text.eq_ignore_ascii_case("REPLACE") => Ok(Self::Replaced),
+            Some(text) if text.eq_ignore_ascii_case("COPY") => match sent {
+                true => Err(Code::BothUserTagsAndSourceTagsCopyPresentException.into()),
+                false if call.granted.may_write_tags => Ok(Self::Copied),
+                false => Err(Code::AuthorizationPermissionMismatch.into()),
+            },
+            Some(text) => Err(Error::invalid_header(Self::NAME, text)),
+        }
+    }
+
+    /// The tags of a source on another host are not asked for.
+    pub fn check_elsewhere(self) -> Result<(), Error> {
+        match self {
+            Self::Replaced => Ok(()),
+            Self::Copied => Err(Error::from(Code::NotImplemented).detail("HeaderName", Self::NAME)),
+        }
+    }
+}
+
+fn here(source: &SourceRequest, local: LocalSource, etag: Option<ETag>) -> SourceHere {
+    let conditions = source.conditions.here.clone();
+    SourceHere { path: local.path, which: local.which, conditions, etag }
+}
+
+fn elsewhere(properties: SourceProperties) -> SourceElsewhere {
+    let length = properties.length.unwrap_or(0);
+    let kind = match properties.blob_type.as_deref() {
+        Some("PageBlob") if length.is_multiple_of(PAGE_BYTES) => {
+            SourceKind::Page(SequenceNumber::default())
+        }
+        Some("AppendBlob") => SourceKind::Append,
+        Some(_) | None => SourceKind::Block,
+    };
+    let SourceProperties { headers, metadata, .. } = properties;
+    SourceElsewhere { kind, length, headers, metadata }
+}
+
+/// Reads a source whose digest the request names; the state that was read, and its digests.
+async fn verified(
+    call: &Call<'_>,
+    source: &SourceRequest,
+) -> Result<(Option<ETag>, FinishedDigests), Error> {
+    if source.digests == ExpectedDigests::default() {
+        return Ok((None, FinishedDigests::default()));
+    }
+    let opened = source.open(call, SYNCHRONOUS_BYTES_MAX).await;
+    let mut opened = opened.map_err(too_large_is_a_conflict)?;
+    while opened.body.next().await?.is_some() {}
+    let etag = opened.properties.etag.as_deref().and_then(ETag::parse);
+    Ok((etag, opened.body.finished()))
+}
+
+async fn copied(call: &Call<'_>, source: &SourceRequest, command: CopyBlob) -> Result<Blob, Error> {
+    let copied = call.frontend.domain().copy_blob(command).await;
+    copied.map_err(|failure| match failure {
+        Failure::Refused(CopyRefusal::Source(BlobRefusal::WrongKind)) => {
+            Code::InvalidBlobType.into()
+        }
+        Failure::Refused(CopyRefusal::Source(refusal)) => {
+            source.error(SourceFailure::from(Error::from(refusal)))
+        }
+        Failure::Refused(CopyRefusal::SourceTooLarge) => {
+            let kind = FailureKind::TooLarge { length_max: SYNCHRONOUS_BYTES_MAX };
+            too_large_is_a_conflict(source.error(kind.into()))
+        }
+        Failure::Refused(CopyRefusal::Destination(refusal)) => refusal.into(),
+        other => other.map(|_| BlobRefusal::NotFound).into(),
+    })
+}
+
+/// Where other operations say 413, Copy Blob From URL says 409.
+fn too_large_is_a_conflict(error: Error) -> Error {
+    match error.code {
+        Code::RequestBodyTooLarge => error.with_status(StatusCode::CONFLICT),
+        _ => error,
+    }
+}
+
+fn accepted(call: &Call<'_>, blob: &Blob) -> Answer {
+    let mut answer = Answer::new(StatusCode::ACCEPTED);
+    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
+    headers::version_id(&mut answer, call, blob);
+    if let Some(copy) = &blob.copy {
+        answer.header("x-ms-copy-id", &copy.id);
+        answer.header("x-ms-copy-status", status(copy.status));
+    }
+    answer
+}
+
+pub fn status(status: CopyStatus) -> &'static str {
+    match status {
+        CopyStatus::Pending => "pending",
+        CopyStatus::Success => "success",
+        CopyStatus::Aborted => "aborted",
+        CopyStatus::Failed => "failed",
+    }
+}
+
+/// What reads of its destination say about a copy.
+pub fn describe(answer: &mut Answer, copy: &CopyState) {
+    answer.header("x-ms-copy-id", &copy.id);
+    answer.header("x-ms-copy-source", &copy.source);
+    answer.header("x-ms-copy-status", status(copy.status));
+    answer.header("x-ms-copy-progress", format!("{}/{}", copy.bytes_copied, copy.bytes_total));
+    let completed = copy.completed.map(|completed| completed.rfc1123().to_string());
+    answer.optional_header("x-ms-copy-completion-time", completed);
+    answer.optional_header("x-ms-copy-status-description", copy.description.clone());
+}

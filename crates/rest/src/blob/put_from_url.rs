@@ -1,0 +1,103 @@
+//! Put Blob From URL: a whole source of any kind becomes a block blob.
+
+use holdfast_domain::blob::{ContentHeaders, NewBlob};
+use holdfast_domain::tags::TagSet;
+use hyper::StatusCode;
+
+use super::copy::SourceTags;
+use super::encryption::{self, Chosen};
+use super::{headers, put_blob};
+use crate::answer::Answer;
+use crate::body::{DigestRefusal, encode_crc64};
+use crate::error::{Code, Error};
+use crate::request::Call;
+use crate::source::{Located, SourceRequest};
+
+/// The longest source that one request takes.
+const SOURCE_BYTES_MAX: u64 = 5000 * 1024 * 1024;
+
+/// `Content-MD5` would be that of the body, and there is none.
+pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
+    check_bodiless(call)?;
+    let source = SourceRequest::parse_whole(call)?;
+    let sent = headers::content_headers(call, false)?;
+    let (chosen, wanted_tags) = (Chosen::read(call)?, SourceTags::asked(call)?);
+    let copies_properties = copies_properties(call)?;
+    if matches!(source.locate(call)?, Located::Elsewhere) {
+        wanted_tags.check_elsewhere()?;
+    }
+    let mut command = put_blob::command(call, &chosen)?;
+
+    let mut opened = source.open(call, SOURCE_BYTES_MAX).await?;
+    if wanted_tags == SourceTags::Copied {
+        command.tags = copied_tags(opened.properties.tags)?;
+    }
+    let sealing = chosen.sealing();
+    let domain = call.frontend.domain();
+    let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
+    let digests = opened.body.finished();
+    check_md5(sent.content_md5, digests.md5)?;
+    command.headers =
+        if copies_properties { overlaid(sent, opened.properties.headers) } else { sent };
+    command.headers.content_md5 = digests.md5;
+    if copies_properties && command.metadata.is_empty() {
+        command.metadata = opened.properties.metadata;
+    }
+    command.blob = NewBlob::Block(received);
+    let blob = domain.put_blob(command).await?;
+
+    let mut answer = Answer::new(StatusCode::CREATED);
+    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
+    headers::version_id(&mut answer, call, &blob);
+    encryption::describe(&mut answer, &blob.encryption);
+    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
+    answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
+    answer.header("x-ms-request-server-encrypted", "true");
+    Ok(answer)
+}
+
+fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
+    const LENGTH: &str = "content-length";
+    match call.header(LENGTH)? {
+        None => Err(Code::MissingContentLengthHeader.into()),
+        Some("0") => Ok(()),
+        Some(length) => Err(Error::invalid_header(LENGTH, length)),
+    }
+}
+
+fn copies_properties(call: &Call<'_>) -> Result<bool, Error> {
+    const NAME: &str = "x-ms-copy-source-blob-properties";
+    match call.header(NAME)? {
+        None => Ok(true),
+        Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+        Some(text) => Err(Error::invalid_header(NAME, text)),
+    }
+}
+
+/// The tags of a source, where they are known and may be.
+fn copied_tags(tags: Option<TagSet>) -> Result<TagSet, Error> {
+    tags.ok_or_else(|| Code::AuthorizationPermissionMismatch.into())
+}
+
+fn check_md5(stored: Option<[u8; 16]>, calculated: Option<[u8; 16]>) -> Result<(), Error> {
+    match (stored, calculated) {
+        (Some(stored), Some(calculated)) if stored != calculated => {
+            let (sent, calculated) = (headers::encode_md5(stored), headers::encode_md5(calculated));
+            Err(DigestRefusal::Md5Mismatch { sent, calculated }.into())
+        }
+        (_, _) => Ok(()),
+    }
+}
+
+/// What is sent, and for the rest what the source has.
+fn overlaid(sent: ContentHeaders, source: ContentHeaders) -> ContentHeaders {
+    ContentHeaders {
+        content_type: sent.content_type.or(source.content_type),
+        content_encoding: sent.content_encoding.or(source.content_encoding),
+        content_language: sent.content_language.or(source.content_language),
+        content_disposition: sent.content_disposition.or(source.content_disposition),
+        cache_control: sent.cache_control.or(source.cache_control),
+        content_md5: sent.content_md5.or(source.content_md5),
+    }
+}
