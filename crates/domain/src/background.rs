@@ -53,7 +53,7 @@ impl Domain {
         let container = rows::condemned_id(sentence)?;
         let kinds: [(Bytes, Release); 3] = [
             (rows::blobs(container, ""), release_blob),
-            (rows::past_blobs(container, ""), release_past),
+            (rows::pasts(container), release_past),
             (rows::uploads(container, ""), release_upload),
         ];
         let removed = self

@@ -120,23 +120,40 @@ pub fn blob_name(key: &[u8]) -> Result<&str, Fault> {
     text(key.get(9..).and_then(|rest| rest.strip_suffix(&[0])))
 }
 
-/// All earlier states of the blobs whose names begin with `prefix`.
-pub fn past_blobs(container: u64, prefix: &str) -> Bytes {
+/// Earlier states of blobs are kept in groups, so that whoever looks for some of them does not come
+/// by the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PastGroup {
+    Snapshots = b's',
+    Versions = b'v',
+    DeletedSnapshots = b't',
+    DeletedVersions = b'w',
+    Replaced = b'r',
+}
+
+/// All earlier states of the blobs of a container.
+pub fn pasts(container: u64) -> Bytes {
+    numbered(PAST_BLOB, container).freeze()
+}
+
+/// The states in `group` of the blobs whose names begin with `prefix`.
+pub fn past_blobs(container: u64, group: PastGroup, prefix: &str) -> Bytes {
     let mut key = numbered(PAST_BLOB, container);
+    key.put_u8(group as u8);
     key.put_slice(prefix.as_bytes());
     key.freeze()
 }
 
-/// All earlier states of one blob.
-pub fn pasts_of_blob(container: u64, name: &str) -> Bytes {
-    let mut key = numbered(PAST_BLOB, container);
-    key.put_slice(name.as_bytes());
+/// The states in `group` of one blob.
+pub fn pasts_of_blob(container: u64, group: PastGroup, name: &str) -> Bytes {
+    let mut key = BytesMut::from(past_blobs(container, group, name));
     key.put_u8(0);
     key.freeze()
 }
 
-pub fn past_blob(container: u64, name: &str, moment: Timestamp) -> Bytes {
-    let mut key = BytesMut::from(pasts_of_blob(container, name));
+pub fn past_blob(container: u64, group: PastGroup, name: &str, moment: Timestamp) -> Bytes {
+    let mut key = BytesMut::from(pasts_of_blob(container, group, name));
     key.put_u64(moment.ticks());
     key.freeze()
 }
@@ -144,7 +161,8 @@ pub fn past_blob(container: u64, name: &str, moment: Timestamp) -> Bytes {
 /// The name and the moment in a key made by [`past_blob`].
 pub fn past_blob_name(key: &[u8]) -> Result<(&str, Timestamp), Fault> {
     let (front, ticks) = key.split_last_chunk().ok_or_else(|| corrupt("a past blob's key"))?;
-    Ok((blob_name(front)?, Timestamp::from_ticks(u64::from_be_bytes(*ticks))))
+    let name = text(front.get(10..).and_then(|rest| rest.strip_suffix(&[0])))?;
+    Ok((name, Timestamp::from_ticks(u64::from_be_bytes(*ticks))))
 }
 
 /// All blobs with blocks that are not committed, whose names begin with `prefix`.
@@ -340,7 +358,7 @@ mod tests {
         let key = deleted_container("account", "photos", 7);
         assert_eq!(deleted_container_name("account", &key).expect("a name"), ("photos", 7));
         let moment = Timestamp::from_ticks(7);
-        let past = past_blob(7, "a/b", moment);
+        let past = past_blob(7, PastGroup::Versions, "a/b", moment);
         assert_eq!(past_blob_name(&past).expect("a name"), ("a/b", moment));
         assert_eq!(block_id(&block(7, b"id")).expect("an id"), b"id");
         assert_eq!(map_entry_offset(&map_entry(7, 512)).expect("an offset"), 512);

@@ -1,59 +1,31 @@
 //! The Blob service on the memory store: what the operations leave behind, beyond the decisions
 //! that are tested beside them.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
+mod support;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    DeleteBlob, DeleteContainer, Encryption, GetBlob, LeaseBlob, ListBlobs, ListContainers, Listed,
-    NewBlob, PutBlob, ReadRange, ScopePolicy, SetBlobMetadata, Which,
+    BlobRefusal, CreateContainer, DeleteContainer, LeaseBlob, ListContainers, ReadRange,
+    ScopePolicy, SetBlobMetadata,
 };
-use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions, ETagList};
-use holdfast_domain::content::{ByteSource, INLINE_BYTES_MAX};
+use holdfast_domain::condition::{Conditions, DateConditions, ETagList};
+use holdfast_domain::content::INLINE_BYTES_MAX;
 use holdfast_domain::features::Features;
 use holdfast_domain::lease::{LeaseAction, LeaseDuration, LeaseId, LeaseKind, LeaseOutcome};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::names::{AccountName, BlobName, ContainerName};
-use holdfast_domain::tags::TagSet;
-use holdfast_domain::time::{Clock, Timestamp};
+use holdfast_domain::names::AccountName;
+use holdfast_domain::time::Clock as _;
 use holdfast_domain::{Domain, Failure};
 use holdfast_store::engine::EngineStatistics;
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
-use holdfast_store::{Batch, CommitError, Engine, Extents, Fault, Snapshot};
+use holdfast_store::{Batch, CommitError, Engine, Fault, Snapshot};
 
-/// A clock that stands still until it is moved.
-struct TestClock(AtomicU64);
-
-impl TestClock {
-    fn pass(&self, duration: Duration) {
-        let now = self.now().plus(duration);
-        self.0.store(now.ticks(), Ordering::Relaxed);
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_ticks(self.0.load(Ordering::Relaxed))
-    }
-}
-
-struct Body(VecDeque<Bytes>);
-
-#[async_trait]
-impl ByteSource for Body {
-    type Refusal = Infallible;
-
-    async fn next(&mut self) -> Result<Option<Bytes>, Infallible> {
-        Ok(self.0.pop_front())
-    }
-}
+use support::{Store, TestClock, blob, container, content, get};
 
 /// Commits as the memory engine does, and then gives no answer while it is told to be silent.
 #[derive(Default)]
@@ -83,175 +55,6 @@ impl Engine for SilentEngine {
     fn statistics(&self) -> EngineStatistics {
         self.memory.statistics()
     }
-}
-
-struct Store {
-    domain: Domain,
-    clock: Arc<TestClock>,
-    extents: MemoryExtents,
-}
-
-impl Store {
-    async fn new() -> Self {
-        Self::on(Arc::new(MemoryEngine::default())).await
-    }
-
-    async fn on(engine: Arc<dyn Engine>) -> Self {
-        let clock = Arc::new(TestClock(AtomicU64::new(638_000_000_000_000_000)));
-        let extents = MemoryExtents::default();
-        let domain = Domain::open(
-            engine,
-            Arc::new(extents.clone()),
-            Arc::clone(&clock) as Arc<dyn Clock>,
-            Features::default(),
-        )
-        .await
-        .expect("memory opens");
-        Self { domain, clock, extents }
-    }
-
-    async fn with_container(name: &str) -> Self {
-        let store = Self::new().await;
-        store.create(name).await.expect("a new container");
-        store
-    }
-
-    async fn create(&self, name: &str) -> Result<(), Failure<ContainerRefusal>> {
-        let command = CreateContainer {
-            path: container(name),
-            metadata: Metadata::default(),
-            public_access: PublicAccess::None,
-            scope: ScopePolicy::default(),
-        };
-        self.domain.create_container(command).await.map(drop)
-    }
-
-    async fn put(&self, name: &str, content: &[u8]) -> Result<(), Failure<BlobRefusal>> {
-        self.put_with(name, content, Conditions::default(), None).await
-    }
-
-    async fn put_with(
-        &self,
-        name: &str,
-        content: &[u8],
-        conditions: Conditions,
-        lease_id: Option<LeaseId>,
-    ) -> Result<(), Failure<BlobRefusal>> {
-        let chunks = content.chunks(10_000).map(Bytes::copy_from_slice).collect();
-        let Ok(received) = self.domain.receive(&mut Body(chunks)).await else {
-            panic!("a body in memory arrives");
-        };
-        let command = PutBlob {
-            path: blob(name),
-            blob: NewBlob::Block(received),
-            headers: ContentHeaders::default(),
-            metadata: Metadata::default(),
-            tags: TagSet::default(),
-            tier: None,
-            immutability: None,
-            legal_hold: false,
-            encryption: Encryption::Account,
-            conditions,
-            lease_id,
-            create_only: false,
-        };
-        self.domain.put_blob(command).await.map(drop)
-    }
-
-    async fn get(&self, name: &str, range: Option<ReadRange>) -> Result<Vec<u8>, BlobRefusal> {
-        let download = match self.domain.get_blob(&get(name), range).await {
-            Ok(download) => download,
-            Err(Failure::Refused(refusal)) => return Err(refusal),
-            Err(failure) => panic!("{failure:?}"),
-        };
-        let (mut reader, mut content) = (download.reader, Vec::new());
-        while let Some(bytes) = reader.next().await.expect("memory reads") {
-            content.extend_from_slice(&bytes);
-        }
-        Ok(content)
-    }
-
-    async fn delete(&self, name: &str) -> Result<(), Failure<BlobRefusal>> {
-        self.delete_with(name, DateConditions::default()).await
-    }
-
-    async fn delete_with(
-        &self,
-        name: &str,
-        tier_conditions: DateConditions,
-    ) -> Result<(), Failure<BlobRefusal>> {
-        let (path, conditions) = (blob(name), Conditions::default());
-        let command = DeleteBlob { path, conditions, tier_conditions, lease_id: None };
-        self.domain.delete_blob(command).await
-    }
-
-    /// Names and prefixes (in angle brackets) of all pages of a listing, and how many pages.
-    async fn list(
-        &self,
-        prefix: &str,
-        delimiter: Option<&str>,
-        limit: usize,
-    ) -> (Vec<String>, usize) {
-        let (mut names, mut pages, mut marker) = (Vec::new(), 0, None);
-        loop {
-            let command = ListBlobs {
-                container: container("photos"),
-                prefix: prefix.to_owned(),
-                delimiter: delimiter.map(str::to_owned),
-                marker,
-                limit,
-            };
-            let mut page = self.domain.list_blobs(command).await.expect("a page");
-            let names_before = names.len();
-            loop {
-                let entries = page.next().await.expect("memory reads");
-                if entries.is_empty() {
-                    break;
-                }
-                names.extend(entries.into_iter().map(|entry| match entry {
-                    Listed::Blob(name, _) => name,
-                    Listed::Prefix(name) => format!("<{name}>"),
-                }));
-            }
-            assert!(names.len() - names_before <= limit);
-            pages += 1;
-            marker = page.next_marker().map(str::to_owned);
-            if marker.is_none() {
-                return (names, pages);
-            }
-        }
-    }
-
-    fn bytes_in_extents(&self) -> u64 {
-        let statistics = self.extents.statistics();
-        statistics.bytes_written - statistics.bytes_freed
-    }
-}
-
-fn container(name: &str) -> ContainerPath {
-    ContainerPath {
-        account: AccountName::new("account1").expect("a name"),
-        container: ContainerName::new(name).expect("a name"),
-    }
-}
-
-fn blob(name: &str) -> BlobPath {
-    BlobPath { container: container("photos"), blob: BlobName::new(name).expect("a name") }
-}
-
-fn get(name: &str) -> GetBlob {
-    GetBlob {
-        path: blob(name),
-        which: Which::Current,
-        conditions: Conditions::default(),
-        combination: CombinationRule::Free,
-        lease_id: None,
-        key: None,
-    }
-}
-
-fn content(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at * 31 % 251) as u8).collect()
 }
 
 #[tokio::test]
@@ -290,7 +93,7 @@ async fn space_comes_back_when_a_blob_is_replaced_deleted_or_refused() {
 #[tokio::test]
 async fn a_put_that_is_given_up_during_its_commit_leaves_the_blob_its_bytes() {
     let engine = Arc::new(SilentEngine::default());
-    let store = Store::on(Arc::clone(&engine) as Arc<dyn Engine>).await;
+    let store = Store::on(Arc::clone(&engine) as Arc<dyn Engine>, Features::default()).await;
     store.create("photos").await.expect("a new container");
     let expected = content(INLINE_BYTES_MAX + 1);
 

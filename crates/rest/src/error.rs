@@ -46,6 +46,7 @@ codes! {
     BlobArchived = 409 "The blob is archived and must be rehydrated before it can be used.";
     BlobImmutableDueToLegalHold = 409 "A legal hold keeps the blob as it is.";
     BlobImmutableDueToPolicy = 409 "A policy keeps the blob as it is.";
+    BlobOperationNotSupported = 409 "The operation is not possible on this state of the blob, or the account does not allow it.";
     BlobNotFound = 404 "The blob does not exist.";
     BlobOverwritten = 409 "The blob was replaced by another since the snapshot to compare with.";
     BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
@@ -99,6 +100,7 @@ codes! {
     NoPendingCopyOperation = 409 "No copy onto the blob is under way.";
     NotImplemented = 501 "This operation is known but not served yet.";
     OperationNotAllowedOnIncrementalCopyBlob = 409 "The blob is written by incremental copies only.";
+    OperationNotAllowedOnRootBlob = 403 "The current version is deleted as the blob itself, not by its version id.";
     OperationTimedOut = 500 "The operation did not finish in its time.";
     OutOfRangeInput = 400 "A part of the request is out of range.";
     OutOfRangeQueryParameterValue = 400 "A query parameter is out of the range that is allowed.";

@@ -104,6 +104,10 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::Archived => Code::BlobArchived,
             BlobRefusal::WrongKind => Code::InvalidBlobType,
             BlobRefusal::SnapshotsPresent => Code::SnapshotsPresent,
+            BlobRefusal::CurrentVersion => Code::OperationNotAllowedOnRootBlob,
+            BlobRefusal::PermanentDeleteNotAllowed | BlobRefusal::NotDeleted => {
+                Code::BlobOperationNotSupported
+            }
             BlobRefusal::CopyPending => Code::PendingCopyOperation,
             BlobRefusal::NoCopyPending => Code::NoPendingCopyOperation,
             BlobRefusal::CopyIdMismatch => Code::CopyIdMismatch,

@@ -85,6 +85,9 @@ def calls(container, prefix):
     container += "-new"
     deleted["x-ms-deleted-container-version"] = "0000000000000001"
     yield "Restore Container", "PUT", container, f"{whole}&comp=undelete", deleted, None
+    yield "Snapshot Blob", "PUT", blob, "comp=snapshot", {}, None
+    yield "Undelete Blob", "PUT", blob, "comp=undelete", {}, None
+    yield "Delete Blob", "DELETE", blob, "", {"x-ms-delete-snapshots": "include"}, None
     yield "Delete Container", "DELETE", container, whole, {}, None
     properties = "restype=service&comp=properties"
     yield "Get Blob Service Properties", "GET", "/", properties, {}, None

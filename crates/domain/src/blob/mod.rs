@@ -5,6 +5,7 @@
 
 mod container;
 mod copy;
+mod delete;
 mod deleted_container;
 mod get;
 mod lease;
@@ -15,6 +16,7 @@ mod page;
 mod pending_copy;
 mod put;
 mod set;
+mod snapshot;
 mod target;
 
 pub use container::{
@@ -24,6 +26,7 @@ pub use container::{
 pub use copy::{
     CopiedTags, CopyBlob, CopyRefusal, CopySource, Manner, SourceElsewhere, SourceHere, SourceKind,
 };
+pub use delete::{DeleteBlob, DeleteSnapshots, Deleted};
 pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
 pub(crate) use deleted_container::{free_container_name, purge_container};
 pub use get::{Download, GetBlob, ReadBlob, ReadRange};
@@ -42,7 +45,8 @@ pub use page::{
 };
 pub use pending_copy::{AbortCopy, CopyEnd};
 pub use put::{NewBlob, PutBlob};
-pub use set::{DeleteBlob, SetBlobMetadata, SetBlobProperties};
+pub use set::{SetBlobMetadata, SetBlobProperties};
+pub use snapshot::{SnapshotBlob, Snapshotted};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -73,14 +77,7 @@ impl BlobPath {
 
 /// Whether a blob may be changed at all, whoever asks.
 fn check_changeable(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
-    if let Some(copy) = &blob.copy {
-        if copy.incremental.is_some() {
-            return Err(BlobRefusal::IncrementalCopyOnly);
-        }
-        if copy.status == CopyStatus::Pending {
-            return Err(BlobRefusal::CopyPending);
-        }
-    }
+    check_not_copied_onto(blob)?;
     check_not_held(blob, now)
 }
 
@@ -92,6 +89,21 @@ fn check_key(blob: &Blob, given: Option<&CustomerKey>) -> Result<(), BlobRefusal
         (Encryption::Account | Encryption::CustomerKey { .. } | Encryption::Scope(_), _) => {
             Err(BlobRefusal::OtherKey)
         }
+    }
+}
+
+/// Whether a blob belongs to itself and not to a copy onto it.
+fn check_not_copied_onto(blob: &Blob) -> Result<(), BlobRefusal> {
+    if blob.copy.as_ref().is_some_and(|copy| copy.incremental.is_some()) {
+        return Err(BlobRefusal::IncrementalCopyOnly);
+    }
+    check_no_copy_pending(blob)
+}
+
+fn check_no_copy_pending(blob: &Blob) -> Result<(), BlobRefusal> {
+    match &blob.copy {
+        Some(copy) if copy.status == CopyStatus::Pending => Err(BlobRefusal::CopyPending),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -121,6 +133,12 @@ pub enum BlobRefusal {
     WrongKind,
     /// The blob has snapshots, and nothing was said about them.
     SnapshotsPresent,
+    /// The current version is deleted as the blob, not by its id.
+    CurrentVersion,
+    /// Deleting for good is not allowed in the account.
+    PermanentDeleteNotAllowed,
+    /// Only what is deleted already, and can be restored, can be deleted for good.
+    NotDeleted,
     CopyPending,
     NoCopyPending,
     CopyIdMismatch,

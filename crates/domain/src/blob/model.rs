@@ -90,6 +90,13 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// Whether both are of the same kind, whatever else is known of them.
+    pub(super) fn is_alike(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
 /// Where a blob's bytes are kept. They are all kept alike here, but an archived blob must be
 /// brought back before it can be read. The `P…` tiers are those of page blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

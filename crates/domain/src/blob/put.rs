@@ -141,7 +141,7 @@ pub(super) fn check_replaceable(
     if existing.is_archived() {
         return Err(BlobRefusal::Archived);
     }
-    if std::mem::discriminant(&existing.kind) != std::mem::discriminant(&kind) {
+    if !existing.kind.is_alike(kind) {
         return Err(BlobRefusal::WrongKind);
     }
     match check_changeable(existing, stamp.now) {

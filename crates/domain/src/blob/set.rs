@@ -1,9 +1,9 @@
-//! Changes of a blob in place, and its deletion.
+//! Changes of a blob in place.
 
 use super::page::clear_pages;
 use super::target::{Change, Target};
 use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Kind, check_changeable, check_key};
-use crate::condition::{self, Conditions, DateConditions, SequenceAction, WriteKind};
+use crate::condition::{self, Conditions, SequenceAction, WriteKind};
 use crate::content::CustomerKey;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
@@ -30,14 +30,6 @@ pub struct SetBlobProperties {
     pub lease_id: Option<LeaseId>,
 }
 
-pub struct DeleteBlob {
-    pub path: BlobPath,
-    pub conditions: Conditions,
-    /// Held against the time of the last change of tier.
-    pub tier_conditions: DateConditions,
-    pub lease_id: Option<LeaseId>,
-}
-
 type Answer<T> = Result<T, Failure<BlobRefusal>>;
 
 impl Domain {
@@ -48,8 +40,8 @@ impl Domain {
             let stamp = self.stamp();
             let target = Target::read(&mut transaction, &path).await?;
             let existing = target.current.clone();
-            let mut blob = decide_change(existing, &conditions, Access::Write, lease_id, stamp)
-                .map_err(Failure::Refused)?;
+            let mut blob =
+                decide_change(existing, &conditions, lease_id, stamp).map_err(Failure::Refused)?;
             check_key(&blob, key.as_ref()).map_err(Failure::Refused)?;
             blob.metadata = metadata.clone();
             let replaced = target.replace(&mut transaction, blob, Change::Metadata, keeping, stamp);
@@ -64,8 +56,8 @@ impl Domain {
             let stamp = self.stamp();
             let target = Target::read(&mut transaction, path).await?;
             let existing = target.current.clone();
-            let before = decide_change(existing, conditions, Access::Write, *lease_id, stamp)
-                .map_err(Failure::Refused)?;
+            let before =
+                decide_change(existing, conditions, *lease_id, stamp).map_err(Failure::Refused)?;
             let mut blob = with_properties(&before, &command).map_err(Failure::Refused)?;
             if blob.length < before.length {
                 let lost = blob.length..before.length;
@@ -76,33 +68,6 @@ impl Domain {
             Ok((blob, transaction))
         })
         .await
-    }
-
-    pub async fn delete_blob(&self, command: DeleteBlob) -> Answer<()> {
-        let keeping = self.keeping(&command.path.container.account).await?;
-        let key = self
-            .transact(&[command.path.latch()], async |mut transaction| {
-                let stamp = self.stamp();
-                let target = Target::read(&mut transaction, &command.path).await?;
-                let blob = decide_change(
-                    target.current.clone(),
-                    &command.conditions,
-                    Access::Delete,
-                    command.lease_id,
-                    stamp,
-                )
-                .map_err(Failure::Refused)?;
-                // The tier that a blob begins with is as old as the blob.
-                command
-                    .tier_conditions
-                    .check(blob.tier_changed.unwrap_or(blob.created))
-                    .map_err(|_| Failure::Refused(BlobRefusal::ConditionNotMet))?;
-                target.remove(&mut transaction, keeping, stamp);
-                Ok((target.key(), transaction))
-            })
-            .await?;
-        self.live_leases.forget(&key);
-        Ok(())
     }
 }
 
@@ -134,7 +99,6 @@ fn with_properties(blob: &Blob, command: &SetBlobProperties) -> Result<Blob, Blo
 pub(super) fn decide_change(
     existing: Option<Blob>,
     conditions: &Conditions,
-    access: Access,
     lease_id: Option<LeaseId>,
     stamp: Stamp,
 ) -> Result<Blob, BlobRefusal> {
@@ -144,7 +108,7 @@ pub(super) fn decide_change(
     };
     condition::check_write(conditions, WriteKind::InPlace, Some(&blob.subject()))?;
     check_changeable(&blob, stamp.now)?;
-    blob.lease = blob.lease_after(access, lease_id, stamp.now)?;
+    blob.lease = blob.lease_after(Access::Write, lease_id, stamp.now)?;
     blob.copy = None;
     blob.etag = stamp.etag;
     blob.last_modified = stamp.now;

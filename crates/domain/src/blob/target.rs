@@ -1,10 +1,12 @@
 //! The place that a blob's name stands for: what is there, and the ways in which it is replaced.
 
 use bytes::Bytes;
-use holdfast_store::{Fault, Snapshot};
+use holdfast_store::{Fault, KeyRange, Row, Snapshot};
 
 use super::container::find_container;
-use super::model::{Blob, Container, Deletion, Encryption, Past, Role, ScopePolicy, Upload, Which};
+use super::model::{
+    Blob, Container, Deletion, Encryption, Kind, Past, Role, ScopePolicy, Upload, Which,
+};
 use super::{BlobPath, BlobRefusal};
 use crate::account::ServiceKind;
 use crate::content;
@@ -12,7 +14,7 @@ use crate::domain::{Domain, Stamp, read};
 use crate::due::Due;
 use crate::failure::Failure;
 use crate::names::AccountName;
-use crate::rows::{self, Stored};
+use crate::rows::{self, PastGroup, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -88,8 +90,8 @@ impl Target {
         rows::blob(self.container, &self.name)
     }
 
-    pub fn past_key(&self, moment: Timestamp) -> Bytes {
-        rows::past_blob(self.container, &self.name, moment)
+    fn past_key(&self, group: PastGroup, moment: Timestamp) -> Bytes {
+        rows::past_blob(self.container, group, &self.name, moment)
     }
 
     pub fn upload_key(&self) -> Bytes {
@@ -107,14 +109,48 @@ impl Target {
             Which::Version(id) if self.is_current_version(id) => {
                 Ok(self.current.clone().map(Found::Current))
             }
-            Which::Version(moment) | Which::Snapshot(moment) => {
-                let past: Option<Past> = read(transaction, &self.past_key(moment)).await?;
-                Ok(past.filter(|past| past.answers(which)).map(|past| Found::Past(moment, past)))
+            Which::Version(moment) => {
+                let past = self.past(transaction, PastGroup::Versions, moment).await?;
+                Ok(past.map(|past| Found::Past(moment, past)))
+            }
+            Which::Snapshot(moment) => {
+                let past = self.past(transaction, PastGroup::Snapshots, moment).await?;
+                Ok(past.map(|past| Found::Past(moment, past)))
             }
         }
     }
 
-    fn is_current_version(&self, id: Timestamp) -> bool {
+    pub async fn past(
+        &self,
+        transaction: &mut Transaction,
+        group: PastGroup,
+        moment: Timestamp,
+    ) -> Result<Option<Past>, Fault> {
+        read(transaction, &self.past_key(group, moment)).await
+    }
+
+    /// The earlier states of a group, oldest first.
+    pub async fn pasts(
+        &self,
+        transaction: &mut Transaction,
+        group: PastGroup,
+    ) -> Result<Vec<(Timestamp, Past)>, Fault> {
+        let range = KeyRange::prefix(rows::pasts_of_blob(self.container, group, &self.name));
+        let found = transaction.scan(&range, usize::MAX).await?;
+        let past = |row: &Row| Ok((rows::past_blob_name(&row.key)?.1, Past::decode(&row.value)?));
+        found.iter().map(past).collect()
+    }
+
+    pub async fn has_pasts(
+        &self,
+        transaction: &mut Transaction,
+        group: PastGroup,
+    ) -> Result<bool, Fault> {
+        let range = KeyRange::prefix(rows::pasts_of_blob(self.container, group, &self.name));
+        Ok(!transaction.scan(&range, 1).await?.is_empty())
+    }
+
+    pub fn is_current_version(&self, id: Timestamp) -> bool {
         self.current.as_ref().is_some_and(|blob| blob.version == Some(id))
     }
 
@@ -125,7 +161,46 @@ impl Target {
 
     /// As [`Target::put`], for a state that is not the current one.
     pub fn put_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
-        transaction.put(self.past_key(moment), past.encode());
+        transaction.put(self.past_key(past.group(), moment), past.encode());
+    }
+
+    /// Takes the row of an earlier state away; its content is the caller's to keep or release.
+    pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+        transaction.delete(self.past_key(past.group(), moment));
+    }
+
+    /// Takes an earlier state away for good.
+    pub fn purge_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+        self.take_past(transaction, moment, past);
+        content::release(transaction, &past.blob.content);
+    }
+
+    /// Deletes an earlier state, which stays for the account's retention, if there is one.
+    pub fn delete_past(
+        &self,
+        transaction: &mut Transaction,
+        moment: Timestamp,
+        past: Past,
+        deletion: Option<Deletion>,
+    ) {
+        let Some(deletion) = deletion else {
+            return self.purge_past(transaction, moment, &past);
+        };
+        self.take_past(transaction, moment, &past);
+        self.put_deleted(transaction, moment, Past { deleted: Some(deletion), ..past }, deletion);
+    }
+
+    /// Keeps a deleted state until its retention ends.
+    fn put_deleted(
+        &self,
+        transaction: &mut Transaction,
+        moment: Timestamp,
+        past: Past,
+        deletion: Deletion,
+    ) {
+        self.put_past(transaction, moment, &past);
+        let purge = Due::PurgePast(self.past_key(past.group(), moment));
+        purge.plan(transaction, deletion.until, moment.ticks());
     }
 
     /// Puts `blob` in the place of what is there, of which so much is kept as the account keeps.
@@ -139,6 +214,9 @@ impl Target {
     ) -> Result<Blob, Fault> {
         if change == Change::Overwrite {
             self.drop_upload(transaction).await?;
+        }
+        if self.current.is_none() {
+            self.purge_other_kinds(transaction, blob.kind).await?;
         }
         blob.version = match change {
             Change::InPlace => blob.version,
@@ -171,7 +249,13 @@ impl Target {
     }
 
     /// Keeps `current`, which is about to go, as a version or for its retention, or lets it go.
-    fn keep(&self, transaction: &mut Transaction, current: &Blob, keeping: Keeping, stamp: Stamp) {
+    pub fn keep(
+        &self,
+        transaction: &mut Transaction,
+        current: &Blob,
+        keeping: Keeping,
+        stamp: Stamp,
+    ) {
         let blob = Blob { lease: Default::default(), ..current.clone() };
         if keeps_version(current, keeping) {
             let past = Past { blob, role: Role::Version, deleted: None };
@@ -179,21 +263,26 @@ impl Target {
         } else if let Some(deletion) = deletion(keeping, stamp.now) {
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             let past = Past { blob, role: Role::Replaced, deleted: Some(deletion) };
-            self.put_past(transaction, moment, &past);
-            self.purge_when_due(transaction, moment, deletion);
+            self.put_deleted(transaction, moment, past, deletion);
         } else {
             content::release(transaction, &current.content);
         }
     }
 
-    /// Plans that the state at `moment` goes for good when its retention ends.
-    pub fn purge_when_due(
+    /// A deleted blob cannot be restored any more once there is one of another kind.
+    async fn purge_other_kinds(
         &self,
         transaction: &mut Transaction,
-        moment: Timestamp,
-        deletion: Deletion,
-    ) {
-        Due::PurgePast(self.past_key(moment)).plan(transaction, deletion.until, moment.ticks());
+        kind: Kind,
+    ) -> Result<(), Fault> {
+        for group in [PastGroup::Replaced, PastGroup::DeletedSnapshots] {
+            for (moment, past) in self.pasts(transaction, group).await? {
+                if !past.blob.kind.is_alike(kind) {
+                    self.purge_past(transaction, moment, &past);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Drops the blocks that are not committed.
@@ -214,20 +303,20 @@ pub(super) enum Found {
 }
 
 impl Past {
-    /// Whether this is what was asked for.
-    pub(super) fn answers(&self, which: Which) -> bool {
-        let role = match which {
-            Which::Current => false,
-            Which::Snapshot(_) => self.role == Role::Snapshot,
-            Which::Version(_) => self.role == Role::Version,
-        };
-        role && self.deleted.is_none()
+    fn group(&self) -> PastGroup {
+        match (self.role, self.deleted) {
+            (Role::Snapshot, None) => PastGroup::Snapshots,
+            (Role::Snapshot, Some(_)) => PastGroup::DeletedSnapshots,
+            (Role::Version, None) => PastGroup::Versions,
+            (Role::Version, Some(_)) => PastGroup::DeletedVersions,
+            (Role::Replaced, _) => PastGroup::Replaced,
+        }
     }
 }
 
 /// Whether what `current` is stays as a version when it is replaced. A blob that became a version
 /// while versions were kept stays one.
-fn keeps_version(current: &Blob, keeping: Keeping) -> bool {
+pub(super) fn keeps_version(current: &Blob, keeping: Keeping) -> bool {
     keeping.versions || current.version.is_some()
 }
 
@@ -251,7 +340,7 @@ pub(super) async fn find_blob(
         let row = snapshot.get(&rows::blob(container, name)).await?;
         row.map(|row| Blob::decode(&row)).transpose()
     };
-    let moment = match which {
+    let (group, moment) = match which {
         Which::Current => return Ok(current().await?.map(|blob| (blob, true))),
         Which::Version(id) => {
             if let Some(blob) = current().await?
@@ -259,11 +348,11 @@ pub(super) async fn find_blob(
             {
                 return Ok(Some((blob, true)));
             }
-            id
+            (PastGroup::Versions, id)
         }
-        Which::Snapshot(moment) => moment,
+        Which::Snapshot(moment) => (PastGroup::Snapshots, moment),
     };
-    let row = snapshot.get(&rows::past_blob(container, name, moment)).await?;
+    let row = snapshot.get(&rows::past_blob(container, group, name, moment)).await?;
     let past = row.map(|row| Past::decode(&row)).transpose()?;
-    Ok(past.filter(|past| past.answers(which)).map(|past| (past.blob, false)))
+    Ok(past.map(|past| (past.blob, false)))
 }

@@ -18,6 +18,7 @@ mod put_blob;
 mod put_from_url;
 mod set_blob;
 mod since;
+mod snapshot;
 
 pub use copy_elsewhere::COPIES_MAX;
 pub use headers::kind_name;
@@ -96,6 +97,8 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::ReleaseBlobLease
         | Operation::BreakBlobLease => lease::blob(call).await,
         Operation::DeleteBlob => delete_blob::delete(call).await,
+        Operation::UndeleteBlob => delete_blob::undelete(call).await,
+        Operation::SnapshotBlob => snapshot::create(call).await,
         _ => Err(Code::NotImplemented.into()),
     }
 }

@@ -316,7 +316,8 @@ pub(super) const ROWS: &[Row] = &[
         Need::object(WRITE, WRITE_CONTAINER),
     )
     .comp(Comp::Undelete)
-    .since(Version::V2017_07_29),
+    .since(Version::V2017_07_29)
+    .built(),
     blob(
         Operation::SetBlobExpiry,
         "Set Blob Expiry (hierarchical namespace)",
@@ -372,7 +373,8 @@ pub(super) const ROWS: &[Row] = &[
     .success(&[202]),
     write(Operation::SnapshotBlob, "Snapshot Blob", BLOB_CREATE)
         .comp(Comp::Snapshot)
-        .success(&[201]),
+        .success(&[201])
+        .built(),
     write(Operation::CopyBlob, "Copy Blob (asynchronous)", BLOB_CREATE)
         .when(&[COPY_SOURCE])
         .success(&[202])

@@ -1,0 +1,255 @@
+//! Delete Blob, of a blob or of one of its earlier states, and Undelete Blob.
+
+use super::model::{Past, Role};
+use super::target::{Keeping, Target, deletion, keeps_version};
+use super::{Blob, BlobPath, BlobRefusal, Which, check_no_copy_pending, check_not_held};
+use crate::condition::{self, Conditions, DateConditions, WriteKind};
+use crate::domain::{Domain, Stamp};
+use crate::failure::Failure;
+use crate::lease::{Access, LeaseId};
+use crate::rows::PastGroup;
+use crate::time::Timestamp;
+use crate::transact::Transaction;
+
+pub struct DeleteBlob {
+    pub path: BlobPath,
+    pub which: Which,
+    /// What becomes of the snapshots of the blob; without a word about them there must be none.
+    pub snapshots: Option<DeleteSnapshots>,
+    /// Deletes what is deleted already, so that it cannot be restored.
+    pub permanent: bool,
+    pub conditions: Conditions,
+    /// Held against the time of the last change of tier.
+    pub tier_conditions: DateConditions,
+    pub lease_id: Option<LeaseId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteSnapshots {
+    /// With the blob.
+    Include,
+    /// Without it.
+    Only,
+}
+
+/// What a deletion has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    ForGood,
+    /// It can be restored or is still there as a version.
+    Kept,
+}
+
+type Answer<T> = Result<T, Failure<BlobRefusal>>;
+
+impl Domain {
+    pub async fn delete_blob(&self, command: DeleteBlob) -> Answer<Deleted> {
+        let keeping = self.keeping(&command.path.container.account).await?;
+        let (deleted, gone) = self
+            .transact(&[command.path.latch()], async |mut transaction| {
+                let stamp = self.stamp();
+                let target = Target::read(&mut transaction, &command.path).await?;
+                let deleted = match command.which {
+                    _ if command.permanent => {
+                        purge(&mut transaction, &target, &command, keeping, stamp).await?
+                    }
+                    Which::Current => {
+                        delete_current(&mut transaction, &target, &command, keeping, stamp).await?
+                    }
+                    Which::Snapshot(_) | Which::Version(_) => {
+                        delete_past(&mut transaction, &target, &command, keeping, stamp).await?
+                    }
+                };
+                let current = command.which == Which::Current;
+                let gone = current && command.snapshots != Some(DeleteSnapshots::Only);
+                Ok(((deleted, gone.then(|| target.key())), transaction))
+            })
+            .await?;
+        if let Some(key) = gone {
+            self.live_leases.forget(&key);
+        }
+        Ok(deleted)
+    }
+
+    /// Restores what was deleted under a name and is still kept.
+    pub async fn undelete_blob(&self, path: &BlobPath) -> Answer<()> {
+        self.transact(&[path.latch()], async |mut transaction| {
+            let now = self.now();
+            let target = Target::read(&mut transaction, path).await?;
+            let restored = restore(&mut transaction, &target, now).await?;
+            let there = restored
+                || target.current.is_some()
+                || target.has_pasts(&mut transaction, PastGroup::Versions).await?;
+            if !there {
+                return Err(Failure::Refused(BlobRefusal::NotFound));
+            }
+            Ok(((), transaction))
+        })
+        .await
+    }
+}
+
+async fn delete_current(
+    transaction: &mut Transaction,
+    target: &Target,
+    command: &DeleteBlob,
+    keeping: Keeping,
+    stamp: Stamp,
+) -> Answer<Deleted> {
+    let current = target.current.as_ref();
+    let current = decide_delete(current, command, keeping, stamp.now).map_err(Failure::Refused)?;
+    let deletion = deletion(keeping, stamp.now);
+    match command.snapshots {
+        None => {
+            if target.has_pasts(transaction, PastGroup::Snapshots).await? {
+                return Err(Failure::Refused(BlobRefusal::SnapshotsPresent));
+            }
+        }
+        Some(DeleteSnapshots::Include | DeleteSnapshots::Only) => {
+            for (moment, past) in target.pasts(transaction, PastGroup::Snapshots).await? {
+                check_not_held(&past.blob, stamp.now).map_err(Failure::Refused)?;
+                target.delete_past(transaction, moment, past, deletion);
+            }
+        }
+    }
+    let kept = deletion.is_some() || keeps_version(current, keeping);
+    if command.snapshots != Some(DeleteSnapshots::Only) {
+        target.drop_upload(transaction).await?;
+        target.remove(transaction, keeping, stamp);
+    }
+    Ok(if kept { Deleted::Kept } else { Deleted::ForGood })
+}
+
+async fn delete_past(
+    transaction: &mut Transaction,
+    target: &Target,
+    command: &DeleteBlob,
+    keeping: Keeping,
+    stamp: Stamp,
+) -> Answer<Deleted> {
+    let (group, moment) = match command.which {
+        Which::Version(id) if target.is_current_version(id) => {
+            return Err(Failure::Refused(BlobRefusal::CurrentVersion));
+        }
+        Which::Version(id) => (PastGroup::Versions, id),
+        Which::Snapshot(moment) => (PastGroup::Snapshots, moment),
+        Which::Current => return Err(Failure::Refused(BlobRefusal::NotFound)),
+    };
+    let past = target.past(transaction, group, moment).await?;
+    let past = decide_delete_past(past, command, stamp.now).map_err(Failure::Refused)?;
+    let deletion = deletion(keeping, stamp.now);
+    target.delete_past(transaction, moment, past, deletion);
+    Ok(if deletion.is_some() { Deleted::Kept } else { Deleted::ForGood })
+}
+
+/// Deletes for good what is deleted already.
+async fn purge(
+    transaction: &mut Transaction,
+    target: &Target,
+    command: &DeleteBlob,
+    keeping: Keeping,
+    stamp: Stamp,
+) -> Answer<Deleted> {
+    if !keeping.permanent_delete {
+        return Err(Failure::Refused(BlobRefusal::PermanentDeleteNotAllowed));
+    }
+    let (groups, moment): (&[PastGroup], _) = match command.which {
+        Which::Current => return Err(Failure::Refused(BlobRefusal::NotDeleted)),
+        // What was overwritten is listed as a deleted snapshot.
+        Which::Snapshot(moment) => (&[PastGroup::DeletedSnapshots, PastGroup::Replaced], moment),
+        Which::Version(id) => (&[PastGroup::DeletedVersions], id),
+    };
+    for group in groups {
+        if let Some(past) = target.past(transaction, *group, moment).await? {
+            check_not_held(&past.blob, stamp.now).map_err(Failure::Refused)?;
+            target.purge_past(transaction, moment, &past);
+            return Ok(Deleted::ForGood);
+        }
+    }
+    let there = target.find(transaction, command.which).await?;
+    let refusal = there.map_or(BlobRefusal::NotFound, |_| BlobRefusal::NotDeleted);
+    Err(Failure::Refused(refusal))
+}
+
+/// Restores the earlier states of a name, and the blob if there is none; whether there was any.
+async fn restore(transaction: &mut Transaction, target: &Target, now: Timestamp) -> Answer<bool> {
+    let is_kept = |(_, past): &(Timestamp, Past)| past.is_restorable(now);
+    let mut restored = false;
+    let mut replaced = target.pasts(transaction, PastGroup::Replaced).await?;
+    replaced.retain(is_kept);
+    if target.current.is_none()
+        && let Some((moment, past)) = replaced.pop()
+    {
+        target.take_past(transaction, moment, &past);
+        target.put(transaction, &past.blob);
+        restored = true;
+    }
+    let mut others = replaced;
+    for group in [PastGroup::DeletedSnapshots, PastGroup::DeletedVersions] {
+        others.extend(target.pasts(transaction, group).await?.into_iter().filter(is_kept));
+    }
+    for (moment, past) in others {
+        target.take_past(transaction, moment, &past);
+        let role = match past.role {
+            Role::Replaced | Role::Snapshot => Role::Snapshot,
+            Role::Version => Role::Version,
+        };
+        target.put_past(transaction, moment, &Past { role, deleted: None, ..past });
+        restored = true;
+    }
+    Ok(restored)
+}
+
+/// Every rule of Delete Blob for the current state of a blob, but for its snapshots.
+fn decide_delete<'blob>(
+    current: Option<&'blob Blob>,
+    command: &DeleteBlob,
+    keeping: Keeping,
+    now: Timestamp,
+) -> Result<&'blob Blob, BlobRefusal> {
+    condition::check_write(
+        &command.conditions,
+        WriteKind::InPlace,
+        current.map(Blob::subject).as_ref(),
+    )?;
+    let current = current.ok_or(BlobRefusal::NotFound)?;
+    check_no_copy_pending(current)?;
+    if !keeps_version(current, keeping) {
+        check_not_held(current, now)?;
+    }
+    current.lease_after(Access::Delete, command.lease_id, now)?;
+    check_tier(current, command)?;
+    Ok(current)
+}
+
+/// Every rule of Delete Blob for an earlier state of a blob.
+fn decide_delete_past(
+    past: Option<Past>,
+    command: &DeleteBlob,
+    now: Timestamp,
+) -> Result<Past, BlobRefusal> {
+    let blob = past.as_ref().map(|past| &past.blob);
+    condition::check_write(
+        &command.conditions,
+        WriteKind::InPlace,
+        blob.map(Blob::subject).as_ref(),
+    )?;
+    let past = past.ok_or(BlobRefusal::NotFound)?;
+    check_not_held(&past.blob, now)?;
+    past.blob.lease_after(Access::Delete, command.lease_id, now)?;
+    check_tier(&past.blob, command)?;
+    Ok(past)
+}
+
+fn check_tier(blob: &Blob, command: &DeleteBlob) -> Result<(), BlobRefusal> {
+    // The tier that a blob begins with is as old as the blob.
+    let changed = blob.tier_changed.unwrap_or(blob.created);
+    command.tier_conditions.check(changed).map_err(|_| BlobRefusal::ConditionNotMet)
+}
+
+impl Past {
+    /// Whether this is deleted and its retention has not ended.
+    pub(super) fn is_restorable(&self, now: Timestamp) -> bool {
+        self.deleted.is_some_and(|deleted| deleted.until > now)
+    }
+}
