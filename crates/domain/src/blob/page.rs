@@ -223,3 +223,64 @@ fn widen(range: Range<u64>, start_from: u64) -> Range<u64> {
     let end = range.end.next_multiple_of(PAGE_BYTES);
     start.max(start_from).min(end)..end
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_written_whole() {
+        for (cell, first, last, expected) in [
+            ("3.3 the first page", 0, 511, Some(512)),
+            ("3.3 several pages", 512, 2047, Some(1536)),
+            ("3.3 start is no multiple", 1, 511, None),
+            ("3.3 end is no multiple minus one", 0, 512, None),
+            ("3.3 end is no multiple minus one", 0, 510, None),
+            ("3.3 nothing", 512, 511, None),
+            ("the largest end", 0, u64::MAX, None),
+        ] {
+            let range = PageRange::new(first, last);
+            assert_eq!(range.map(|range| range.length()), expected, "{cell}: {first}-{last}");
+        }
+    }
+
+    #[test]
+    fn page_blobs_are_of_whole_pages_up_to_eight_tebibytes() {
+        for (cell, length, expected) in [
+            ("3.1 none", 0, true),
+            ("3.1 a page", 512, true),
+            ("3.1 no multiple of 512", 511, false),
+            ("12 8 TiB", 8 << 40, true),
+            ("12 over 8 TiB", (8 << 40) + 512, false),
+        ] {
+            assert_eq!(is_page_blob_length(length), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn only_an_older_snapshot_can_be_compared_with() {
+        let moment = Timestamp::from_ticks;
+        let newer = Err(BlobRefusal::PreviousSnapshotNewer);
+        for (cell, previous, which, expected) in [
+            ("3.3 the blob itself", 5, Which::Current, Ok(())),
+            ("3.3 a newer snapshot", 5, Which::Snapshot(moment(6)), Ok(())),
+            ("3.3 the same snapshot", 5, Which::Snapshot(moment(5)), newer.clone()),
+            ("3.3 an older snapshot", 5, Which::Snapshot(moment(4)), newer),
+        ] {
+            assert_eq!(check_older(moment(previous), which), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_told_in_whole_pages() {
+        for (case, range, start_from, expected) in [
+            ("whole pages", 512..1024, 0, 512..1024),
+            ("parts of pages", 513..1025, 0, 512..1536),
+            ("from a marker", 0..2048, 1024, 1024..2048),
+            ("a marker before the range", 1024..2048, 512, 1024..2048),
+            ("a marker behind the range", 0..1024, 4096, 1024..1024),
+        ] {
+            assert_eq!(widen(range, start_from), expected, "{case}");
+        }
+    }
+}

@@ -242,3 +242,6 @@ pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(),
         })
         .await
 }
+
+#[cfg(test)]
+mod tests;
