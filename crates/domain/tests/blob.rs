@@ -140,6 +140,26 @@ async fn a_download_sees_one_state_to_its_end() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_download_is_read_from_its_state() {
+    let store = Store::with_container("photos").await;
+    for length in [100, 3_000_000] {
+        let whole = content(length);
+        store.put("blob", &whole).await.expect("written");
+        let download = store.domain.get_blob(&get("blob"), None).await.expect("a download");
+        store.delete("blob").await.expect("deleted");
+        for range in [0..1, 0..length, 10..20, length / 2..length / 2 + 7, length - 1..length] {
+            let mut part = download.reader.part(range.start as u64..range.end as u64);
+            assert_eq!(part.remaining(), range.len() as u64);
+            let mut seen = Vec::new();
+            while let Some(bytes) = part.next().await.expect("memory reads") {
+                seen.extend_from_slice(&bytes);
+            }
+            assert!(seen == whole[range.clone()], "{range:?} of {length}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_container_created_again_is_empty_and_the_old_blobs_are_collected() {
     let store = Store::with_container("photos").await;
     for number in 0..600 {

@@ -173,7 +173,7 @@ impl Pipeline {
 
     pub fn scanned(&mut self, bytes: u64) {
         self.scanned += bytes;
-        if self.scanned.is_multiple_of(PROGRESS_BYTES) {
+        if bytes > 0 && self.scanned.is_multiple_of(PROGRESS_BYTES) {
             self.flush(false);
             self.frames.progress(self.scanned);
         }

@@ -20,11 +20,11 @@ use crate::input::parquet::ParquetScanner;
 use crate::pipeline::Pipeline;
 use crate::request::{InputFormat, Query};
 
-/// The bytes that are worked on before others get a turn on the thread.
+/// The text that is worked on before the answer goes on.
 const STEP_BYTES: usize = 256 * 1024;
-/// Threads that decode Parquet at the same time, of all queries. Each may wait for bytes that
-/// another thread of the same pool reads, so that they must not take the whole pool.
-static PARQUET_THREADS: Semaphore = Semaphore::const_new(16);
+/// Threads that work on queries at the same time. One that reads Parquet may wait for bytes that
+/// another thread of the same pool reads, so they must not take the whole pool.
+static THREADS: Semaphore = Semaphore::const_new(16);
 
 /// The content of the blob, which does not change while it is read.
 #[async_trait]
@@ -125,43 +125,41 @@ impl Running {
         self.scanner = Scanner::Finished;
     }
 
-    /// Takes in up to [`STEP_BYTES`] of text.
     async fn step_text(mut self) -> io::Result<Self> {
-        let Scanner::Text { scanner, source, rest } = &mut self.scanner else { return Ok(self) };
+        let Scanner::Text { source, rest, .. } = &mut self.scanner else { return Ok(self) };
+        let mut last = false;
         if rest.is_empty() {
-            tokio::task::yield_now().await;
             match source.next().await? {
                 Some(bytes) => *rest = bytes,
-                None => {
-                    let ended = scanner.push(b"", true, &mut self.pipeline);
-                    self.finish(ended.err());
-                    return Ok(self);
-                }
+                None => last = true,
             }
         }
+        on_thread(move || Ok(self.step_text_blocking(last))).await
+    }
+
+    /// Takes in up to [`STEP_BYTES`], or the end of the blob.
+    fn step_text_blocking(mut self, last: bool) -> Self {
+        let Scanner::Text { scanner, rest, .. } = &mut self.scanner else { return self };
         let until_progress = usize::try_from(self.pipeline.until_progress()).unwrap_or(usize::MAX);
         let step = rest.split_to(rest.len().min(STEP_BYTES).min(until_progress));
-        match scanner.push(&step, false, &mut self.pipeline) {
+        match scanner.push(&step, last, &mut self.pipeline) {
             Ok(()) => {
                 self.pipeline.scanned(step.len() as u64);
-                if self.pipeline.is_done() {
+                if last || self.pipeline.is_done() {
                     self.finish(None);
                 }
             }
             Err(error) => self.finish(Some(error)),
         }
-        Ok(self)
+        self
+    }
+
+    async fn step_parquet(self) -> io::Result<Self> {
+        let runtime = Handle::current();
+        on_thread(move || self.step_parquet_blocking(runtime)).await
     }
 
     /// Opens the file or takes in one batch of it.
-    async fn step_parquet(self) -> io::Result<Self> {
-        let _permit = PARQUET_THREADS.acquire().await.map_err(io::Error::other)?;
-        let runtime = Handle::current();
-        tokio::task::spawn_blocking(move || self.step_parquet_blocking(runtime))
-            .await
-            .map_err(io::Error::other)?
-    }
-
     fn step_parquet_blocking(mut self, runtime: Handle) -> io::Result<Self> {
         let Scanner::Parquet(scanner) = &mut self.scanner else { return Ok(self) };
         let pipeline = &mut self.pipeline;
@@ -184,4 +182,13 @@ impl Running {
         }
         Ok(self)
     }
+}
+
+/// Runs a step where it may take its time: what a statement does with a record may be long work, and
+/// reading Parquet waits.
+async fn on_thread<T: Send + 'static>(
+    step: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let _permit = THREADS.acquire().await.map_err(io::Error::other)?;
+    tokio::task::spawn_blocking(step).await.map_err(io::Error::other)?
 }

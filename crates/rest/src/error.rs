@@ -62,6 +62,7 @@ codes! {
     Crc64Mismatch = 400 "The CRC64 of the body differs from the one in the request.";
     EmptyMetadataKey = 400 "A metadata name is empty.";
     ExceedsMaxBatchRequestCount = 400 "The batch has more parts than allowed.";
+    ErrorProcessingQueryExpression = 400 "The query expression cannot be processed.";
     InfiniteLeaseDurationRequired = 412 "The lease of the destination must be without end.";
     InsufficientAccountPermissions = 403 "The account may not perform this operation.";
     InternalError = 500 "The server met an internal error. Please retry the request.";

@@ -275,6 +275,26 @@ impl From<DocumentRefusal> for Error {
     }
 }
 
+#[cfg(feature = "query")]
+impl From<holdfast_query::Refusal> for Error {
+    fn from(refusal: holdfast_query::Refusal) -> Self {
+        use holdfast_query::Refusal;
+        match refusal {
+            // What the service answers: MicrosoftDocs/azure-docs, issue 75064.
+            Refusal::Syntax(_) | Refusal::Unfit { .. } => {
+                Self::from(Code::ErrorProcessingQueryExpression)
+                    .detail("Reason", refusal.to_string())
+            }
+            Refusal::TooLong => {
+                Self::from(Code::OutOfRangeInput).detail("Reason", refusal.to_string())
+            }
+            Refusal::Setting { setting, value } => {
+                DocumentRefusal::InvalidNodeValue { name: setting, value }.into()
+            }
+        }
+    }
+}
+
 impl From<PreflightRefusal> for Error {
     fn from(_: PreflightRefusal) -> Self {
         Code::CorsPreflightFailure.into()

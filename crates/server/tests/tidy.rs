@@ -12,7 +12,8 @@ const LINES_MAX: usize = 800;
 const LAYERS: &[(&str, &[&str])] = &[
     ("store", &[]),
     ("domain", &["store"]),
-    ("rest", &["domain"]),
+    ("query", &[]),
+    ("rest", &["domain", "query"]),
     ("smb", &["domain"]),
     ("server", &["rest", "smb", "domain", "store"]),
     ("testkit", &["domain", "store"]),
@@ -46,6 +47,11 @@ const BANS: &[(&str, &[&str], &str)] = &[
         "store",
         &["holdfast_domain", "holdfast_rest", "holdfast_server", "x-ms-", "hyper"],
         "store knows no word of the services: the layer above says it in rows and extents",
+    ),
+    (
+        "query",
+        &["holdfast_domain", "holdfast_store", "hyper", "x-ms-", "SystemTime::now", "std::fs"],
+        "query knows bytes and records: what they belong to and what time it is are arguments",
     ),
     ("rest", &["holdfast_store", "holdfast_server"], "rest goes through holdfast_domain"),
     ("smb", &["holdfast_store", "holdfast_rest"], "smb goes through holdfast_domain"),

@@ -79,6 +79,8 @@ def calls(container, prefix):
     yield "Get Account Information (service URL)", "GET", "/", information, {}, None
     yield "Get Account Information (container URL)", "GET", container, information, {}, None
     yield "Get Account Information (blob URL)", "GET", blob, information, {}, None
+    query = b"<QueryRequest><QueryType>SQL</QueryType><Expression>SELECT _1 FROM BlobStorage</Expression></QueryRequest>"
+    yield "Query Blob Contents", "POST", blob, "comp=query", {}, query
     yield "Delete Blob", "DELETE", blob, "", {}, None
     source, deleted = {"x-ms-source-container-name": container[1:]}, {"x-ms-deleted-container-name": "name"}
     yield "Rename Container", "PUT", f"{container}-new", f"{whole}&comp=rename", source, None

@@ -136,7 +136,7 @@ fn decide_pages(
     };
     let copy = existing.as_ref().and_then(|blob| blob.copy.clone());
     let blob =
-        decide_change(existing, &command.conditions, Access::Write, command.lease_id, stamp)?;
+        decide_change(existing, &command.conditions, command.lease_id, stamp)?;
     check_key(&blob, command.key.as_ref())?;
     if sequence_number.is_some_and(|number| command.sequence.check(number).is_err()) {
         return Err(BlobRefusal::SequenceConditionNotMet);

@@ -53,6 +53,46 @@ struct SealedSpan {
     remaining: u64,
 }
 
+impl Span {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Zeros(length) => *length,
+            Self::Extent(_, range) => range.end - range.start,
+            Self::Sealed(span) => span.remaining,
+        }
+    }
+
+    fn part(&self, range: Range<u64>) -> Self {
+        match self {
+            Self::Bytes(bytes) => {
+                Self::Bytes(bytes.slice(range.start as usize..range.end as usize))
+            }
+            Self::Zeros(_) => Self::Zeros(range.end - range.start),
+            Self::Extent(extent, within) => {
+                let part = within.start + range.start..within.start + range.end;
+                Self::Extent(extent.clone(), part)
+            }
+            Self::Sealed(span) => Self::Sealed(Box::new(span.part(range))),
+        }
+    }
+}
+
+/// The parts of `spans` that lie in `range`, counted from the first one's beginning.
+fn parts(spans: &VecDeque<Span>, range: Range<u64>) -> VecDeque<Span> {
+    let mut parts = VecDeque::new();
+    let mut begin = 0;
+    for span in spans {
+        let end = begin + span.length();
+        let (first, last) = (begin.max(range.start), end.min(range.end));
+        if first < last {
+            parts.push_back(span.part(first - begin..last - begin));
+        }
+        begin = end;
+    }
+    parts
+}
+
 #[derive(Clone)]
 struct Unread {
     snapshot: Arc<dyn Snapshot>,
@@ -107,6 +147,27 @@ impl ContentReader {
 
     pub fn remaining(&self) -> u64 {
         self.remaining
+    }
+
+    /// A reader of a part of what remains here, from the same state.
+    pub fn part(&self, range: Range<u64>) -> Self {
+        let mut part = Self {
+            extents: Arc::clone(&self.extents),
+            spans: parts(&self.spans, range.clone()),
+            unread: None,
+            remaining: range.end - range.start,
+            key: self.key.clone(),
+            _pin: self._pin.clone(),
+        };
+        let begin = self.spans.iter().map(Span::length).sum();
+        if let Some(Unread { snapshot, map, range: unread }) = &self.unread
+            && begin < range.end
+        {
+            let start = unread.start + range.start.saturating_sub(begin);
+            let range = start..unread.start + (range.end - begin);
+            part.unread = Some(Unread { snapshot: Arc::clone(snapshot), map: *map, range });
+        }
+        part
     }
 
     pub async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
@@ -207,6 +268,22 @@ impl ContentReader {
 }
 
 impl SealedSpan {
+    fn part(&self, range: Range<u64>) -> Self {
+        let start = self.skip as u64 + range.start;
+        let frames = start / FRAME_BYTES;
+        let mut sealed = self.sealed.clone();
+        sealed.push_front(Span::Bytes(self.buffered.clone().freeze()));
+        Self {
+            key: Arc::clone(&self.key),
+            seal: self.seal.clone(),
+            sealed: parts(&sealed, Seal::sealed_offset(frames)..u64::MAX),
+            buffered: BytesMut::new(),
+            frame: self.frame + frames,
+            skip: (start - frames * FRAME_BYTES) as usize,
+            remaining: range.end - range.start,
+        }
+    }
+
     /// The bytes of the range in the next frame.
     async fn next(&mut self, extents: &dyn Extents) -> Result<Bytes, Fault> {
         let length = self.seal.frame_length(self.frame);

@@ -16,6 +16,8 @@ mod page;
 mod parameters;
 mod put_blob;
 mod put_from_url;
+#[cfg(feature = "query")]
+mod query;
 mod set_blob;
 mod since;
 mod snapshot;
@@ -96,6 +98,8 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::ChangeBlobLease
         | Operation::ReleaseBlobLease
         | Operation::BreakBlobLease => lease::blob(call).await,
+        #[cfg(feature = "query")]
+        Operation::QueryBlobContents => query::query(call, body).await,
         Operation::DeleteBlob => delete_blob::delete(call).await,
         Operation::UndeleteBlob => delete_blob::undelete(call).await,
         Operation::SnapshotBlob => snapshot::create(call).await,

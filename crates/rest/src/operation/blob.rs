@@ -488,7 +488,8 @@ pub(super) const ROWS: &[Row] = &[
         .since(Version::V2019_12_12)
         .success(&[200, 206])
         .conditions(FOUR_AND_TAGS)
-        .lease(LeaseHeaders::Id),
+        .lease(LeaseHeaders::Id)
+        .built_with(cfg!(feature = "query")),
     blob(
         Operation::GetBlobTags,
         "Get Blob Tags",

@@ -93,6 +93,12 @@ impl Row {
         self
     }
 
+    /// Built if a part of the server that can be left out is there.
+    pub(super) const fn built_with(mut self, part: bool) -> Self {
+        self.built = part;
+        self
+    }
+
     pub(super) const fn built(mut self) -> Self {
         self.built = true;
         self
