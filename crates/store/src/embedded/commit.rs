@@ -27,7 +27,7 @@ pub(super) const QUEUE_MAX: usize = 1024;
 const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Commits wait while this many memtables are being flushed: it bounds memory, and the time that
 /// opening takes after a crash.
-pub(super) const SEALED_MAX: usize = 4;
+pub(super) const SEALED_MAX: usize = 2;
 /// Commits wait while this many runs of tables lie unmerged: reads look into each of them, and the
 /// tree's manifest counts them in one byte.
 const UNMERGED_RUNS_MAX: usize = 32;

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use bytes::Bytes;
 use lsm_tree::compaction::Leveled;
+use lsm_tree::config::PinningPolicy;
 use lsm_tree::{AbstractTree, AnyTree, Cache, DescriptorTable, Guard, SequenceNumberCounter};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{mpsc, oneshot};
@@ -36,6 +37,10 @@ const FIRST_SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Tables open at once; the others are opened when they are read.
 const OPEN_TABLES_MAX: usize = 256;
+/// By level, the last for all below. An index that is written whole at the end of its table keeps
+/// the last key of every block until then, and a key keeps the block of the merged table that it
+/// was read from: as much memory as the new table has bytes. An index in parts does not.
+const INDEX_IN_PARTS: [bool; 2] = [false, true];
 
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -55,10 +60,10 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             durability: Durability::Fsync,
-            log_segment_bytes: 32 * 1024 * 1024,
-            cache_bytes: 64 * 1024 * 1024,
+            log_segment_bytes: 8 * 1024 * 1024,
+            cache_bytes: 32 * 1024 * 1024,
             table_bytes: 64 * 1024 * 1024,
-            recent_writes_max: 200_000,
+            recent_writes_max: 65_536,
             recent_key_bytes_max: 16 * 1024 * 1024,
         }
     }
@@ -175,6 +180,7 @@ fn open_tree(
     let visible = SequenceNumberCounter::new(1);
     let tree = lsm_tree::Config::new(folder, sequences.clone(), visible)
         .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes)))
+        .index_block_partitioning_policy(PinningPolicy::new(INDEX_IN_PARTS))
         .use_descriptor_table(Some(Arc::new(DescriptorTable::new(OPEN_TABLES_MAX))))
         .open()
         .map_err(|why| Fault::because(format!("open the tables in {}", folder.display()), why))?;
