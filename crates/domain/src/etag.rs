@@ -45,7 +45,20 @@ impl ETag {
 
 impl fmt::Display for ETag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "\"0x{:X}\"", self.0)
+        // A piece at a time the text would grow, and move, three times.
+        let (mut text, mut start) = ([b'"'; 20], 19);
+        let mut rest = self.0;
+        loop {
+            start -= 1;
+            text[start] = b"0123456789ABCDEF"[(rest % 16) as usize];
+            rest /= 16;
+            if rest == 0 {
+                break;
+            }
+        }
+        text[start - 2..start].copy_from_slice(b"0x");
+        let text = std::str::from_utf8(&text[start - 3..]).map_err(|_| fmt::Error)?;
+        formatter.write_str(text)
     }
 }
 

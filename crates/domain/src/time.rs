@@ -217,12 +217,29 @@ pub struct Rfc1123(Timestamp);
 impl fmt::Display for Rfc1123 {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Civil { year, month, day, weekday, hour, minute, second, .. } = self.0.civil();
-        let (weekday, month) = (WEEKDAYS[weekday], MONTHS[month as usize - 1]);
-        write!(
-            formatter,
-            "{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
-        )
+        let mut text = *b"Www, DD Mmm YYYY hh:mm:ss GMT";
+        text[..3].copy_from_slice(WEEKDAYS[weekday].as_bytes());
+        put_digits(&mut text[5..7], day);
+        text[8..11].copy_from_slice(MONTHS[month as usize - 1].as_bytes());
+        put_digits(&mut text[12..16], year);
+        put_digits(&mut text[17..19], hour);
+        put_digits(&mut text[20..22], minute);
+        put_digits(&mut text[23..25], second);
+        write_ascii(formatter, &text)
     }
+}
+
+/// The last digits of `number`, as many as there is room for. Every answer has several dates, and
+/// a padded number takes the formatting of the standard library ten times as long.
+fn put_digits(room: &mut [u8], mut number: u64) {
+    for digit in room.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+fn write_ascii(formatter: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
+    formatter.write_str(std::str::from_utf8(text).map_err(|_| fmt::Error)?)
 }
 
 pub struct Iso8601(Timestamp);
@@ -230,10 +247,15 @@ pub struct Iso8601(Timestamp);
 impl fmt::Display for Iso8601 {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Civil { year, month, day, hour, minute, second, fraction, .. } = self.0.civil();
-        write!(
-            formatter,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z"
-        )
+        let mut text = *b"YYYY-MM-DDThh:mm:ss.fffffffZ";
+        put_digits(&mut text[..4], year);
+        put_digits(&mut text[5..7], month);
+        put_digits(&mut text[8..10], day);
+        put_digits(&mut text[11..13], hour);
+        put_digits(&mut text[14..16], minute);
+        put_digits(&mut text[17..19], second);
+        put_digits(&mut text[20..27], fraction);
+        write_ascii(formatter, &text)
     }
 }
 

@@ -27,14 +27,21 @@ impl Answer {
         Self { status, headers, metadata_names: Vec::new(), body: AnswerBody::Empty }
     }
 
-    /// Sets a header. A value that cannot stand in one (a stored value from elsewhere, say) is
-    /// left out rather than failing the answer.
-    pub fn header(&mut self, name: &str, value: impl AsRef<str>) {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        let value = HeaderValue::from_bytes(value.as_ref().as_bytes());
-        if let (Ok(name), Ok(value)) = (name, value) {
-            self.headers.insert(name, value);
+    /// Sets a header, whose name is in lower case. A value that cannot stand in one (a stored
+    /// value from elsewhere, say) is left out rather than failing the answer.
+    pub fn header(&mut self, name: &'static str, value: impl AsRef<str>) {
+        if let Ok(value) = HeaderValue::from_bytes(value.as_ref().as_bytes()) {
+            self.headers.insert(HeaderName::from_static(name), value);
         }
+    }
+
+    /// Sets the header of one pair of metadata. A name that cannot stand in one is left out, too.
+    pub fn metadata_header(&mut self, name: &str, value: &str) {
+        let header = HeaderName::from_bytes(format!("x-ms-meta-{name}").as_bytes());
+        if let (Ok(header), Ok(value)) = (header, HeaderValue::from_bytes(value.as_bytes())) {
+            self.headers.insert(header, value);
+        }
+        self.metadata_names.push(name.to_owned());
     }
 
     pub fn into_response(self) -> Response<AnswerBody> {
@@ -44,7 +51,7 @@ impl Answer {
         response
     }
 
-    pub fn optional_header(&mut self, name: &str, value: Option<impl AsRef<str>>) {
+    pub fn optional_header(&mut self, name: &'static str, value: Option<impl AsRef<str>>) {
         if let Some(value) = value {
             self.header(name, value);
         }

@@ -29,7 +29,7 @@ use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, check_since, route};
 use crate::query::Query;
 use crate::redact;
-use crate::request::{Call, RequestId, RequestIds};
+use crate::request::{Call, HeaderNames, RequestId, RequestIds, sent};
 use crate::request_body::RequestBody;
 use crate::server::ConnectionLimits;
 use crate::service::{Endpoint, Service};
@@ -305,12 +305,13 @@ impl Frontend {
             address: &address,
             query: &query,
             headers: &parts.headers,
+            names: HeaderNames::of(&parts.headers),
             case,
             version,
             granted: &granted,
             peer,
             host,
-            origin: format!("{scheme}://{}", host.unwrap_or_default()),
+            origin: [scheme, "://", host.unwrap_or_default()].concat(),
         };
         match service {
             Service::Blob => blob::dispatch(&call, body).await,
@@ -416,7 +417,8 @@ impl Frontend {
                 unquote_etag(&mut answer.headers);
             }
         }
-        let client_id = parts.headers.get("x-ms-client-request-id").and_then(|id| id.to_str().ok());
+        let client_id =
+            sent(&parts.headers, "x-ms-client-request-id").next().and_then(|id| id.to_str().ok());
         let fits = |id: &&str| id.len() <= CLIENT_REQUEST_ID_BYTES_MAX;
         if let Some(client_id) = client_id.filter(fits)
             && version >= Version::V2019_02_02
@@ -472,8 +474,8 @@ fn check_conditions(operation: Operation, headers: &HeaderMap) -> Result<(), Err
         ("if-unmodified-since", Conditions::IF_UNMODIFIED_SINCE),
         ("x-ms-if-tags", Conditions::TAGS),
     ];
-    let refused = |(name, condition)| headers.contains_key(name) && !accepted.contains(condition);
-    if known.into_iter().any(refused) {
+    let mut unknown = known.into_iter().filter(|(_, condition)| !accepted.contains(*condition));
+    if unknown.any(|(name, _)| sent(headers, name).next().is_some()) {
         return Err(Code::ConditionHeadersNotSupported.into());
     }
     Ok(())

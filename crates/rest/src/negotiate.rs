@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 
 use crate::error::Error;
 use crate::query::Query;
-use crate::request::header;
+use crate::request::{header, sent};
 use crate::service::Service;
 use crate::version::Version;
 
@@ -22,7 +22,7 @@ pub fn negotiate(
     headers: &HeaderMap,
     query: &Query<'_>,
 ) -> Result<Option<Version>, Error> {
-    let named = match headers.contains_key(HEADER) {
+    let named = match sent(headers, HEADER).next().is_some() {
         false => None,
         true => {
             let text = header(headers, HEADER)?.unwrap_or_default();

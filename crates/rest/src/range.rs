@@ -3,6 +3,8 @@
 use holdfast_domain::blob::ReadRange;
 use hyper::HeaderMap;
 
+use crate::request::sent;
+
 /// 400 `InvalidHeaderValue`
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("header {name} cannot be {value:?}")]
@@ -15,7 +17,7 @@ pub struct RangeRefusal {
 /// range, as HTTP has it for `Range`; in `x-ms-range`, which is ours, it is refused.
 pub fn requested(headers: &HeaderMap) -> Result<Option<ReadRange>, RangeRefusal> {
     const OWN: &str = "x-ms-range";
-    if let Some(sent) = headers.get(OWN) {
+    if let Some(sent) = sent(headers, OWN).next() {
         return match parse(sent.as_bytes()) {
             Some(range) => Ok(Some(range)),
             None => Err(RangeRefusal {

@@ -47,8 +47,13 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(date) = self;
-        write!(formatter, "{:04}-{:02}-{:02}", date / 10_000, date / 100 % 100, date % 100)
+        let mut text = *b"YYYY-MM-DD";
+        let mut rest = self.0;
+        for digit in text.iter_mut().rev().filter(|byte| **byte != b'-') {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        formatter.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

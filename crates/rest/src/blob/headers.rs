@@ -126,8 +126,7 @@ pub fn identity(answer: &mut Answer, etag: ETag, last_modified: Timestamp, versi
 
 pub fn metadata(answer: &mut Answer, metadata: &Metadata) {
     for (name, value) in metadata.iter() {
-        answer.header(&format!("x-ms-meta-{name}"), value);
-        answer.metadata_names.push(name.to_owned());
+        answer.metadata_header(name, value);
     }
 }
 

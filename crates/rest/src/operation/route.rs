@@ -5,6 +5,7 @@ use hyper::HeaderMap;
 
 use super::{Comp, Operation, Restype, Row, Scope, Selector, Verb, Verbs, rows};
 use crate::query::Query;
+use crate::request::sent;
 use crate::service::Service;
 use crate::version::Version;
 
@@ -195,8 +196,8 @@ fn nothing_here(
 impl Selector {
     fn holds(&self, query: &Query<'_>, headers: &HeaderMap) -> bool {
         match *self {
-            Self::Header(name) => headers.contains_key(name),
-            Self::HeaderIs(name, values) => headers.get(name).is_some_and(|sent| {
+            Self::Header(name) => sent(headers, name).next().is_some(),
+            Self::HeaderIs(name, values) => sent(headers, name).next().is_some_and(|sent| {
                 values.iter().any(|value| sent.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
             }),
             Self::Query(name) => query.get_nonempty(name).is_some(),
@@ -204,7 +205,7 @@ impl Selector {
                 query.get(name).is_some_and(|sent| sent.eq_ignore_ascii_case(value))
             }
             Self::QueryOrHeader(parameter, header) => {
-                query.get_nonempty(parameter).is_some() || headers.contains_key(header)
+                query.get_nonempty(parameter).is_some() || sent(headers, header).next().is_some()
             }
         }
     }
