@@ -10,6 +10,7 @@ pub mod auth;
 mod blob;
 pub mod body;
 pub mod cors;
+mod digests_aside;
 pub mod document;
 mod error;
 mod finish;

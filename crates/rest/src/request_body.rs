@@ -11,6 +11,7 @@ use hyper::body::{Body, Incoming};
 use tokio::runtime::Handle;
 
 use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, StructuredBody};
+use crate::digests_aside::DigestsAside;
 use crate::error::{Code, Error};
 use crate::request::Call;
 
@@ -65,7 +66,7 @@ impl RequestBody {
         length_max: u64,
         stored_md5: Option<[u8; 16]>,
     ) -> Result<ContentBody, Error> {
-        if !call.headers.contains_key("content-length") {
+        if !call.headers.contains_key(hyper::header::CONTENT_LENGTH) {
             return Err(Code::MissingContentLengthHeader.into());
         }
         let structured = StructuredBody::parse(
@@ -89,7 +90,7 @@ impl RequestBody {
             undecoded: Bytes::new(),
             expected,
             stored: ExpectedDigests { md5: stored_md5, crc64: None },
-            digests: Some(Digests::both()),
+            digests: Some(DigestsAside::new(Digests::both(), length)),
             finished: None,
         })
     }
@@ -204,7 +205,7 @@ pub struct ContentBody {
     /// What is to be stored with the content, which must be true of it too.
     stored: ExpectedDigests,
     /// Until the end.
-    digests: Option<Digests>,
+    digests: Option<DigestsAside>,
     finished: Option<FinishedDigests>,
 }
 
@@ -243,11 +244,11 @@ impl ByteSource for ContentBody {
         let next = self.next_content().await?;
         match (&next, self.digests.take()) {
             (Some(bytes), Some(mut digests)) => {
-                digests.update(bytes);
+                digests.update(bytes).await?;
                 self.digests = Some(digests);
             }
             (None, Some(digests)) => {
-                let finished = digests.finish();
+                let finished = digests.finish().await?;
                 self.expected.verify(&finished)?;
                 self.stored.verify(&finished)?;
                 self.finished = Some(finished);
