@@ -196,10 +196,8 @@ impl Head {
                         length = Length::Known(value.parse().map_err(|_| nonsense())?);
                     }
                 }
-                Some(b't' | b'T') => {
-                    if value_of(line, "transfer-encoding").is_some() {
-                        length = Length::Chunked;
-                    }
+                Some(b't' | b'T') if value_of(line, "transfer-encoding").is_some() => {
+                    length = Length::Chunked;
                 }
                 Some(b'x' | b'X') if status >= 400 => {
                     if let Some(code) = value_of(line, "x-ms-error-code") {

@@ -1,7 +1,8 @@
-//! A server that does nothing, to know what the generator itself can do.
+//! A bare hyper server that only answers, from memory: what the generator itself can do, and what a
+//! server of this kind could at most do.
 
 use std::convert::Infallible;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -16,13 +17,28 @@ use crate::account::Account;
 /// Starts the server on a thread of its own, which ends with the process. Every answer is what
 /// success would be, and every GET has a body of `payload_bytes`.
 pub fn start(payload_bytes: usize) -> std::io::Result<Account> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
+    let (listener, address) = listen()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     std::thread::spawn(move || runtime.block_on(serve(listener, payload_bytes)));
     let account = Account::development(|_| Some(format!("http://{address}/devstoreaccount1")));
     Ok(account.expect("the address is valid"))
+}
+
+/// The same until the process is ended, for a comparison with it as a process of its own. Says
+/// where it listens as Holdfast does.
+pub fn run(payload_bytes: usize) -> std::io::Result<()> {
+    let (listener, address) = listen()?;
+    println!("ready blob=http://{address}");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(listener, payload_bytes));
+    Ok(())
+}
+
+fn listen() -> std::io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
 }
 
 async fn serve(listener: TcpListener, payload_bytes: usize) {

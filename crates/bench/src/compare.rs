@@ -1,62 +1,99 @@
-//! The same load on two servers, in turns, so that both see the same machine.
+//! The same load on several servers, in turns, so that all see the same machine.
 
 use crate::account::Account;
 use crate::client::Failure;
 use crate::load::{Plan, Target};
+use crate::process::Process;
 use crate::report::{Figures, HEADINGS, median, print_failures};
 use crate::workload::{Settings, WorkloadName};
 
 pub struct Side {
     pub name: String,
     pub account: Account,
+    /// Of a server that was started for the comparison.
+    pub process: Option<Process>,
 }
 
-/// Runs every round on both sides and prints each, then the medians and their ratio. Returns how
-/// many operations failed.
+struct Contender {
+    name: String,
+    process: Option<Process>,
+    target: Target,
+    figures: Vec<Figures>,
+}
+
+impl Contender {
+    fn prepare(side: Side, workload: WorkloadName, settings: Settings) -> Result<Self, Failure> {
+        let Side { name, account, process } = side;
+        let target = Target::prepare(account, workload, settings)?;
+        Ok(Self { name, process, target, figures: Vec::new() })
+    }
+
+    fn run(&mut self, plan: Plan, round: usize, width: usize) {
+        let spent = |process: &Option<Process>| process.as_ref().map(Process::processor_time);
+        let before = spent(&self.process);
+        let mut tally = self.target.run(plan);
+        tally.server =
+            spent(&self.process).zip(before).map(|(after, before)| after.saturating_sub(before));
+        let measured = Figures::of(&tally);
+        println!("{round:>5}  {:width$}{measured}", self.name);
+        print_failures(&tally);
+        self.figures.push(measured);
+    }
+}
+
+/// Runs every round on all sides and prints each, then the medians, what the first side makes of
+/// each other, and the memory of the servers. Returns how many operations failed.
 pub fn compare(
-    sides: [Side; 2],
+    sides: Vec<Side>,
     workload: WorkloadName,
     settings: Settings,
     plan: Plan,
     rounds: usize,
 ) -> Result<u64, Failure> {
-    let [left, right] = sides;
-    let width = left.name.len().max(right.name.len());
-    let targets = [
-        (left.name, Target::prepare(left.account, workload, settings)?),
-        (right.name, Target::prepare(right.account, workload, settings)?),
-    ];
+    let width = sides.iter().map(|side| side.name.len()).max().unwrap_or(0);
+    let mut contenders = sides
+        .into_iter()
+        .map(|side| Contender::prepare(side, workload, settings))
+        .collect::<Result<Vec<_>, _>>()?;
     println!("round  {:width$}{HEADINGS}", "");
-    let mut figures: [Vec<Figures>; 2] = [Vec::new(), Vec::new()];
     for round in 1..=rounds {
-        for ((name, target), figures) in targets.iter().zip(&mut figures) {
-            let tally = target.run(plan);
-            let measured = Figures::of(&tally);
-            println!("{round:>5}  {name:width$}{measured}");
-            print_failures(&tally);
-            figures.push(measured);
+        for contender in &mut contenders {
+            contender.run(plan, round, width);
         }
     }
-    for ((name, _), figures) in targets.iter().zip(&figures) {
-        println!("median {name:width$}{}", Figures::median(figures));
+    for contender in &contenders {
+        println!("median {:width$}{}", contender.name, Figures::median(&contender.figures));
     }
-    print_ratio(&targets[0].0, &targets[1].0, &figures);
-    for (_, target) in &targets {
-        target.clean_up()?;
+    if let Some((first, others)) = contenders.split_first() {
+        for other in others {
+            print_ratio(first, other);
+        }
     }
-    Ok(figures.iter().flatten().map(|figures| figures.errors).sum())
+    for Contender { name, process, .. } in &contenders {
+        if let Some(bytes) = process.as_ref().and_then(Process::memory_bytes_peak) {
+            println!("memory {name:width$} {} MiB resident at most", bytes >> 20);
+        }
+    }
+    for contender in &contenders {
+        contender.target.clean_up()?;
+    }
+    let figures = contenders.iter().flat_map(|contender| &contender.figures);
+    Ok(figures.map(|figures| figures.errors).sum())
 }
 
-fn print_ratio(left: &str, right: &str, figures: &[Vec<Figures>; 2]) {
-    let by_round: Vec<f64> = figures[0]
+fn print_ratio(left: &Contender, right: &Contender) {
+    let by_round: Vec<f64> = left
+        .figures
         .iter()
-        .zip(&figures[1])
+        .zip(&right.figures)
         .map(|(left, right)| left.operations_per_second / right.operations_per_second)
         .collect();
     let lowest = by_round.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = by_round.iter().copied().fold(0.0, f64::max);
     println!(
-        "ratio  {left} / {right}: {:.2}× operations a second (median of the rounds; {lowest:.2} to {highest:.2})",
+        "ratio  {} / {}: {:.2}× operations a second (median of the rounds; {lowest:.2} to {highest:.2})",
+        left.name,
+        right.name,
         median(by_round)
     );
 }

@@ -41,6 +41,8 @@ pub struct Tally {
     /// Operations made, measured or not, and the processor time that making them took on this side.
     pub made: u64,
     pub processor: Duration,
+    /// What they took of the server, where that is known.
+    pub server: Option<Duration>,
 }
 
 /// A server with everything on it that a workload needs.
@@ -210,6 +212,7 @@ impl Tally {
             elapsed: Duration::ZERO,
             made: 0,
             processor: Duration::ZERO,
+            server: None,
         }
     }
 

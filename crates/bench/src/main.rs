@@ -6,6 +6,7 @@ mod ceiling;
 mod client;
 mod compare;
 mod load;
+mod process;
 mod report;
 mod servers;
 mod signature;
@@ -42,7 +43,7 @@ enum Command {
         #[command(flatten)]
         load: Load,
     },
-    /// Load two servers in turns and print the ratio.
+    /// Load several servers in turns and print what the first makes of each other.
     Compare {
         #[command(flatten)]
         sides: Sides,
@@ -56,6 +57,12 @@ enum Command {
     Ceiling {
         #[command(flatten)]
         load: Load,
+    },
+    /// Serve as `ceiling` does, until this program is ended.
+    #[command(hide = true)]
+    BareHyper {
+        #[arg(long)]
+        payload: u32,
     },
     /// Install Azurite and run it on free ports until this program is ended.
     Azurite {
@@ -80,9 +87,9 @@ struct Load {
     /// Bytes of content in a blob, message or entity.
     #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(..=268_435_456))]
     payload: u32,
-    /// Objects that exist before a load that reads.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    objects: u64,
+    /// Objects that exist before a load that reads: 1000, but 5000 to list and 4 to download.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    objects: Option<u64>,
     /// How long a run is measured.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=3600))]
     seconds: u16,
@@ -92,7 +99,8 @@ struct Load {
     /// Seconds of the same load before each run, not measured.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(..=600))]
     warm_up: u16,
-    /// Threads that make the load; as many as there are processors unless given.
+    /// Threads that make the load; unless given, half as many as there are processors, so that the
+    /// server finds some free.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
@@ -109,11 +117,18 @@ struct Sides {
     #[arg(long, requires = "holdfast", allow_hyphen_values = true, value_name = "ARGUMENT")]
     holdfast_argument: Vec<String>,
     /// Connection string of the server on the right.
-    #[arg(long, required_unless_present = "with_azurite", conflicts_with = "with_azurite")]
+    #[arg(long, required_unless_present_any = ["with_azurite", "with_bare_hyper", "with_nginx"])]
     right: Option<String>,
-    /// Install and start Azurite as the server on the right.
+    /// Install and start Azurite as a server on the right.
     #[arg(long)]
     with_azurite: bool,
+    /// Start a bare hyper server, which only answers from memory, as a server on the right: for
+    /// get-blob, head-blob and put-blob.
+    #[arg(long)]
+    with_bare_hyper: bool,
+    /// Start nginx as a server on the right: for get-blob.
+    #[arg(long)]
+    with_nginx: bool,
     #[arg(long, default_value = AZURITE_FOLDER)]
     azurite_folder: PathBuf,
 }
@@ -123,7 +138,7 @@ impl Load {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Plan {
             connections: self.connections.into(),
-            threads: self.threads.map_or(processors, usize::from),
+            threads: self.threads.map_or(processors.div_ceil(2), usize::from),
             warm_up: Duration::from_secs(self.warm_up.into()),
             duration: match self.count {
                 Some(_) => COUNTED_RUN_MAX,
@@ -134,7 +149,8 @@ impl Load {
     }
 
     fn settings(&self) -> Settings {
-        Settings { payload_bytes: self.payload as usize, objects: self.objects }
+        let objects = self.objects.unwrap_or_else(|| self.workload.objects_default());
+        Settings { payload_bytes: self.payload as usize, objects }
     }
 }
 
@@ -163,10 +179,14 @@ fn execute(command: Command) -> Result<u64, Box<dyn Error>> {
         Command::Run { connection, load } => run(Account::parse(&connection)?, &load),
         Command::Ceiling { load } => run(ceiling::start(load.payload as usize)?, &load),
         Command::Compare { sides, rounds, load } => {
-            let (left, _left_server) = left_side(&sides)?;
-            let (right, _right_server) = right_side(&sides)?;
             let (settings, plan) = (load.settings(), load.plan());
-            Ok(compare::compare([left, right], load.workload, settings, plan, rounds.into())?)
+            let started = started_sides(&sides, settings)?;
+            let (sides, _servers): (Vec<_>, Vec<_>) = started.into_iter().unzip();
+            Ok(compare::compare(sides, load.workload, settings, plan, rounds.into())?)
+        }
+        Command::BareHyper { payload } => {
+            ceiling::run(payload as usize)?;
+            Ok(0)
         }
         Command::Azurite { azurite_folder, install_only } => {
             install_azurite(&azurite_folder)?;
@@ -191,25 +211,39 @@ fn run(account: Account, load: &Load) -> Result<u64, Box<dyn Error>> {
 /// A side, and its server if it was started for it.
 type StartedSide = (Side, Option<Server>);
 
-fn left_side(sides: &Sides) -> Result<StartedSide, Box<dyn Error>> {
-    if let Some(binary) = &sides.holdfast {
-        return Ok(started("holdfast", Server::holdfast(binary, &sides.holdfast_argument)?));
+/// The one on the left first.
+fn started_sides(sides: &Sides, settings: Settings) -> Result<Vec<StartedSide>, Box<dyn Error>> {
+    let mut all = Vec::new();
+    if let Some(connection) = &sides.left {
+        all.push(running("left", connection)?);
     }
-    let connection = sides.left.as_deref().unwrap_or_default();
-    Ok((Side { name: "left".to_owned(), account: Account::parse(connection)? }, None))
-}
-
-fn right_side(sides: &Sides) -> Result<StartedSide, Box<dyn Error>> {
+    if let Some(binary) = &sides.holdfast {
+        all.push(started("holdfast", Server::holdfast(binary, &sides.holdfast_argument)?));
+    }
+    if let Some(connection) = &sides.right {
+        all.push(running("right", connection)?);
+    }
     if sides.with_azurite {
         install_azurite(&sides.azurite_folder)?;
-        return Ok(started("azurite", Server::azurite(&sides.azurite_folder)?));
+        all.push(started("azurite", Server::azurite(&sides.azurite_folder)?));
     }
-    let connection = sides.right.as_deref().unwrap_or_default();
-    Ok((Side { name: "right".to_owned(), account: Account::parse(connection)? }, None))
+    if sides.with_bare_hyper {
+        all.push(started("bare-hyper", Server::bare_hyper(settings.payload_bytes)?));
+    }
+    if sides.with_nginx {
+        all.push(started("nginx", Server::nginx()?));
+    }
+    Ok(all)
+}
+
+fn running(name: &str, connection: &str) -> Result<StartedSide, Box<dyn Error>> {
+    let account = Account::parse(connection)?;
+    Ok((Side { name: name.to_owned(), account, process: None }, None))
 }
 
 fn started(name: &str, server: Server) -> StartedSide {
-    (Side { name: name.to_owned(), account: server.account.clone() }, Some(server))
+    let (account, process) = (server.account.clone(), Some(server.process()));
+    (Side { name: name.to_owned(), account, process }, Some(server))
 }
 
 fn serve_until_ended(server: &Server) -> Result<(), std::io::Error> {

@@ -1,6 +1,7 @@
 //! Figures of a run, and how they are printed.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::load::Tally;
 
@@ -15,6 +16,8 @@ pub struct Figures {
     pub max_milliseconds: f64,
     /// Processor time that this program spent on an operation.
     pub client_microseconds: f64,
+    /// Processor time that the server spent on an operation, if it was started for the run.
+    pub server_microseconds: Option<f64>,
 }
 
 impl Figures {
@@ -33,7 +36,8 @@ impl Figures {
             p50_milliseconds: milliseconds(0.5),
             p99_milliseconds: milliseconds(0.99),
             max_milliseconds: milliseconds(1.0),
-            client_microseconds: 1e6 / per_second(tally.made, tally.processor.as_secs_f64()),
+            client_microseconds: microseconds_each(tally.made, tally.processor),
+            server_microseconds: tally.server.map(|spent| microseconds_each(tally.made, spent)),
         }
     }
 
@@ -49,8 +53,17 @@ impl Figures {
             p99_milliseconds: middle(|run| run.p99_milliseconds),
             max_milliseconds: middle(|run| run.max_milliseconds),
             client_microseconds: middle(|run| run.client_microseconds),
+            server_microseconds: runs
+                .iter()
+                .map(|run| run.server_microseconds)
+                .collect::<Option<Vec<f64>>>()
+                .map(median),
         }
     }
+}
+
+fn microseconds_each(count: u64, spent: Duration) -> f64 {
+    1e6 / per_second(count, spent.as_secs_f64())
 }
 
 /// Counts of a run are far below 2^53, where a float is still exact.
@@ -68,20 +81,20 @@ pub fn median(mut figures: Vec<f64>) -> f64 {
     }
 }
 
-pub const HEADINGS: &str =
-    "      ops/s       MB/s     p50 ms     p99 ms     max ms  client µs       ops  errors";
+pub const HEADINGS: &str = "      ops/s       MB/s     p50 ms     p99 ms     max ms  client µs  server µs       ops  errors";
 
 impl fmt::Display for Figures {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{:>11.1}{:>11.1}{:>11.3}{:>11.3}{:>11.3}{:>11.1}{:>10}{:>8}",
+            "{:>11.1}{:>11.1}{:>11.3}{:>11.3}{:>11.3}{:>11.1}{:>11}{:>10}{:>8}",
             self.operations_per_second,
             self.megabytes_per_second,
             self.p50_milliseconds,
             self.p99_milliseconds,
             self.max_milliseconds,
             self.client_microseconds,
+            self.server_microseconds.map_or_else(|| "-".to_owned(), |spent| format!("{spent:.1}")),
             self.operations,
             self.errors,
         )

@@ -1,7 +1,8 @@
 //! Servers that are started for a run and stopped after it: Holdfast from its binary, Azurite from
-//! its npm package.
+//! its npm package, nginx as it is installed, and a bare hyper server from this program.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,6 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::account::{Account, DEVELOPMENT_NAME, InvalidConnection};
+use crate::process::Process;
 
 const AZURITE_VERSION: &str = "3.37.0";
 /// Azurite asks for Node 22. The package of the platform is nothing but the binary.
@@ -28,6 +30,10 @@ pub enum ServerError {
     NotReady(String, String),
     #[error("npm could not install Azurite into {0}")]
     Install(PathBuf),
+    #[error(
+        "nginx is not installed; on Debian: apt-get install --no-install-recommends nginx-light"
+    )]
+    NoNginx,
     #[error("there is no Node package for this processor: {0}")]
     Processor(&'static str),
     #[error("the server printed an address that cannot be used")]
@@ -74,6 +80,39 @@ impl Server {
             command.args([format!("--{service}Port"), "0".to_owned()]);
         }
         Self::start(command, data, read_azurite)
+    }
+
+    /// A server of this program that only answers: every GET with so many bytes from memory.
+    pub fn bare_hyper(payload_bytes: usize) -> Result<Self, ServerError> {
+        let data = tempfile::tempdir().map_err(ServerError::Folder)?;
+        let program = std::env::current_exe()
+            .map_err(|source| ServerError::Spawn { what: "this program".to_owned(), source })?;
+        let mut command = Command::new(program);
+        command.args(["bare-hyper", "--payload", &payload_bytes.to_string()]);
+        Self::start(command, data, read_holdfast)
+    }
+
+    /// nginx, which sends files with sendfile and takes them with PUT. It knows no containers:
+    /// making or deleting one always succeeds.
+    pub fn nginx() -> Result<Self, ServerError> {
+        let data = tempfile::tempdir().map_err(ServerError::Folder)?;
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(ServerError::Folder)?;
+        let address = listener.local_addr().map_err(ServerError::Folder)?;
+        drop(listener);
+        let configuration = data.path().join("nginx.conf");
+        std::fs::write(&configuration, nginx_configuration(data.path(), &address.to_string()))
+            .map_err(ServerError::Folder)?;
+        let program =
+            ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|it| Path::new(it).exists());
+        let mut command = Command::new("bash");
+        // It says nothing when it listens, so that is waited for here.
+        command.args(["-c", NGINX_SCRIPT, "nginx", program.ok_or(ServerError::NoNginx)?]);
+        command.arg(&configuration).arg(address.port().to_string());
+        Self::start(command, data, read_holdfast)
+    }
+
+    pub fn process(&self) -> Process {
+        Process(self.child.id())
     }
 
     fn start(
@@ -133,6 +172,37 @@ impl Drop for Server {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// Becomes nginx, and says that it is ready once it accepts connections.
+const NGINX_SCRIPT: &str = r#"(
+    for attempt in $(seq 100); do
+        if (exec 3<>"/dev/tcp/127.0.0.1/$3") 2>/dev/null; then
+            echo "ready blob=http://127.0.0.1:$3"; exit
+        fi
+        sleep 0.1
+    done
+) & exec "$1" -c "$2" -g 'daemon off;'"#;
+
+fn nginx_configuration(folder: &Path, address: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "worker_processes auto; pid {folder}/pid; error_log {folder}/error.log;
+         events {{ worker_connections 1024; }}
+         http {{
+           access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000;
+           client_max_body_size 0; client_body_temp_path {folder}/body;
+           proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+           uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+           server {{
+             listen {address}; root {folder}/root;
+             dav_methods PUT; create_full_put_path on;
+             set $container $request_method:$arg_restype;
+             if ($container = PUT:container) {{ return 201; }}
+             if ($container = DELETE:container) {{ return 202; }}
+           }}
+         }}"
+    )
 }
 
 /// Takes the addresses from a line, and tells whether it was the last that is waited for.

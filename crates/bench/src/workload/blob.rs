@@ -1,9 +1,11 @@
-//! Blobs of one container: put, get, head, list.
+//! Blobs of one container: put, get, head, list; uploads and downloads in blocks.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::Method;
 
@@ -17,6 +19,8 @@ pub enum Operation {
     Get,
     Head,
     List,
+    Upload,
+    Download,
 }
 
 pub struct Blobs {
@@ -40,6 +44,9 @@ impl Blobs {
     }
 }
 
+/// What the official clients send and ask for at once, more or less.
+const BLOCK_BYTES: usize = 8 * 1024 * 1024;
+
 const CONTAINER: &[(&str, &str)] = &[("restype", "container")];
 
 #[async_trait]
@@ -55,8 +62,10 @@ impl Workload for Blobs {
 
     fn population(&self) -> u64 {
         match self.operation {
-            Operation::Put => 0,
-            Operation::Get | Operation::Head | Operation::List => self.settings.objects,
+            Operation::Put | Operation::Upload => 0,
+            Operation::Get | Operation::Head | Operation::List | Operation::Download => {
+                self.settings.objects
+            }
         }
     }
 
@@ -101,10 +110,16 @@ impl Worker for BlobWorker {
     async fn operation(&mut self, client: &mut Client) -> Result<u64, Failure> {
         match self.operation {
             Operation::Put => {
-                self.puts += 1;
-                let (number, puts) = (self.number, self.puts);
-                self.name(format_args!("{number}-{puts}"));
+                self.name_new();
                 put(client, &self.path, &self.payload).await
+            }
+            Operation::Upload => {
+                self.name_new();
+                upload(client, &self.path, &self.payload).await
+            }
+            Operation::Download => {
+                self.name_any();
+                download(client, &self.path, self.payload.len()).await
             }
             Operation::Get => {
                 self.name_any();
@@ -133,6 +148,12 @@ impl BlobWorker {
         write!(self.path, "{}/{name}", self.container).expect("a string takes all");
     }
 
+    fn name_new(&mut self) {
+        self.puts += 1;
+        let (number, puts) = (self.number, self.puts);
+        self.name(format_args!("{number}-{puts}"));
+    }
+
     fn name_any(&mut self) {
         let index = self.sequence.below(self.objects);
         self.name(format_args!("{index}"));
@@ -148,4 +169,39 @@ async fn put(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Fa
     };
     client.call(call, 201).await?;
     Ok(payload.len() as u64)
+}
+
+async fn upload(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {
+    let mut list = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
+    for (number, start) in (0..payload.len()).step_by(BLOCK_BYTES).enumerate() {
+        let id = STANDARD.encode(format!("{number:06}"));
+        let call = Call {
+            query: &[("blockid", &id), ("comp", "block")],
+            body: payload.slice(start..payload.len().min(start + BLOCK_BYTES)),
+            ..Call::new(Method::PUT, path)
+        };
+        client.call(call, 201).await?;
+        list.extend(["<Latest>", &id, "</Latest>"]);
+    }
+    list.push_str("</BlockList>");
+    let call = Call {
+        query: &[("comp", "blocklist")],
+        content_type: "application/xml",
+        body: list.into(),
+        ..Call::new(Method::PUT, path)
+    };
+    client.call(call, 201).await?;
+    Ok(payload.len() as u64)
+}
+
+async fn download(client: &mut Client, path: &str, length: usize) -> Result<u64, Failure> {
+    for start in (0..length).step_by(BLOCK_BYTES) {
+        let end = length.min(start + BLOCK_BYTES);
+        let range = format!("bytes={start}-{}", end - 1);
+        let call = Call { headers: &[("x-ms-range", &range)], ..Call::new(Method::GET, path) };
+        if client.call(call, 206).await? != (end - start) as u64 {
+            return Err(Failure::Wrong("the range has another length"));
+        }
+    }
+    Ok(length as u64)
 }

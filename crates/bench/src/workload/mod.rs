@@ -24,6 +24,10 @@ pub enum WorkloadName {
     HeadBlob,
     /// List Blobs, the first page of up to 5,000 of a container of `--objects` blobs.
     ListBlobs,
+    /// Put Block for every 8 MiB and Put Block List, a new name each time; together one operation.
+    Upload,
+    /// Get Blob of every 8 MiB of one of `--objects` blobs, one after the other; one operation.
+    Download,
     /// Create Container and Delete Container in turn; each is an operation.
     CreateDeleteContainer,
     /// Put Message.
@@ -34,6 +38,25 @@ pub enum WorkloadName {
     InsertEntity,
     /// Query Entities for one of `--objects` entities by its keys.
     GetEntity,
+}
+
+impl WorkloadName {
+    /// How many objects there are unless told otherwise.
+    pub fn objects_default(self) -> u64 {
+        match self {
+            Self::ListBlobs => 5000,
+            Self::Download => 4,
+            Self::PutBlob
+            | Self::GetBlob
+            | Self::HeadBlob
+            | Self::Upload
+            | Self::CreateDeleteContainer
+            | Self::PutMessage
+            | Self::CycleMessage
+            | Self::InsertEntity
+            | Self::GetEntity => 1000,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +106,8 @@ pub fn build(name: WorkloadName, settings: Settings) -> Arc<dyn Workload> {
         WorkloadName::GetBlob => Arc::new(blob::Blobs::new(blob::Operation::Get, settings)),
         WorkloadName::HeadBlob => Arc::new(blob::Blobs::new(blob::Operation::Head, settings)),
         WorkloadName::ListBlobs => Arc::new(blob::Blobs::new(blob::Operation::List, settings)),
+        WorkloadName::Upload => Arc::new(blob::Blobs::new(blob::Operation::Upload, settings)),
+        WorkloadName::Download => Arc::new(blob::Blobs::new(blob::Operation::Download, settings)),
         WorkloadName::CreateDeleteContainer => Arc::new(container::CreateDelete::new()),
         WorkloadName::PutMessage => Arc::new(queue::Messages::new(queue::Operation::Put, settings)),
         WorkloadName::CycleMessage => {
