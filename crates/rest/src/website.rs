@@ -21,7 +21,7 @@ use crate::frontend::{Frontend, Peer};
 use crate::header_case::RequestCase;
 use crate::operation::{Operation, Verbs};
 use crate::query::{Plus, Query, decode};
-use crate::request::Call;
+use crate::request::{Call, HeaderNames};
 use crate::version::Version;
 
 const CONTAINER: &str = "$web";
@@ -151,6 +151,7 @@ impl Read<'_> {
             address: &address,
             query: &Query::default(),
             headers,
+            names: HeaderNames::of(headers),
             case: &RequestCase::default(),
             version: VERSION,
             granted: &Granted::public(),

@@ -1,18 +1,22 @@
-//! List Blobs, flat and by hierarchy. One page costs a seek and as many rows as
-//! it has entries, however many there are; with a delimiter, one seek for each common prefix.
+//! List Blobs, flat and by hierarchy: the blobs, and what they were before, in one order of names
+//! and moments. Each kind of state is a source of its own, so a page reads about as many rows of a
+//! source as it shows; with a delimiter, a seek in each source for each common prefix.
 //!
 //! A page is walked in batches on one snapshot, so that it is one state of the store and is never
 //! held whole.
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use holdfast_store::engine::successor_of_prefix;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
 use super::container::find_container;
-use super::{Blob, ContainerPath, ContainerRefusal};
+use super::model::{Past, Role};
+use super::{Blob, ContainerPath, ContainerRefusal, Deletion};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::rows::{self, Stored};
+use crate::rows::{self, PastGroup, Stored};
 use crate::time::Timestamp;
 
 /// Entries handed out at a time.
@@ -25,36 +29,90 @@ pub struct ListBlobs {
     pub container: ContainerPath,
     pub prefix: String,
     pub delimiter: Option<String>,
-    /// The name to begin at: from the page before, or where the caller wants to start.
-    pub marker: Option<String>,
+    /// Where to begin: from the page before, or where the caller wants to start.
+    pub start: Option<Position>,
+    /// The name to end before.
+    pub end_before: Option<String>,
     pub limit: usize,
+    pub show: Show,
+}
+
+/// Which states of blobs are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Show {
+    pub current: bool,
+    pub snapshots: bool,
+    pub versions: bool,
+    /// Blobs that are deleted and can be restored; also their snapshots and versions, where those
+    /// are shown.
+    pub deleted: bool,
+    /// Blobs that are deleted but have versions.
+    pub deleted_with_versions: bool,
+}
+
+impl Default for Show {
+    fn default() -> Self {
+        Self {
+            current: true,
+            snapshots: false,
+            versions: false,
+            deleted: false,
+            deleted_with_versions: false,
+        }
+    }
+}
+
+/// A place in the order of a listing. Of the states of one name the current one is the last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub name: String,
+    pub moment: Timestamp,
+}
+
+impl Position {
+    /// Before all states of a name.
+    pub fn at_name(name: impl Into<String>) -> Self {
+        Self { name: name.into(), moment: Timestamp::from_ticks(0) }
+    }
 }
 
 #[derive(Debug)]
 pub enum Listed {
-    Blob(String, Box<Blob>),
+    Blob(String, Box<ListedBlob>),
     /// What the names below it have in common, the delimiter included.
     Prefix(String),
 }
 
+/// A state of a blob, and which one it is.
+#[derive(Debug)]
+pub struct ListedBlob {
+    pub blob: Blob,
+    pub state: ListedState,
+    pub deleted: Option<Deletion>,
+    /// There is no current state; this is the latest version.
+    pub has_versions_only: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListedState {
+    /// The blob itself, deleted or not.
+    Base,
+    Snapshot(Timestamp),
+    Version(Timestamp),
+}
+
 /// A page of blobs.
 pub struct BlobListing {
-    walk: Walk,
+    snapshot: Box<dyn Snapshot>,
+    sources: Vec<Source>,
     container: u64,
     prefix: String,
     delimiter: Option<String>,
-    next_marker: Option<String>,
-    pub now: Timestamp,
-}
-
-/// Where a page has got to.
-struct Walk {
-    snapshot: Box<dyn Snapshot>,
-    range: KeyRange,
+    show: Show,
     /// Entries that the page still has room for.
     room: usize,
-    /// Whether the range may hold more rows.
-    more: bool,
+    next_marker: Option<Position>,
+    pub now: Timestamp,
 }
 
 impl Domain {
@@ -65,15 +123,15 @@ impl Domain {
         let snapshot = self.engine.snapshot().await?;
         let container = find_container(&*snapshot, &command.container).await?;
         let container = container.ok_or(Failure::Refused(ContainerRefusal::NotFound))?.id;
-        let mut range = KeyRange::prefix(rows::blobs(container, &command.prefix));
-        if let Some(marker) = command.marker.filter(|marker| *marker >= command.prefix) {
-            range = range.starting_at(rows::blobs(container, &marker));
-        }
+        let sources = Kind::shown(command.show).map(|kind| Source::new(kind, container, &command));
         Ok(BlobListing {
-            walk: Walk { snapshot, range, room: command.limit, more: true },
+            snapshot,
+            sources: sources.collect(),
             container,
             prefix: command.prefix,
             delimiter: command.delimiter.filter(|delimiter| !delimiter.is_empty()),
+            show: command.show,
+            room: command.limit,
             next_marker: None,
             now: self.now(),
         })
@@ -83,84 +141,280 @@ impl Domain {
 impl BlobListing {
     /// The next entries of the page; none at its end.
     pub async fn next(&mut self) -> Result<Vec<Listed>, Fault> {
-        let rows_at_once =
-            if self.delimiter.is_some() { HIERARCHY_SCAN_ROWS } else { BATCH_ENTRIES };
         let mut entries = Vec::new();
-        while entries.len() < BATCH_ENTRIES {
-            let found = self.walk.rows(rows_at_once).await?;
-            if found.is_empty() {
-                break;
-            }
-            let mut seek = None;
-            for row in &found {
-                if seek.as_ref().is_some_and(|seek: &Bytes| row.key < *seek) {
-                    continue;
-                }
-                let entry = self.entry(row)?;
-                if let Listed::Prefix(common) = &entry {
-                    seek = successor_of_prefix(&rows::blobs(self.container, common));
-                }
-                entries.push(entry);
-                self.walk.room -= 1;
-            }
-            if let Some(seek) = seek {
-                self.walk.skip_to(seek);
-            }
+        while entries.len() < BATCH_ENTRIES && self.room > 0 {
+            let Some((entry, _)) = self.next_entry().await? else { break };
+            entries.push(entry);
+            self.room -= 1;
         }
-        if entries.is_empty() {
-            let next = self.walk.row_after_page().await?;
-            let name = next.map(|row| rows::blob_name(&row.key).map(str::to_owned));
-            self.next_marker = name.transpose()?;
+        if entries.is_empty() && self.room == 0 {
+            self.next_marker = self.next_entry().await?.map(|(entry, moment)| match entry {
+                Listed::Blob(name, _) => Position { name, moment },
+                Listed::Prefix(common) => Position::at_name(common),
+            });
+            self.sources.clear();
         }
         Ok(entries)
     }
 
     /// Where the next page begins, if there is one; known at the end of this one.
-    pub fn next_marker(&self) -> Option<&str> {
-        self.next_marker.as_deref()
+    pub fn next_marker(&self) -> Option<&Position> {
+        self.next_marker.as_ref()
     }
 
-    fn entry(&self, row: &Row) -> Result<Listed, Fault> {
-        let name = rows::blob_name(&row.key)?;
-        if let Some(delimiter) = &self.delimiter
-            && let Some(rest) = name.get(self.prefix.len()..)
-            && let Some(at) = rest.find(delimiter.as_str())
-        {
-            let end = self.prefix.len() + at + delimiter.len();
-            return Ok(Listed::Prefix(name[..end].to_owned()));
+    /// The next entry and its moment.
+    async fn next_entry(&mut self) -> Result<Option<(Listed, Timestamp)>, Fault> {
+        loop {
+            let Some((at, Position { name, moment })) = self.first_source().await? else {
+                return Ok(None);
+            };
+            if let Some(common) = self.common_prefix(&name) {
+                self.skip(&common);
+                return Ok(Some((Listed::Prefix(common), moment)));
+            }
+            let Some(row) = self.sources[at].fetched.pop_front() else { continue };
+            if let Some(blob) = self.entry(at, &name, moment, &row).await? {
+                return Ok(Some((Listed::Blob(name, Box::new(blob)), moment)));
+            }
         }
-        Ok(Listed::Blob(name.to_owned(), Box::new(Blob::decode(&row.value)?)))
+    }
+
+    /// The source that has the first of the rows that come next, and their position.
+    async fn first_source(&mut self) -> Result<Option<(usize, Position)>, Fault> {
+        let at_once = match self.delimiter {
+            Some(_) => HIERARCHY_SCAN_ROWS,
+            None => BATCH_ENTRIES.min(self.room + 1),
+        };
+        for source in &mut self.sources {
+            source.fetch(&*self.snapshot, self.container, at_once).await?;
+        }
+        let mut first: Option<(usize, (&str, Timestamp))> = None;
+        for (at, source) in self.sources.iter().enumerate() {
+            if let Some(row) = source.fetched.front() {
+                let position = source.kind.position(row)?;
+                if first.is_none_or(|(_, first)| position < first) {
+                    first = Some((at, position));
+                }
+            }
+        }
+        Ok(first.map(|(at, (name, moment))| (at, Position { name: name.to_owned(), moment })))
+    }
+
+    fn common_prefix(&self, name: &str) -> Option<String> {
+        let delimiter = self.delimiter.as_deref()?;
+        let at = name.get(self.prefix.len()..)?.find(delimiter)?;
+        Some(name[..self.prefix.len() + at + delimiter.len()].to_owned())
+    }
+
+    /// Goes on behind all names that begin with `prefix`.
+    fn skip(&mut self, prefix: &str) {
+        for source in &mut self.sources {
+            source.skip(self.container, prefix);
+        }
+    }
+
+    /// What the row of source `at` is in this listing, if it is anything.
+    async fn entry(
+        &mut self,
+        at: usize,
+        name: &str,
+        moment: Timestamp,
+        row: &Row,
+    ) -> Result<Option<ListedBlob>, Fault> {
+        let Kind::Past { latest, .. } = self.sources[at].kind else {
+            let blob = Blob::decode(&row.value)?;
+            let state = ListedState::Base;
+            return Ok(Some(ListedBlob { blob, state, deleted: None, has_versions_only: false }));
+        };
+        let Past { blob, role, deleted } = Past::decode(&row.value)?;
+        if deleted.is_some_and(|deleted| deleted.until <= self.now) {
+            return Ok(None);
+        }
+        // The latest of these stands for a blob that is deleted.
+        let may_be_base = match role {
+            Role::Replaced => true,
+            Role::Version => self.show.deleted_with_versions && deleted.is_none(),
+            Role::Snapshot => false,
+        };
+        let is_base =
+            may_be_base && self.is_last_of_name(at, name).await? && !self.has_current(name).await?;
+        if latest && !is_base {
+            return Ok(None);
+        }
+        let state = match role {
+            Role::Replaced if is_base => ListedState::Base,
+            Role::Replaced | Role::Snapshot => ListedState::Snapshot(moment),
+            Role::Version => ListedState::Version(moment),
+        };
+        let has_versions_only = is_base && role == Role::Version;
+        Ok(Some(ListedBlob { blob, state, deleted, has_versions_only }))
+    }
+
+    async fn is_last_of_name(&mut self, at: usize, name: &str) -> Result<bool, Fault> {
+        let at_once = BATCH_ENTRIES.min(self.room + 1);
+        let source = &mut self.sources[at];
+        source.fetch(&*self.snapshot, self.container, at_once).await?;
+        match source.fetched.front() {
+            Some(row) => Ok(source.kind.position(row)?.0 != name),
+            None => Ok(true),
+        }
+    }
+
+    async fn has_current(&self, name: &str) -> Result<bool, Fault> {
+        Ok(self.snapshot.get(&rows::blob(self.container, name)).await?.is_some())
     }
 }
 
-impl Walk {
-    /// The next rows, no more than the page has room for entries; none at its end.
-    async fn rows(&mut self, at_once: usize) -> Result<Vec<Row>, Fault> {
-        let limit = at_once.min(self.room);
-        if !self.more || limit == 0 || self.range.is_empty() {
-            return Ok(Vec::new());
+/// What the rows of a source are.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Current,
+    Past {
+        group: PastGroup,
+        /// Only the latest of each name.
+        latest: bool,
+    },
+}
+
+impl Kind {
+    /// The kinds of rows that a listing shows something of.
+    fn shown(show: Show) -> impl Iterator<Item = Self> {
+        let past = |group, shown: bool, latest: bool| {
+            (shown || latest).then_some(Self::Past { group, latest: !shown })
+        };
+        let Show { current, snapshots, versions, deleted, deleted_with_versions } = show;
+        [
+            current.then_some(Self::Current),
+            past(PastGroup::Snapshots, snapshots, false),
+            past(PastGroup::Versions, versions, deleted_with_versions),
+            past(PastGroup::DeletedSnapshots, deleted && snapshots, false),
+            past(PastGroup::DeletedVersions, deleted && versions, false),
+            past(PastGroup::Replaced, deleted && snapshots, deleted),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// The rows of names that begin with `prefix`.
+    fn rows(self, container: u64, prefix: &str) -> Bytes {
+        match self {
+            Self::Current => rows::blobs(container, prefix),
+            Self::Past { group, .. } => rows::past_blobs(container, group, prefix),
         }
-        let found = self.snapshot.scan(&self.range, Order::Ascending, limit).await?;
-        self.more = found.len() == limit;
+    }
+
+    /// The key of the first row that is not before `position`.
+    fn key(self, container: u64, position: &Position) -> Bytes {
+        let Position { name, moment } = position;
+        match self {
+            // The current state is behind all moments.
+            Self::Current => rows::blobs(container, name),
+            Self::Past { group, .. } if moment.ticks() > 0 => {
+                rows::past_blob(container, group, name, *moment)
+            }
+            Self::Past { group, .. } => rows::past_blobs(container, group, name),
+        }
+    }
+
+    fn position(self, row: &Row) -> Result<(&str, Timestamp), Fault> {
+        match self {
+            Self::Current => Ok((rows::blob_name(&row.key)?, Timestamp::MAX)),
+            Self::Past { .. } => rows::past_blob_name(&row.key),
+        }
+    }
+}
+
+/// Rows of one kind, in order.
+struct Source {
+    kind: Kind,
+    /// What has not been fetched yet.
+    range: KeyRange,
+    fetched: VecDeque<Row>,
+    /// Whether the range may hold more rows.
+    more: bool,
+}
+
+impl Source {
+    fn new(kind: Kind, container: u64, command: &ListBlobs) -> Self {
+        let mut range = KeyRange::prefix(kind.rows(container, &command.prefix));
+        if let Some(start) = &command.start
+            && start.name >= command.prefix
+        {
+            range = range.starting_at(kind.key(container, start));
+        }
+        if let Some(end) = &command.end_before {
+            let end = kind.rows(container, end);
+            if range.contains(&end) {
+                range = range.ending_before(end);
+            } else if *end < *kind.rows(container, &command.prefix) {
+                range = KeyRange::prefix(end.clone()).ending_before(end);
+            }
+        }
+        Self { kind, range, fetched: VecDeque::new(), more: true }
+    }
+
+    /// Makes sure that the next row, if there is one, is fetched.
+    async fn fetch(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        container: u64,
+        at_once: usize,
+    ) -> Result<(), Fault> {
+        if !self.fetched.is_empty() || !self.more || self.range.is_empty() {
+            return Ok(());
+        }
+        if let Kind::Past { group, latest: true } = self.kind {
+            return self.fetch_latest(snapshot, container, group).await;
+        }
+        let found = snapshot.scan(&self.range, Order::Ascending, at_once).await?;
+        self.more = found.len() == at_once;
         if let Some(last) = found.last() {
             self.range = self.range.clone().after(last.key.clone());
         }
-        Ok(found)
+        self.fetched = found.into();
+        Ok(())
     }
 
-    /// Goes on at `key`, if that is further.
-    fn skip_to(&mut self, key: Bytes) {
+    /// Fetches the latest row of the next name.
+    async fn fetch_latest(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        container: u64,
+        group: PastGroup,
+    ) -> Result<(), Fault> {
+        let Some(first) = snapshot.scan(&self.range, Order::Ascending, 1).await?.pop() else {
+            self.more = false;
+            return Ok(());
+        };
+        let (name, _) = rows::past_blob_name(&first.key)?;
+        let of_name = rows::pasts_of_blob(container, group, name);
+        let range = KeyRange::prefix(of_name.clone());
+        self.fetched = snapshot.scan(&range, Order::Descending, 1).await?.into();
+        self.skip_to(successor_of_prefix(&of_name));
+        Ok(())
+    }
+
+    /// Goes on behind all names that begin with `prefix`.
+    fn skip(&mut self, container: u64, prefix: &str) {
+        let next = successor_of_prefix(&self.kind.rows(container, prefix));
+        match &next {
+            Some(next) => self.fetched.retain(|row| row.key >= *next),
+            None => self.fetched.clear(),
+        }
+        if self.fetched.is_empty() {
+            self.skip_to(next);
+        }
+    }
+
+    /// Goes on at `key`, if that is further; at the end if there is no key.
+    fn skip_to(&mut self, key: Option<Bytes>) {
+        let Some(key) = key else {
+            self.more = false;
+            return;
+        };
         let skipped = self.range.clone().starting_at(key.clone());
         if self.range.contains(&key) || skipped.is_empty() {
             self.range = skipped;
         }
-    }
-
-    /// The first row that the page had no room for.
-    async fn row_after_page(&mut self) -> Result<Option<Row>, Fault> {
-        self.room += 1;
-        let next = self.rows(1).await?.pop();
-        self.more = false;
-        Ok(next)
     }
 }

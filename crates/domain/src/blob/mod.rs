@@ -31,7 +31,7 @@ pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
 pub(crate) use deleted_container::{free_container_name, purge_container};
 pub use get::{Download, GetBlob, ReadBlob, ReadRange};
 pub use lease::LeaseBlob;
-pub use list::{BlobListing, ListBlobs, Listed};
+pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position, Show};
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
 pub(crate) use model::Block;
 pub use model::{

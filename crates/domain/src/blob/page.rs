@@ -135,8 +135,7 @@ fn decide_pages(
         Some(Kind::Block | Kind::Append { .. }) => return Err(BlobRefusal::WrongKind),
     };
     let copy = existing.as_ref().and_then(|blob| blob.copy.clone());
-    let blob =
-        decide_change(existing, &command.conditions, command.lease_id, stamp)?;
+    let blob = decide_change(existing, &command.conditions, command.lease_id, stamp)?;
     check_key(&blob, command.key.as_ref())?;
     if sequence_number.is_some_and(|number| command.sequence.check(number).is_err()) {
         return Err(BlobRefusal::SequenceConditionNotMet);

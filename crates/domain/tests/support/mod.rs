@@ -15,7 +15,7 @@ use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
     DeleteBlob, Encryption, GetBlob, ListBlobs, Listed, NewBlob, PutBlob, ReadRange, ScopePolicy,
-    Which,
+    Show, Which,
 };
 use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions};
 use holdfast_domain::content::ByteSource;
@@ -177,8 +177,10 @@ impl Store {
                 container: container("photos"),
                 prefix: prefix.to_owned(),
                 delimiter: delimiter.map(str::to_owned),
-                marker: start,
+                start,
+                end_before: None,
                 limit,
+                show: Show::default(),
             };
             let mut page = self.domain.list_blobs(command).await.expect("a page");
             let names_before = names.len();
@@ -194,7 +196,7 @@ impl Store {
             }
             assert!(names.len() - names_before <= limit);
             pages += 1;
-            start = page.next_marker().map(str::to_owned);
+            start = page.next_marker().cloned();
             if start.is_none() {
                 return (names, pages);
             }

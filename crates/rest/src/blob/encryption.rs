@@ -144,8 +144,13 @@ pub fn scope_policy(call: &Call<'_>) -> Result<ScopePolicy, Error> {
     Ok(ScopePolicy { default, fixed })
 }
 
+/// The name of the scope that blobs of a container have where they name none.
+pub fn default_scope(policy: &ScopePolicy) -> &str {
+    policy.default.as_deref().unwrap_or(ACCOUNT_SCOPE)
+}
+
 pub fn describe_policy(answer: &mut Answer, policy: &ScopePolicy) {
-    answer.header(DEFAULT_SCOPE, policy.default.as_deref().unwrap_or(ACCOUNT_SCOPE));
+    answer.header(DEFAULT_SCOPE, default_scope(policy));
     answer.header(DENY_OVERRIDE, if policy.fixed { "true" } else { "false" });
 }
 

@@ -2,7 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use holdfast_domain::blob::{AccessTier, Blob, ContentHeaders, Kind, ReadBlob};
+use holdfast_domain::blob::{
+    AccessTier, Blob, ContentHeaders, CopyState, CopyStatus, Immutability, Kind, ReadBlob,
+    RehydratePriority, Rehydration,
+};
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
 };
@@ -190,8 +193,11 @@ pub fn parse_tier(text: &str) -> Option<AccessTier> {
 /// The name of a blob's tier, and whether it is the account's default rather than chosen.
 pub fn tier(blob: &Blob) -> (&'static str, bool) {
     let tier = blob.tier.unwrap_or(AccessTier::Hot);
-    let name = TIERS.iter().find(|(named, _)| *named == tier).map_or("Hot", |(_, name)| name);
-    (name, blob.tier.is_none())
+    (tier_name(tier), blob.tier.is_none())
+}
+
+pub fn tier_name(tier: AccessTier) -> &'static str {
+    TIERS.iter().find(|(named, _)| *named == tier).map_or("Hot", |(_, name)| name)
 }
 
 pub fn access_tier(answer: &mut Answer, blob: &Blob) {
@@ -224,9 +230,71 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
     encryption::describe(answer, &blob.encryption);
+    if let Some(copy) = &blob.copy {
+        copy_state(answer, copy);
+    }
+    if let Some(rehydration) = blob.rehydration {
+        answer.header("x-ms-archive-status", archive_status(rehydration));
+        answer.header("x-ms-rehydrate-priority", rehydrate_priority(rehydration));
+    }
+    if let Some(policy) = blob.immutability {
+        answer.header("x-ms-immutability-policy-until-date", policy.until.rfc1123().to_string());
+        answer.header("x-ms-immutability-policy-mode", policy_mode(policy));
+    }
+    answer.optional_header("x-ms-legal-hold", blob.legal_hold.then_some("true"));
+    let expires = blob.expires.map(|expires| expires.rfc1123().to_string());
+    answer.optional_header("x-ms-expiry-time", expires);
     if !blob.tags.is_empty() && call.granted.may_read_tags {
         answer.header("x-ms-tag-count", blob.tags.len().to_string());
     }
+}
+
+/// The copy that a blob came from, or that is under way.
+fn copy_state(answer: &mut Answer, copy: &CopyState) {
+    answer.header("x-ms-copy-id", &copy.id);
+    answer.header("x-ms-copy-status", copy_status(copy.status));
+    answer.header("x-ms-copy-source", &copy.source);
+    answer.header("x-ms-copy-progress", copy_progress(copy));
+    let completed = copy.completed.map(|completed| completed.rfc1123().to_string());
+    answer.optional_header("x-ms-copy-completion-time", completed);
+    answer.optional_header("x-ms-copy-status-description", copy.description.as_deref());
+    if let Some(incremental) = copy.incremental {
+        answer.header("x-ms-incremental-copy", "true");
+        let snapshot = incremental.destination_snapshot.map(|moment| moment.iso8601().to_string());
+        answer.optional_header("x-ms-copy-destination-snapshot", snapshot);
+    }
+}
+
+pub fn copy_status(status: CopyStatus) -> &'static str {
+    match status {
+        CopyStatus::Pending => "pending",
+        CopyStatus::Success => "success",
+        CopyStatus::Aborted => "aborted",
+        CopyStatus::Failed => "failed",
+    }
+}
+
+pub fn copy_progress(copy: &CopyState) -> String {
+    format!("{}/{}", copy.bytes_copied, copy.bytes_total)
+}
+
+pub fn archive_status(rehydration: Rehydration) -> String {
+    format!("rehydrate-pending-to-{}", tier_name(rehydration.to).to_ascii_lowercase())
+}
+
+pub fn rehydrate_priority(rehydration: Rehydration) -> &'static str {
+    match rehydration.priority {
+        RehydratePriority::Standard => "Standard",
+        RehydratePriority::High => "High",
+    }
+}
+
+pub fn policy_mode(policy: Immutability) -> &'static str {
+    if policy.locked { "Locked" } else { "Unlocked" }
+}
+
+pub fn encode_sha256(sha256: &[u8; 32]) -> String {
+    STANDARD.encode(sha256)
 }
 
 /// What is particular to blobs of a kind.

@@ -12,6 +12,8 @@ mod get_blob;
 mod headers;
 mod lease;
 mod list;
+mod list_blobs;
+mod listed_blob;
 mod page;
 mod parameters;
 mod put_blob;
@@ -76,7 +78,7 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::ChangeContainerLease
         | Operation::ReleaseContainerLease
         | Operation::BreakContainerLease => lease::container(call).await,
-        Operation::ListBlobs | Operation::ListBlobsByDelimiter => list::blobs(call).await,
+        Operation::ListBlobs | Operation::ListBlobsByDelimiter => list_blobs::list(call).await,
         Operation::PutBlockBlob => put_blob::put(call, body).await,
         Operation::PutPageBlob => put_blob::put_page_blob(call).await,
         Operation::CopyBlob => copy::copy(call).await,

@@ -1,0 +1,198 @@
+//! What a listing tells about a blob, whatever form the answer has: each element by its name, with
+//! where its value comes from.
+
+use holdfast_domain::blob::{CopyState, Encryption, Kind, ListedBlob, ListedState};
+use holdfast_domain::metadata::Metadata;
+use holdfast_domain::tags::TagSet;
+use holdfast_domain::time::Timestamp;
+
+use super::headers;
+use super::list_blobs::Include;
+use crate::version::Version;
+
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+
+/// A blob in a listing, with what the request asked to be told.
+pub struct Entry<'a> {
+    pub listed: &'a ListedBlob,
+    pub include: Include,
+    pub version: Version,
+    pub now: Timestamp,
+}
+
+pub enum Value {
+    /// Nothing is said.
+    None,
+    Text(String),
+    Flag(bool),
+    Number(u64),
+    Time(Timestamp),
+}
+
+pub type Field = (&'static str, fn(&Entry<'_>) -> Value);
+
+/// Which state of the blob this is.
+pub const IDENTITY: &[Field] = &[
+    ("Deleted", |entry| flag_if(entry.listed.deleted.is_some())),
+    ("Snapshot", |entry| match entry.listed.state {
+        ListedState::Snapshot(moment) => text(moment.iso8601()),
+        ListedState::Base | ListedState::Version(_) => Value::None,
+    }),
+    ("VersionId", |entry| match entry.listed.state {
+        ListedState::Base => entry.since(Version::V2019_12_12, |entry| {
+            entry.listed.blob.version.map_or(Value::None, |version| text(version.iso8601()))
+        }),
+        ListedState::Version(moment) => text(moment.iso8601()),
+        ListedState::Snapshot(_) => Value::None,
+    }),
+    ("IsCurrentVersion", |entry| {
+        let current = entry.is_current() && entry.listed.blob.version.is_some();
+        entry.since(Version::V2019_12_12, |_| flag_if(current))
+    }),
+    ("HasVersionsOnly", |entry| flag_if(entry.listed.has_versions_only)),
+];
+
+pub const PROPERTIES: &[Field] = &[
+    ("Creation-Time", |entry| {
+        entry.since(Version::V2017_11_09, |entry| Value::Time(entry.listed.blob.created))
+    }),
+    ("Last-Modified", |entry| Value::Time(entry.listed.blob.last_modified)),
+    // Listings show ETags without their quotes.
+    ("Etag", |entry| text(entry.listed.blob.etag.unquoted())),
+    ("Content-Length", |entry| Value::Number(entry.listed.blob.length)),
+    ("Content-Type", |entry| text(headers::content_type(&entry.listed.blob.headers))),
+    ("Content-Encoding", |entry| or_empty(&entry.listed.blob.headers.content_encoding)),
+    ("Content-Language", |entry| or_empty(&entry.listed.blob.headers.content_language)),
+    ("Content-MD5", |entry| {
+        or_empty(&entry.listed.blob.headers.content_md5.map(headers::encode_md5))
+    }),
+    ("Cache-Control", |entry| or_empty(&entry.listed.blob.headers.cache_control)),
+    ("Content-Disposition", |entry| or_empty(&entry.listed.blob.headers.content_disposition)),
+    ("x-ms-blob-sequence-number", |entry| match entry.listed.blob.kind {
+        Kind::Page { sequence_number, .. } => Value::Number(sequence_number.get()),
+        Kind::Block | Kind::Append { .. } => Value::None,
+    }),
+    ("BlobType", |entry| text(headers::kind_name(entry.listed.blob.kind))),
+    ("Sealed", |entry| match entry.listed.blob.kind {
+        Kind::Append { sealed, .. } => flag_if(sealed),
+        Kind::Block | Kind::Page { .. } => Value::None,
+    }),
+    ("AccessTier", |entry| {
+        entry.since(Version::V2017_04_17, |entry| text(headers::tier(&entry.listed.blob).0))
+    }),
+    ("AccessTierInferred", |entry| {
+        entry.since(Version::V2017_04_17, |entry| flag_if(headers::tier(&entry.listed.blob).1))
+    }),
+    ("AccessTierChangeTime", |entry| {
+        entry.since(Version::V2017_04_17, |entry| time(entry.listed.blob.tier_changed))
+    }),
+    ("ArchiveStatus", |entry| optional(entry.listed.blob.rehydration.map(headers::archive_status))),
+    ("RehydratePriority", |entry| {
+        optional(entry.listed.blob.rehydration.map(headers::rehydrate_priority))
+    }),
+    ("LeaseStatus", |entry| {
+        entry.lease(|entry| text(headers::lease_status(&entry.listed.blob.lease, entry.now)))
+    }),
+    ("LeaseState", |entry| {
+        entry.lease(|entry| text(headers::lease_state(&entry.listed.blob.lease, entry.now)))
+    }),
+    ("LeaseDuration", |entry| {
+        entry.lease(|entry| optional(headers::lease_duration(&entry.listed.blob.lease, entry.now)))
+    }),
+    ("CopyId", |entry| entry.copy(|copy| text(&copy.id))),
+    ("CopyStatus", |entry| entry.copy(|copy| text(headers::copy_status(copy.status)))),
+    ("CopySource", |entry| entry.copy(|copy| text(&copy.source))),
+    ("CopyProgress", |entry| entry.copy(|copy| text(headers::copy_progress(copy)))),
+    ("CopyCompletionTime", |entry| entry.copy(|copy| time(copy.completed))),
+    ("CopyStatusDescription", |entry| entry.copy(|copy| optional(copy.description.as_deref()))),
+    ("IncrementalCopy", |entry| {
+        let copy = entry.listed.blob.copy.as_ref();
+        flag_if(copy.is_some_and(|copy| copy.incremental.is_some()))
+    }),
+    ("DestinationSnapshot", |entry| {
+        entry.copy(|copy| {
+            let snapshot = copy.incremental.and_then(|copy| copy.destination_snapshot);
+            optional(snapshot.map(Timestamp::iso8601))
+        })
+    }),
+    ("ServerEncrypted", |_| Value::Flag(true)),
+    ("CustomerProvidedKeySha256", |entry| match &entry.listed.blob.encryption {
+        Encryption::CustomerKey { sha256 } => text(headers::encode_sha256(sha256)),
+        Encryption::Account | Encryption::Scope(_) => Value::None,
+    }),
+    ("EncryptionScope", |entry| match &entry.listed.blob.encryption {
+        Encryption::Scope(scope) => text(scope),
+        Encryption::Account | Encryption::CustomerKey { .. } => Value::None,
+    }),
+    ("TagCount", |entry| match entry.listed.blob.tags.len() {
+        0 => Value::None,
+        count => Value::Number(count as u64),
+    }),
+    ("Expiry-Time", |entry| time(entry.listed.blob.expires)),
+    ("ImmutabilityPolicyUntilDate", |entry| {
+        let policy = entry.listed.blob.immutability.filter(|_| entry.include.immutability);
+        time(policy.map(|policy| policy.until))
+    }),
+    ("ImmutabilityPolicyMode", |entry| {
+        let policy = entry.listed.blob.immutability.filter(|_| entry.include.immutability);
+        optional(policy.map(headers::policy_mode))
+    }),
+    ("LegalHold", |entry| flag_if(entry.include.legal_hold && entry.listed.blob.legal_hold)),
+    ("DeletedTime", |entry| time(entry.listed.deleted.map(|deleted| deleted.at))),
+    ("RemainingRetentionDays", |entry| match entry.listed.deleted {
+        Some(deleted) => {
+            Value::Number(deleted.until.since(entry.now).as_secs().div_ceil(SECONDS_PER_DAY))
+        }
+        None => Value::None,
+    }),
+];
+
+impl Entry<'_> {
+    pub fn metadata(&self) -> Option<&Metadata> {
+        self.include.metadata.then_some(&self.listed.blob.metadata)
+    }
+
+    pub fn tags(&self) -> Option<&TagSet> {
+        let tags = &self.listed.blob.tags;
+        (self.include.tags && !tags.is_empty()).then_some(tags)
+    }
+
+    fn is_current(&self) -> bool {
+        self.listed.state == ListedState::Base && self.listed.deleted.is_none()
+    }
+
+    fn since(&self, version: Version, value: impl Fn(&Self) -> Value) -> Value {
+        if self.version >= version { value(self) } else { Value::None }
+    }
+
+    /// Only what is current can have a lease.
+    fn lease(&self, value: impl Fn(&Self) -> Value) -> Value {
+        if self.is_current() { value(self) } else { Value::None }
+    }
+
+    fn copy(&self, value: impl Fn(&CopyState) -> Value) -> Value {
+        let copy = self.listed.blob.copy.as_ref().filter(|_| self.include.copy);
+        copy.map_or(Value::None, value)
+    }
+}
+
+fn text(value: impl ToString) -> Value {
+    Value::Text(value.to_string())
+}
+
+fn optional(value: Option<impl ToString>) -> Value {
+    value.map_or(Value::None, text)
+}
+
+/// Headers that are not set are listed as empty elements.
+fn or_empty(value: &Option<String>) -> Value {
+    Value::Text(value.clone().unwrap_or_default())
+}
+
+fn flag_if(flag: bool) -> Value {
+    if flag { Value::Flag(true) } else { Value::None }
+}
+
+fn time(value: Option<Timestamp>) -> Value {
+    value.map_or(Value::None, Value::Time)
+}
