@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use holdfast_store::{Batch, CommitError, Engine, Extents, Fault};
 
-use crate::content::{self, ByteSource, ReceiveFailure, Received, Sealing};
+use crate::content::{
+    self, ByteSource, INLINE_BYTES_MAX, INLINE_PART_BYTES_MAX, ReceiveFailure, Received, Sealing,
+};
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
 use crate::features::Features;
@@ -89,7 +91,16 @@ impl Domain {
         source: &mut dyn ByteSource<Refusal = R>,
         sealing: Option<&Sealing>,
     ) -> Result<Received, ReceiveFailure<R>> {
-        content::receive(&self.extents, source, sealing).await
+        content::receive(&self.extents, source, sealing, INLINE_BYTES_MAX).await
+    }
+
+    /// As [`Domain::receive_sealed`], for bytes that become one of many parts of a blob.
+    pub async fn receive_part<R: Send>(
+        &self,
+        source: &mut dyn ByteSource<Refusal = R>,
+        sealing: Option<&Sealing>,
+    ) -> Result<Received, ReceiveFailure<R>> {
+        content::receive(&self.extents, source, sealing, INLINE_PART_BYTES_MAX).await
     }
 
     /// The time of a change and the ETag it gives.

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order};
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{Past, free_container_name, purge_container};
+use crate::blob::{Past, drop_idle_upload, free_container_name, purge_container};
 use crate::content;
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
@@ -24,6 +24,9 @@ pub(crate) enum Due {
     PurgeContainer(Bytes),
     /// The name of a deleted container is held no longer than this row says.
     FreeContainerName(Bytes),
+    /// Nobody adds to blocks that are not committed any more: those of the row with this key, while
+    /// it has this number.
+    DropUpload(Bytes, u64),
 }
 
 impl Stored for Due {
@@ -42,6 +45,7 @@ impl Due {
             Self::PurgePast(key) => purge_past(transaction, key, now).await,
             Self::PurgeContainer(key) => purge_container(transaction, key, now).await,
             Self::FreeContainerName(key) => free_container_name(transaction, key, now).await,
+            Self::DropUpload(key, id) => drop_idle_upload(transaction, key, *id, now).await,
         }
     }
 }

@@ -175,11 +175,7 @@ async fn a_container_created_again_is_empty_and_the_old_blobs_are_collected() {
     store.create("photos").await.expect("the name is free at once");
     assert_eq!(store.get("large", None).await, Err(BlobRefusal::NotFound));
     store.put("new", b"kept").await.expect("written");
-    let mut rounds = 0;
-    while store.domain.collect_garbage().await.expect("collected") {
-        rounds += 1;
-        assert!(rounds < 100, "the collection ends");
-    }
+    store.collect_garbage().await;
     assert_eq!(store.bytes_in_extents(), 0);
     assert_eq!(store.get("new", None).await.as_deref(), Ok(b"kept".as_slice()));
 }

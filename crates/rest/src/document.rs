@@ -6,11 +6,17 @@ use std::borrow::Cow;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-const BYTES_MAX: usize = 1024 * 1024;
 /// Twice the depth of the deepest document of the services.
 const DEPTH_MAX: usize = 12;
 /// Far above what properties and policies need.
-const ELEMENTS_MAX: usize = 2000;
+const LIMITS: Limits = Limits { bytes: 1024 * 1024, elements: 2000 };
+
+/// How large a document may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub bytes: usize,
+    pub elements: usize,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
@@ -42,7 +48,12 @@ pub(crate) const fn invalid(reason: &'static str) -> DocumentRefusal {
 
 /// The tree of a document whose root has this name.
 pub fn parse(bytes: &[u8], root: &str) -> Result<Element, DocumentRefusal> {
-    if bytes.len() > BYTES_MAX {
+    parse_within(bytes, root, LIMITS)
+}
+
+/// As [`parse`], for documents that may be larger than others.
+pub fn parse_within(bytes: &[u8], root: &str, limits: Limits) -> Result<Element, DocumentRefusal> {
+    if bytes.len() > limits.bytes {
         return Err(invalid("it is too long"));
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
@@ -57,7 +68,7 @@ pub fn parse(bytes: &[u8], root: &str) -> Result<Element, DocumentRefusal> {
         match reader.read_event().map_err(|_| invalid("it is not well-formed"))? {
             Event::Start(start) => {
                 elements += 1;
-                if elements > ELEMENTS_MAX || open.len() == DEPTH_MAX || complete.is_some() {
+                if elements > limits.elements || open.len() == DEPTH_MAX || complete.is_some() {
                     return Err(invalid("it has too many or too deeply nested elements"));
                 }
                 let name = String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
@@ -236,9 +247,9 @@ mod tests {
         assert!(!refused(&nested(DEPTH_MAX)));
         assert!(refused(&nested(DEPTH_MAX + 1)));
         let wide = |elements: usize| format!("<R>{}</R>", "<a/>".repeat(elements - 1));
-        assert!(!refused(&wide(ELEMENTS_MAX)));
-        assert!(refused(&wide(ELEMENTS_MAX + 1)));
-        assert!(refused(&format!("<R>{}</R>", "x".repeat(BYTES_MAX))));
+        assert!(!refused(&wide(LIMITS.elements)));
+        assert!(refused(&wide(LIMITS.elements + 1)));
+        assert!(refused(&format!("<R>{}</R>", "x".repeat(LIMITS.bytes))));
     }
 
     #[test]

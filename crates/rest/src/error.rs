@@ -35,6 +35,7 @@ macro_rules! codes {
 
 codes! {
     AllBatchSubRequestsShouldBeSameApi = 400 "The parts of a batch must all be of one operation.";
+    AppendPositionConditionNotMet = 412 "The blob does not end where the block is to be appended.";
     AuthenticationFailed = 403 "The request could not be authenticated. Check the form of the Authorization header and its signature.";
     AuthorizationFailure = 403 "The caller is not authorized to perform this operation.";
     AuthorizationPermissionMismatch = 403 "The caller lacks a permission that this operation needs.";
@@ -47,9 +48,12 @@ codes! {
     BlobImmutableDueToLegalHold = 409 "A legal hold keeps the blob as it is.";
     BlobImmutableDueToPolicy = 409 "A policy keeps the blob as it is.";
     BlobOperationNotSupported = 409 "The operation is not possible on this state of the blob, or the account does not allow it.";
+    BlobIsSealed = 409 "The blob is sealed, and nothing can be appended to it.";
     BlobNotFound = 404 "The blob does not exist.";
     BlobOverwritten = 409 "The blob was replaced by another since the snapshot to compare with.";
     BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
+    BlockCountExceedsLimit = 409 "The blob has as many blocks as it can have.";
+    BlockListTooLong = 400 "The list has more blocks than a blob can have.";
     BothUserTagsAndSourceTagsCopyPresentException = 400 "Tags are sent, and those of the source are to be copied too.";
     CannotVerifyCopySource = 500 "The source of the copy could not be read.";
     ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
@@ -63,11 +67,15 @@ codes! {
     EmptyMetadataKey = 400 "A metadata name is empty.";
     ExceedsMaxBatchRequestCount = 400 "The batch has more parts than allowed.";
     ErrorProcessingQueryExpression = 400 "The query expression cannot be processed.";
+    FeatureVersionMismatch = 409 "The blob has something that the version of the request does not know.";
     InfiniteLeaseDurationRequired = 412 "The lease of the destination must be without end.";
     InsufficientAccountPermissions = 403 "The account may not perform this operation.";
     InternalError = 500 "The server met an internal error. Please retry the request.";
     InvalidAuthenticationInfo = 400 "The authentication information has not the right form.";
+    InvalidBlobOrBlock = 400 "The ids of the blocks of a blob must all be of the same length.";
     InvalidBlobType = 409 "The operation is not for blobs of this type.";
+    InvalidBlockId = 400 "The id of a block is not valid.";
+    InvalidBlockList = 400 "The list names a block that is not there, or one block in two ways.";
     InvalidHeaderValue = 400 "A request header has a value that is not valid.";
     InvalidInput = 400 "A part of the request is not valid.";
     InvalidMd5 = 400 "The MD5 in the request is not valid.";
@@ -90,6 +98,7 @@ codes! {
     LeaseNotPresentWithBlobOperation = 412 "The request names a lease id, but the blob has no lease.";
     LeaseNotPresentWithContainerOperation = 412 "The request names a lease id, but the container has no lease.";
     LeaseNotPresentWithLeaseOperation = 409 "There is no lease.";
+    MaxBlobSizeConditionNotMet = 412 "The blob would become longer than the request allows.";
     Md5Mismatch = 400 "The MD5 of the body differs from the one in the request.";
     MetadataTooLarge = 400 "The metadata is larger than allowed.";
     MissingContentLengthHeader = 411 "The Content-Length header is required.";

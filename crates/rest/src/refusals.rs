@@ -2,6 +2,7 @@
 //! not compile until it has an answer here.
 
 use holdfast_domain::blob::{BlobRefusal, ContainerRefusal};
+use holdfast_domain::condition::AppendRefusal;
 use holdfast_domain::content::ReceiveFailure;
 use holdfast_domain::failure::{Failure, Fault};
 use holdfast_domain::lease::{AccessRefusal, LeaseRefusal};
@@ -117,6 +118,15 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::Immutable => Code::BlobImmutableDueToPolicy,
             BlobRefusal::LegalHold => Code::BlobImmutableDueToLegalHold,
             BlobRefusal::SourceConditionNotMet => Code::SourceConditionNotMet,
+            BlobRefusal::TooManyBlocks => Code::BlockCountExceedsLimit,
+            BlobRefusal::BlockIdLength => Code::InvalidBlobOrBlock,
+            BlobRefusal::BlockListTooLong => Code::BlockListTooLong,
+            BlobRefusal::InvalidBlockList => Code::InvalidBlockList,
+            BlobRefusal::Sealed => Code::BlobIsSealed,
+            BlobRefusal::AppendConditionNotMet(refusal) => match refusal {
+                AppendRefusal::PositionNotMet => Code::AppendPositionConditionNotMet,
+                AppendRefusal::SizeNotMet => Code::MaxBlobSizeConditionNotMet,
+            },
             BlobRefusal::NotModified { etag, last_modified } => {
                 return Self::from(Code::ConditionNotMet)
                     .with_status(StatusCode::NOT_MODIFIED)

@@ -219,6 +219,15 @@ impl ContentBody {
         self.finished.unwrap_or_default()
     }
 
+    /// All of it, which [`RequestBody::open`] has bounded.
+    pub async fn whole(&mut self) -> Result<Bytes, Error> {
+        let mut whole = BytesMut::new();
+        while let Some(bytes) = ByteSource::next(self).await? {
+            whole.extend_from_slice(&bytes);
+        }
+        Ok(whole.freeze())
+    }
+
     async fn next_content(&mut self) -> Result<Option<Bytes>, Error> {
         let Some(decoder) = &mut self.decoder else { return self.body.next().await };
         loop {

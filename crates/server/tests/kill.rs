@@ -4,7 +4,8 @@
 //! Every write carries an operation number: the content is a function of the number of the Put Blob,
 //! and the metadata holds the number of the last write. So after a restart it can be told for each blob
 //! which write its content and its metadata come from. An operation without an answer may or may not
-//! have happened; everything else must be exactly as acknowledged.
+//! have happened; everything else must be exactly as acknowledged. A log that all append to must have
+//! every acknowledged record where the answer said it is.
 //!
 //! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
 //! (which the scheduler of the machine still interleaves as it likes).
@@ -26,6 +27,7 @@ const BLOBS_PER_WRITER: u64 = 6;
 const SHARED_BLOBS: u64 = 8;
 const CYCLES_DEFAULT: u64 = 20;
 const CONTAINER: &str = "kill";
+const RECORD_BYTES_MIN: usize = 17;
 const CONTENT_BYTES_MIN: u64 = 100;
 const CONTENT_BYTES_MAX: u64 = 300 * 1024;
 
@@ -60,6 +62,9 @@ struct Run {
     killed: AtomicBool,
     operations: Arc<AtomicU64>,
     shared: Arc<Mutex<Vec<Shared>>>,
+    log: String,
+    /// Which operation's record is at which offset of the log.
+    appended: Mutex<BTreeMap<u64, u64>>,
 }
 
 #[test]
@@ -81,24 +86,30 @@ fn setting(name: &str) -> Option<u64> {
 
 async fn run(cycles: u64, random: &mut Random) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    let (data, server_log) = (folder.path().join("data"), folder.path().join("log"));
     let operations = Arc::new(AtomicU64::new(1));
     let shared = Arc::new(Mutex::new(vec![Shared::default(); SHARED_BLOBS as usize]));
     let untouched = Owned { acknowledged: State::Absent, maybe: None };
     let mut owned = vec![vec![untouched; BLOBS_PER_WRITER as usize]; WRITERS as usize];
 
-    let mut server = Server::start(&data, &log);
+    let mut server = Server::start(&data, &server_log);
     let mut client = Client::new(server.blob);
     let path = format!("/{CONTAINER}");
     let created = client.send("PUT", &path, &[("restype", "container")], &[], Vec::new()).await;
     assert_eq!(created.expect("the server answers").status, 201);
 
     for cycle in 1..=cycles {
+        let log = format!("/{CONTAINER}/log-{cycle}");
+        let kind = [("x-ms-blob-type", "AppendBlob")];
+        let created = Client::new(server.blob).send("PUT", &log, &[], &kind, Vec::new()).await;
+        assert_eq!(created.expect("the server answers").status, 201);
         let run = Arc::new(Run {
             address: server.blob,
             killed: AtomicBool::new(false),
             operations: operations.clone(),
             shared: shared.clone(),
+            log,
+            appended: Mutex::default(),
         });
         let writers: Vec<_> = owned
             .drain(..)
@@ -115,9 +126,10 @@ async fn run(cycles: u64, random: &mut Random) {
             owned.push(writer.await.expect("no writer saw anything wrong"));
         }
 
-        server = Server::start(&data, &log);
+        server = Server::start(&data, &server_log);
         check_owned(server.blob, &mut owned).await;
         check_shared(server.blob, &shared).await;
+        check_log(server.blob, &run).await;
         check_listing(server.blob, &owned, &shared).await;
         println!("cycle {cycle}: {} operations so far", operations.load(Ordering::SeqCst));
     }
@@ -151,12 +163,14 @@ async fn write_until_killed(
     let mut random = Random::new(seed);
     let mut client = Client::new(run.address);
     while !run.killed.load(Ordering::SeqCst) {
-        let answered = if random.below(4) == 0 {
-            overwrite_shared(&run, &mut client, random.below(SHARED_BLOBS)).await
-        } else {
-            let blob = random.below(BLOBS_PER_WRITER);
-            let owned = &mut blobs[blob as usize];
-            write_owned(&run, &mut client, &owned_path(writer, blob), owned, &mut random).await
+        let answered = match random.below(8) {
+            0 | 1 => overwrite_shared(&run, &mut client, random.below(SHARED_BLOBS)).await,
+            2 => append_to_log(&run, &mut client).await,
+            _ => {
+                let blob = random.below(BLOBS_PER_WRITER);
+                let owned = &mut blobs[blob as usize];
+                write_owned(&run, &mut client, &owned_path(writer, blob), owned, &mut random).await
+            }
         };
         if !answered {
             // Nothing but the kill may cost an answer.
@@ -187,6 +201,11 @@ async fn write_owned(
             let query = [("comp", "metadata")];
             (client.send("PUT", path, &query, &mark, Vec::new()).await, next, 200)
         }
+        (State::Present { .. } | State::Absent, 3 | 4) => {
+            let Some(list) = put_blocks(client, path, number).await else { return false };
+            let next = State::Present { content: number, metadata: number, etag: None };
+            (client.send("PUT", path, &[("comp", "blocklist")], &mark, list).await, next, 201)
+        }
         (State::Present { .. } | State::Absent, _) => {
             let next = State::Present { content: number, metadata: number, etag: None };
             (client.send("PUT", path, &[], &put_headers(&text), content(number)).await, next, 201)
@@ -206,6 +225,23 @@ async fn write_owned(
     true
 }
 
+/// Sends the content of operation `number` in blocks, and gives the list that commits them; none when
+/// an answer was missing.
+async fn put_blocks(client: &mut Client, path: &str, number: u64) -> Option<Vec<u8>> {
+    const BLOCKS: usize = 3;
+    let content = content(number);
+    let mut list = String::from("<BlockList>");
+    for (block, bytes) in content.chunks(content.len().div_ceil(BLOCKS)).enumerate() {
+        // Four digits are Base64 of three bytes.
+        let id = format!("{block:04}");
+        let query = [("blockid", id.as_str()), ("comp", "block")];
+        let answer = client.send("PUT", path, &query, &[], bytes.to_vec()).await.ok()?;
+        assert_eq!(answer.status, 201, "{path}: {}", String::from_utf8_lossy(&answer.body));
+        list += &format!("<Latest>{id}</Latest>");
+    }
+    Some((list + "</BlockList>").into_bytes())
+}
+
 fn put_headers(number: &str) -> [(&'static str, &str); 2] {
     [("x-ms-blob-type", "BlockBlob"), ("x-ms-meta-operation", number)]
 }
@@ -221,6 +257,25 @@ async fn overwrite_shared(run: &Run, client: &mut Client, blob: u64) -> bool {
     let acknowledged = &mut shared[blob as usize].acknowledged;
     let earlier = acknowledged.insert(etag_number(&etag_of(&answer)), number);
     assert_eq!(earlier, None, "two writes of shared-{blob} got the same ETag");
+    true
+}
+
+/// What operation `number` appends: its number, once (kept in a row) or often (in an extent).
+fn record(number: u64) -> Vec<u8> {
+    let times = if number.is_multiple_of(2) { 1 } else { 200 };
+    format!("{number:0width$}\n", width = RECORD_BYTES_MIN - 1).repeat(times).into_bytes()
+}
+
+async fn append_to_log(run: &Run, client: &mut Client) -> bool {
+    let number = run.operations.fetch_add(1, Ordering::SeqCst);
+    let query = [("comp", "appendblock")];
+    let answer = client.send("PUT", &run.log, &query, &[], record(number)).await;
+    let Ok(answer) = answer else { return false };
+    assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+    let offset = answer.header("x-ms-blob-append-offset").and_then(|text| text.parse().ok());
+    let offset: u64 = offset.expect("every append answers its offset");
+    let earlier = run.appended.lock().expect("no writer panicked").insert(offset, number);
+    assert_eq!(earlier, None, "two records of the log got the same place");
     true
 }
 
@@ -317,6 +372,34 @@ async fn check_shared(address: SocketAddr, shared: &Mutex<Vec<Shared>>) {
         // An ETag that was answered belongs to that write; a new one to a write whose answer was lost.
         assert_eq!(*acknowledged.entry(etag).or_insert(number), number, "{path}: wrong ETag");
     }
+}
+
+/// The log is whole records, among them every acknowledged one in its place. Then it is deleted.
+async fn check_log(address: SocketAddr, run: &Run) {
+    let mut client = Client::new(address);
+    let answer = get(&mut client, &run.log).await;
+    let (mut found, mut offset) = (BTreeMap::new(), 0);
+    while offset < answer.body.len() {
+        let rest = &answer.body[offset..];
+        let digits =
+            rest.get(..RECORD_BYTES_MIN - 1).and_then(|text| std::str::from_utf8(text).ok());
+        let number = digits.and_then(|text| text.parse().ok());
+        let number: u64 = number.unwrap_or_else(|| panic!("no record at {offset} of the log"));
+        assert!(
+            rest.starts_with(&record(number)),
+            "the record at {offset} of the log is not whole"
+        );
+        found.insert(offset as u64, number);
+        offset += record(number).len();
+    }
+    let blocks =
+        answer.header("x-ms-blob-committed-block-count").and_then(|text| text.parse().ok());
+    assert_eq!(blocks, Some(found.len()), "the log has other records than blocks");
+    for (offset, number) in &*run.appended.lock().expect("no writer panicked") {
+        assert_eq!(found.get(offset), Some(number), "an acknowledged record is not in the log");
+    }
+    let deleted = client.send("DELETE", &run.log, &[], &[], Vec::new()).await;
+    assert_eq!(deleted.expect("the server answers").status, 202);
 }
 
 /// The listing names exactly the blobs that are there.

@@ -71,6 +71,14 @@ def calls(container, prefix):
     yield "Set Blob Properties", "PUT", blob, "comp=properties", {}, None
     yield from lease_calls("Blob", blob, "comp=lease")
     yield from page_calls(f"{container}/pages")
+    block_list = b"<BlockList><Latest>YQ==</Latest></BlockList>"
+    yield "Put Block", "PUT", blob, "comp=block&blockid=YQ%3D%3D", {}, b"block"
+    yield "Put Block List", "PUT", blob, "comp=blocklist", {}, block_list
+    yield "Get Block List", "GET", blob, "comp=blocklist", {}, None
+    log = f"{container}/log"
+    yield "Put Blob (append blob)", "PUT", log, "", {"x-ms-blob-type": "AppendBlob"}, None
+    yield "Append Block", "PUT", log, "comp=appendblock", {}, b"block"
+    yield "Append Blob Seal", "PUT", log, "comp=seal", {}, None
     yield "List Blobs (flat)", "GET", container, f"{whole}&comp=list", {}, None
     yield "List Blobs (delimiter)", "GET", container, f"{whole}&comp=list&delimiter=%2F", {}, None
     yield "Blob Batch (account)", "POST", "/", "comp=batch", *batch(f"{prefix}{blob}")

@@ -48,6 +48,8 @@ pub struct Show {
     pub deleted: bool,
     /// Blobs that are deleted but have versions.
     pub deleted_with_versions: bool,
+    /// Names that have blocks which are not committed, and no blob.
+    pub uncommitted: bool,
 }
 
 impl Default for Show {
@@ -58,6 +60,7 @@ impl Default for Show {
             versions: false,
             deleted: false,
             deleted_with_versions: false,
+            uncommitted: false,
         }
     }
 }
@@ -79,6 +82,8 @@ impl Position {
 #[derive(Debug)]
 pub enum Listed {
     Blob(String, Box<ListedBlob>),
+    /// A name that has blocks, none of them committed.
+    Uncommitted(String),
     /// What the names below it have in common, the delimiter included.
     Prefix(String),
 }
@@ -149,7 +154,7 @@ impl BlobListing {
         }
         if entries.is_empty() && self.room == 0 {
             self.next_marker = self.next_entry().await?.map(|(entry, moment)| match entry {
-                Listed::Blob(name, _) => Position { name, moment },
+                Listed::Blob(name, _) | Listed::Uncommitted(name) => Position { name, moment },
                 Listed::Prefix(common) => Position::at_name(common),
             });
             self.sources.clear();
@@ -173,6 +178,12 @@ impl BlobListing {
                 return Ok(Some((Listed::Prefix(common), moment)));
             }
             let Some(row) = self.sources[at].fetched.pop_front() else { continue };
+            if matches!(self.sources[at].kind, Kind::Uncommitted) {
+                if !self.has_current(&name).await? {
+                    return Ok(Some((Listed::Uncommitted(name), moment)));
+                }
+                continue;
+            }
             if let Some(blob) = self.entry(at, &name, moment, &row).await? {
                 return Ok(Some((Listed::Blob(name, Box::new(blob)), moment)));
             }
@@ -269,6 +280,7 @@ impl BlobListing {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Current,
+    Uncommitted,
     Past {
         group: PastGroup,
         /// Only the latest of each name.
@@ -282,9 +294,11 @@ impl Kind {
         let past = |group, shown: bool, latest: bool| {
             (shown || latest).then_some(Self::Past { group, latest: !shown })
         };
-        let Show { current, snapshots, versions, deleted, deleted_with_versions } = show;
+        let Show { current, snapshots, versions, deleted, deleted_with_versions, uncommitted } =
+            show;
         [
             current.then_some(Self::Current),
+            uncommitted.then_some(Self::Uncommitted),
             past(PastGroup::Snapshots, snapshots, false),
             past(PastGroup::Versions, versions, deleted_with_versions),
             past(PastGroup::DeletedSnapshots, deleted && snapshots, false),
@@ -299,6 +313,7 @@ impl Kind {
     fn rows(self, container: u64, prefix: &str) -> Bytes {
         match self {
             Self::Current => rows::blobs(container, prefix),
+            Self::Uncommitted => rows::uploads(container, prefix),
             Self::Past { group, .. } => rows::past_blobs(container, group, prefix),
         }
     }
@@ -309,6 +324,7 @@ impl Kind {
         match self {
             // The current state is behind all moments.
             Self::Current => rows::blobs(container, name),
+            Self::Uncommitted => rows::uploads(container, name),
             Self::Past { group, .. } if moment.ticks() > 0 => {
                 rows::past_blob(container, group, name, *moment)
             }
@@ -318,7 +334,7 @@ impl Kind {
 
     fn position(self, row: &Row) -> Result<(&str, Timestamp), Fault> {
         match self {
-            Self::Current => Ok((rows::blob_name(&row.key)?, Timestamp::MAX)),
+            Self::Current | Self::Uncommitted => Ok((rows::blob_name(&row.key)?, Timestamp::MAX)),
             Self::Past { .. } => rows::past_blob_name(&row.key),
         }
     }

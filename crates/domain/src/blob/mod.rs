@@ -3,6 +3,8 @@
 //! Each operation reads what it needs in a transaction, decides with a pure function and writes
 //! rows; the decisions and their tests stand beside the operation.
 
+mod append;
+mod block;
 mod container;
 mod copy;
 mod delete;
@@ -19,6 +21,12 @@ mod set;
 mod snapshot;
 mod target;
 
+pub use append::{AppendBlock, Appended, SealAppendBlob};
+pub(crate) use block::drop_idle_upload;
+pub use block::{
+    BlockId, BlockList, BlockListEntry, BlockSource, BlockTypes, GetBlockList, ListedBlock,
+    PutBlock,
+};
 pub use container::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
     RenameContainer, SetContainerAcl, SetContainerMetadata,
@@ -50,7 +58,7 @@ pub use snapshot::{SnapshotBlob, Snapshotted};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::condition;
+use crate::condition::{self, AppendRefusal};
 use crate::content::CustomerKey;
 use crate::etag::ETag;
 use crate::lease::{AccessRefusal, LeaseRefusal};
@@ -151,6 +159,16 @@ pub enum BlobRefusal {
     Immutable,
     LegalHold,
     SourceConditionNotMet,
+    /// No more blocks fit into the blob, or may wait to be committed.
+    TooManyBlocks,
+    /// The ids of the blocks of one blob are of equal length.
+    BlockIdLength,
+    BlockListTooLong,
+    /// The list names a block that is not there, or one block in two ways.
+    InvalidBlockList,
+    /// Nothing is appended to a blob that is sealed.
+    Sealed,
+    AppendConditionNotMet(AppendRefusal),
     /// A read whose blob has not changed since the state that the client knows.
     NotModified {
         etag: ETag,
@@ -186,6 +204,12 @@ pub enum BlobRefusal {
 impl From<AccessRefusal> for BlobRefusal {
     fn from(refusal: AccessRefusal) -> Self {
         Self::LeaseAccess(refusal)
+    }
+}
+
+impl From<AppendRefusal> for BlobRefusal {
+    fn from(refusal: AppendRefusal) -> Self {
+        Self::AppendConditionNotMet(refusal)
     }
 }
 

@@ -179,6 +179,16 @@ pub enum Encryption {
     Scope(String),
 }
 
+impl Encryption {
+    /// The digest of the client's key, if it is one.
+    pub(super) fn key_sha256(&self) -> Option<[u8; 32]> {
+        match self {
+            Self::CustomerKey { sha256 } => Some(*sha256),
+            Self::Account | Self::Scope(_) => None,
+        }
+    }
+}
+
 /// The headers a client stores with a blob and gets back with its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentHeaders {
@@ -259,6 +269,8 @@ pub struct Upload {
     pub last_activity: Timestamp,
     pub block_id_bytes: u8,
     pub blocks: u32,
+    /// The digest of the client's key that all of them are encrypted with, if it has chosen one.
+    pub(crate) key_sha256: Option<[u8; 32]>,
 }
 
 impl Stored for Upload {

@@ -1,5 +1,7 @@
-//! Put Blob: a whole block blob in one request, or an empty page or append blob.
+//! Put Blob: a whole block blob in one request, or an empty page or append blob. Put Block List: a
+//! block blob of blocks that are there already.
 
+use super::block::{self, BlockListEntry};
 use super::model::{Blob, Encryption, Immutability, Kind};
 use super::target::{Change, Keeping, Target};
 use super::{AccessTier, BlobPath, BlobRefusal, ContentHeaders, check_changeable};
@@ -30,7 +32,12 @@ pub struct PutBlob {
 
 pub enum NewBlob {
     Block(Received),
-    Page { length: u64, sequence_number: SequenceNumber },
+    /// Of these blocks, in this order.
+    BlockList(Vec<BlockListEntry>),
+    Page {
+        length: u64,
+        sequence_number: SequenceNumber,
+    },
     Append,
 }
 
@@ -46,11 +53,15 @@ impl Domain {
                     decide_put(existing, &command, keeping, stamp).map_err(Failure::Refused)?;
                 let encryption =
                     target.encryption(&command.encryption).map_err(Failure::Refused)?;
-                let content = match &command.blob {
+                let (content, length) = match &command.blob {
                     NewBlob::Block(received) => {
-                        received.claim(&mut transaction, stamp.etag.ticks())
+                        (received.claim(&mut transaction, stamp.etag.ticks()), received.length())
                     }
-                    NewBlob::Page { .. } | NewBlob::Append => Content::Empty,
+                    NewBlob::BlockList(list) => {
+                        block::commit(&mut transaction, &target, list, &encryption, stamp).await?
+                    }
+                    NewBlob::Page { length, .. } => (Content::Empty, *length),
+                    NewBlob::Append => (Content::Empty, 0),
                 };
                 let (tier, tier_changed) = match (command.tier, existing) {
                     (Some(chosen), _) => (Some(chosen), Some(stamp.now)),
@@ -62,7 +73,7 @@ impl Domain {
                     etag: stamp.etag,
                     created: stamp.now,
                     last_modified: stamp.now,
-                    length: command.blob.length(),
+                    length,
                     content,
                     headers: command.headers.clone(),
                     metadata: command.metadata.clone(),
@@ -85,7 +96,7 @@ impl Domain {
             .await;
         match command.blob {
             NewBlob::Block(received) => received.conclude(written),
-            NewBlob::Page { .. } | NewBlob::Append => written,
+            NewBlob::BlockList(_) | NewBlob::Page { .. } | NewBlob::Append => written,
         }
     }
 }
@@ -93,24 +104,16 @@ impl Domain {
 impl NewBlob {
     fn kind(&self, stamp: Stamp) -> Kind {
         match self {
-            Self::Block(_) => Kind::Block,
+            Self::Block(_) | Self::BlockList(_) => Kind::Block,
             Self::Page { sequence_number, .. } => {
                 Kind::Page { sequence_number: *sequence_number, lineage: stamp.etag.ticks() }
             }
             Self::Append => Kind::Append { blocks: 0, sealed: false },
         }
     }
-
-    fn length(&self) -> u64 {
-        match self {
-            Self::Block(received) => received.length(),
-            Self::Page { length, .. } => *length,
-            Self::Append => 0,
-        }
-    }
 }
 
-/// Every rule of Put Blob; the lease that the new blob has.
+/// The rules that blobs of all kinds share; the lease that the new blob has.
 fn decide_put(
     existing: Option<&Blob>,
     command: &PutBlob,

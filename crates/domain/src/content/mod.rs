@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use differences::Difference;
 pub(crate) use differences::Differences;
-pub(crate) use map::{Entry, Map, MapWriter, remove_condemned_map};
+pub(crate) use map::{Entry, Map, MapWriter, entries, remove_condemned_map};
 pub use reader::ContentReader;
 pub(crate) use references::{References, Released, named_extent};
 pub(crate) use seal::Seal;
@@ -35,6 +35,10 @@ use seal::Sealer;
 /// Contents up to this size are a row of their own: one synced commit, no second file. Measured in
 /// `docs/design/0002-extents.md`.
 pub const INLINE_BYTES_MAX: usize = 16 * 1024;
+
+/// Parts of maps up to this size are in the row of their entry. Smaller than that of contents, since
+/// the entries of a map (50,000 of them) are written and copied in one commit.
+pub(crate) const INLINE_PART_BYTES_MAX: usize = 1024;
 
 /// A body as it arrives. An error is the sender's: the connection broke, or the body is not what
 /// it claims to be.
@@ -132,14 +136,15 @@ impl<R> From<Fault> for ReceiveFailure<R> {
     }
 }
 
-/// Takes in a whole body, whatever its length, holding no more of it than [`INLINE_BYTES_MAX`]
-/// and what the extents' writer is at work on.
+/// Takes in a whole body, whatever its length, holding no more of it than `inline_bytes_max` and
+/// what the extents' writer is at work on.
 pub(crate) async fn receive<R: Send>(
     extents: &Arc<dyn Extents>,
     source: &mut dyn ByteSource<Refusal = R>,
     sealing: Option<&Sealing>,
+    inline_bytes_max: usize,
 ) -> Result<Received, ReceiveFailure<R>> {
-    let mut taking = Taking { extents, small: BytesMut::new(), writer: None };
+    let mut taking = Taking { extents, inline_bytes_max, small: BytesMut::new(), writer: None };
     let mut sealer = sealing.map(Sealer::new);
     let mut length = 0;
     while let Some(mut bytes) = source.next().await.map_err(ReceiveFailure::Source)? {
@@ -167,13 +172,14 @@ pub(crate) async fn receive<R: Send>(
 /// Bytes on their way into a row, or, once they are too many, into extents.
 struct Taking<'a> {
     extents: &'a Arc<dyn Extents>,
+    inline_bytes_max: usize,
     small: BytesMut,
     writer: Option<Box<dyn ExtentWriter>>,
 }
 
 impl Taking<'_> {
     async fn take(&mut self, bytes: Bytes) -> Result<(), Fault> {
-        if self.writer.is_none() && self.small.len() + bytes.len() <= INLINE_BYTES_MAX {
+        if self.writer.is_none() && self.small.len() + bytes.len() <= self.inline_bytes_max {
             self.small.extend_from_slice(&bytes);
             return Ok(());
         }

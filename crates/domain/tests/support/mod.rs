@@ -45,7 +45,13 @@ impl Clock for TestClock {
     }
 }
 
-pub struct Body(pub VecDeque<Bytes>);
+pub struct Body(VecDeque<Bytes>);
+
+impl Body {
+    pub fn of(content: &[u8]) -> Self {
+        Self(content.chunks(10_000).map(Bytes::copy_from_slice).collect())
+    }
+}
 
 #[async_trait]
 impl ByteSource for Body {
@@ -108,24 +114,10 @@ impl Store {
         conditions: Conditions,
         lease_id: Option<LeaseId>,
     ) -> Result<(), Failure<BlobRefusal>> {
-        let chunks = content.chunks(10_000).map(Bytes::copy_from_slice).collect();
-        let Ok(received) = self.domain.receive(&mut Body(chunks)).await else {
+        let Ok(received) = self.domain.receive(&mut Body::of(content)).await else {
             panic!("a body in memory arrives");
         };
-        let command = PutBlob {
-            path: blob(name),
-            blob: NewBlob::Block(received),
-            headers: ContentHeaders::default(),
-            metadata: Metadata::default(),
-            tags: TagSet::default(),
-            tier: None,
-            immutability: None,
-            legal_hold: false,
-            encryption: Encryption::Account,
-            conditions,
-            lease_id,
-            create_only: false,
-        };
+        let command = PutBlob { conditions, lease_id, ..put(name, NewBlob::Block(received)) };
         self.domain.put_blob(command).await.map(drop)
     }
 
@@ -171,6 +163,17 @@ impl Store {
         delimiter: Option<&str>,
         limit: usize,
     ) -> (Vec<String>, usize) {
+        self.list_with(prefix, delimiter, limit, false).await
+    }
+
+    /// As [`Store::list`], with the names that have nothing committed in round brackets.
+    pub async fn list_with(
+        &self,
+        prefix: &str,
+        delimiter: Option<&str>,
+        limit: usize,
+        uncommitted: bool,
+    ) -> (Vec<String>, usize) {
         let (mut names, mut pages, mut start) = (Vec::new(), 0, None);
         loop {
             let command = ListBlobs {
@@ -180,7 +183,7 @@ impl Store {
                 start,
                 end_before: None,
                 limit,
-                show: Show::default(),
+                show: Show { uncommitted, ..Show::default() },
             };
             let mut page = self.domain.list_blobs(command).await.expect("a page");
             let names_before = names.len();
@@ -191,6 +194,7 @@ impl Store {
                 }
                 names.extend(entries.into_iter().map(|entry| match entry {
                     Listed::Blob(name, _) => name,
+                    Listed::Uncommitted(name) => format!("({name})"),
                     Listed::Prefix(name) => format!("<{name}>"),
                 }));
             }
@@ -200,6 +204,14 @@ impl Store {
             if start.is_none() {
                 return (names, pages);
             }
+        }
+    }
+
+    pub async fn collect_garbage(&self) {
+        let mut rounds = 0;
+        while self.domain.collect_garbage().await.expect("collected") {
+            rounds += 1;
+            assert!(rounds < 100, "the collection ends");
         }
     }
 
@@ -218,6 +230,23 @@ pub fn container(name: &str) -> ContainerPath {
 
 pub fn blob(name: &str) -> BlobPath {
     BlobPath { container: container("photos"), blob: BlobName::new(name).expect("a name") }
+}
+
+pub fn put(name: &str, new: NewBlob) -> PutBlob {
+    PutBlob {
+        path: blob(name),
+        blob: new,
+        headers: ContentHeaders::default(),
+        metadata: Metadata::default(),
+        tags: TagSet::default(),
+        tier: None,
+        immutability: None,
+        legal_hold: false,
+        encryption: Encryption::Account,
+        conditions: Conditions::default(),
+        lease_id: None,
+        create_only: false,
+    }
 }
 
 pub fn get(name: &str) -> GetBlob {

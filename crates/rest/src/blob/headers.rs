@@ -17,8 +17,10 @@ use holdfast_domain::time::Timestamp;
 
 use super::{copy, encryption};
 use crate::answer::Answer;
+use crate::body::{StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::request::Call;
+use crate::request_body::ContentBody;
 use crate::version::Version;
 
 const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
@@ -295,6 +297,18 @@ pub fn policy_mode(policy: Immutability) -> &'static str {
 
 pub fn encode_sha256(sha256: &[u8; 32]) -> String {
     STANDARD.encode(sha256)
+}
+
+/// What was found out about a body on its way in.
+pub fn digests(answer: &mut Answer, call: &Call<'_>, body: &ContentBody) {
+    let digests = body.finished();
+    answer.optional_header("content-md5", digests.md5.map(encode_md5));
+    if call.version >= Version::V2019_02_02 {
+        answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
+    }
+    if body.is_structured() {
+        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
+    }
 }
 
 /// What is particular to blobs of a kind.

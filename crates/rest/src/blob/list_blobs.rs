@@ -2,11 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use holdfast_domain::blob::{BlobListing, ContainerPath, ListBlobs, Listed, Position, Show};
+use holdfast_domain::blob::{BlobListing, ContainerPath, Kind, ListBlobs, Listed, Position, Show};
 use holdfast_domain::failure::Fault;
 use holdfast_domain::time::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::headers;
 use super::list::{self, PAGE_MAX, PATH, Page};
 use super::listed_blob::{self, Entry, Value};
 use crate::answer::Answer;
@@ -127,6 +128,9 @@ impl Page for BlobsPage {
                     let entry = Entry { listed, include, version, now };
                     write_blob(xml, self.address.as_deref(), name, &entry);
                 }
+                Listed::Uncommitted(name) => {
+                    write_uncommitted(xml, self.version, self.address.as_deref(), name);
+                }
                 Listed::Prefix(name) => {
                     xml.open("BlobPrefix");
                     write_name(xml, self.version, name);
@@ -170,6 +174,18 @@ fn write_blob(xml: &mut Writer, address: Option<&str>, name: &str, entry: &Entry
         xml.close("TagSet");
         xml.close("Tags");
     }
+    xml.close("Blob");
+}
+
+/// Of a blob that is still to be committed nothing is known but its name and kind.
+fn write_uncommitted(xml: &mut Writer, version: Version, address: Option<&str>, name: &str) {
+    xml.open("Blob");
+    write_name(xml, version, name);
+    list::write_url(xml, address, name);
+    xml.open("Properties");
+    xml.element("Content-Length", "0");
+    xml.element("BlobType", headers::kind_name(Kind::Block));
+    xml.close("Properties");
     xml.close("Blob");
 }
 
@@ -230,6 +246,7 @@ impl Include {
                 .iter()
                 .find(|(known, since)| known.eq_ignore_ascii_case(name) && *since <= call.version);
             match known.map(|(known, _)| *known) {
+                Some("uncommittedblobs") => include.show.uncommitted = true,
                 Some("snapshots") => include.show.snapshots = true,
                 Some("versions") => include.show.versions = true,
                 Some("deleted") => include.show.deleted = true,

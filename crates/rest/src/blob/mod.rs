@@ -2,7 +2,10 @@
 
 mod account;
 mod acl;
+mod append;
 mod batch;
+mod block;
+mod block_list;
 mod container;
 mod copy;
 mod copy_elsewhere;
@@ -85,6 +88,12 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         Operation::CopyBlobFromUrl => copy::copy_from_url(call).await,
         Operation::AbortCopyBlob => copy::abort(call).await,
         Operation::PutBlobFromUrl => put_from_url::put(call).await,
+        Operation::PutAppendBlob => put_blob::put_append_blob(call).await,
+        Operation::PutBlock => block::put(call, body).await,
+        Operation::PutBlockList => block_list::put(call, body).await,
+        Operation::GetBlockList => block_list::get(call).await,
+        Operation::AppendBlock => append::append(call, body).await,
+        Operation::SealAppendBlob => append::seal(call).await,
         Operation::GetBlob => get_blob::get(call).await,
         Operation::GetBlobProperties => get_blob::get_properties(call).await,
         Operation::GetBlobMetadata => get_blob::get_metadata(call).await,

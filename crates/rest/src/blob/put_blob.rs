@@ -1,13 +1,14 @@
-//! Put Blob of a block blob or a page blob.
+//! Put Blob of blobs of all kinds.
 
-use holdfast_domain::blob::{AccessTier, ContentHeaders, NewBlob, PutBlob, is_page_blob_length};
+use holdfast_domain::blob::{
+    AccessTier, Blob, ContentHeaders, NewBlob, PutBlob, is_page_blob_length,
+};
 use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};
 use super::{headers, page};
 use crate::answer::Answer;
-use crate::body::{StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::RequestBody;
@@ -27,25 +28,27 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let mut command = command(call, &chosen)?;
     let sealing = chosen.sealing();
     let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
-    let digests = body.finished();
-    content.content_md5 = digests.md5;
+    content.content_md5 = body.finished().md5;
     command.headers = content;
     command.blob = NewBlob::Block(received);
     let blob = call.frontend.domain().put_blob(command).await?;
 
-    let mut answer = Answer::new(StatusCode::CREATED);
-    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
-    headers::version_id(&mut answer, call, &blob);
-    encryption::describe(&mut answer, &blob.encryption);
-    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
-    if call.version >= Version::V2019_02_02 {
-        answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
-    }
-    if body.is_structured() {
-        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
-    }
-    answer.header("x-ms-request-server-encrypted", "true");
+    let mut answer = created(call, &blob);
+    headers::digests(&mut answer, call, &body);
     Ok(answer)
+}
+
+/// An append blob is created empty.
+pub async fn put_append_blob(call: &Call<'_>) -> Result<Answer, Error> {
+    check_bodiless(call)?;
+    if let Some(length) = call.header(BLOB_LENGTH)? {
+        return Err(Error::invalid_header(BLOB_LENGTH, length));
+    }
+    let mut command = command(call, &Chosen::read(call)?)?;
+    command.headers = headers::content_headers(call, true)?;
+    command.blob = NewBlob::Append;
+    let blob = call.frontend.domain().put_blob(command).await?;
+    Ok(created(call, &blob))
 }
 
 /// A page blob is created empty; its pages are written later.
@@ -62,13 +65,16 @@ pub async fn put_page_blob(call: &Call<'_>) -> Result<Answer, Error> {
     command.headers = headers::content_headers(call, true)?;
     command.blob = NewBlob::Page { length, sequence_number };
     let blob = call.frontend.domain().put_blob(command).await?;
+    Ok(created(call, &blob))
+}
 
+pub fn created(call: &Call<'_>, blob: &Blob) -> Answer {
     let mut answer = Answer::new(StatusCode::CREATED);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
-    headers::version_id(&mut answer, call, &blob);
+    headers::version_id(&mut answer, call, blob);
     encryption::describe(&mut answer, &blob.encryption);
     answer.header("x-ms-request-server-encrypted", "true");
-    Ok(answer)
+    answer
 }
 
 /// The length that a page blob is to have, if it is sent.

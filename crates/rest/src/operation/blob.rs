@@ -298,7 +298,8 @@ pub(super) const ROWS: &[Row] = &[
     write(Operation::PutAppendBlob, "Put Blob (append blob)", BLOB_CREATE)
         .when(&[Selector::HeaderIs("x-ms-blob-type", &["AppendBlob"])])
         .since(Version::V2015_02_21)
-        .success(&[201]),
+        .success(&[201])
+        .built(),
     write(Operation::PutBlockBlob, "Put Blob (block blob)", BLOB_CREATE)
         .when(&[BLOCK_BLOB])
         .success(&[201])
@@ -407,7 +408,8 @@ pub(super) const ROWS: &[Row] = &[
     write(Operation::PutBlock, "Put Block", BLOB_WRITE)
         .comp(Comp::Block)
         .success(&[201])
-        .conditions(Conditions::NONE),
+        .conditions(Conditions::NONE)
+        .built(),
     write(Operation::PutBlockFromUrl, "Put Block From URL", BLOB_WRITE)
         .comp(Comp::Block)
         .when(&[COPY_SOURCE])
@@ -416,11 +418,13 @@ pub(super) const ROWS: &[Row] = &[
         .conditions(Conditions::SOURCE),
     write(Operation::PutBlockList, "Put Block List", BLOB_WRITE)
         .comp(Comp::BlockList)
-        .success(&[201]),
+        .success(&[201])
+        .built(),
     blob(Operation::GetBlockList, "Get Block List", Verbs::GET, BLOB_READ_PUBLIC)
         .comp(Comp::BlockList)
         .conditions(Conditions::TAGS)
-        .lease(LeaseHeaders::Id),
+        .lease(LeaseHeaders::Id)
+        .built(),
     write(Operation::PutPage, "Put Page: update", BLOB_WRITE)
         .comp(Comp::Page)
         .when(&[PAGE_UPDATE])
@@ -472,7 +476,8 @@ pub(super) const ROWS: &[Row] = &[
         .comp(Comp::AppendBlock)
         .since(Version::V2015_02_21)
         .success(&[201])
-        .conditions(APPEND),
+        .conditions(APPEND)
+        .built(),
     write(Operation::AppendBlockFromUrl, "Append Block From URL", BLOB_APPEND)
         .comp(Comp::AppendBlock)
         .when(&[COPY_SOURCE])
@@ -482,7 +487,8 @@ pub(super) const ROWS: &[Row] = &[
     write(Operation::SealAppendBlob, "Append Blob Seal", BLOB_WRITE)
         .comp(Comp::Seal)
         .since(Version::V2019_12_12)
-        .conditions(Conditions::ALL_FOUR.and(Conditions::APPEND_POSITION)),
+        .conditions(Conditions::ALL_FOUR.and(Conditions::APPEND_POSITION))
+        .built(),
     blob(Operation::QueryBlobContents, "Query Blob Contents", Verbs::POST, BLOB_READ)
         .comp(Comp::Query)
         .since(Version::V2019_12_12)
