@@ -18,7 +18,7 @@ use hyper::StatusCode;
 use super::{get_blob, headers};
 use crate::answer::{Answer, AnswerBody};
 use crate::document::{self, DocumentRefusal, Element, Fields, value};
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::version::Version;
@@ -29,7 +29,14 @@ const DIGITS_MAX: u32 = 100;
 pub async fn query(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let request = parse(&body.document(call).await?, call.version)?;
     let query = Query::new(request)?;
-    let download = call.frontend.domain().get_blob(&get_blob::command(call)?, None).await?;
+    let command = get_blob::command(call)?;
+    // The service does not query blobs that are encrypted with a key of the client.
+    if command.key.is_some() {
+        return Err(
+            Error::from(Code::InvalidHeaderValue).detail("HeaderName", "x-ms-encryption-key")
+        );
+    }
+    let download = call.frontend.domain().get_blob(&command, None).await?;
     let Download { read, reader, .. } = download;
     if !matches!(read.blob.kind, Kind::Block) {
         return Err(BlobRefusal::WrongKind.into());
