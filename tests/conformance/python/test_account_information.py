@@ -3,8 +3,7 @@
 from email.utils import formatdate, parsedate_to_datetime
 
 import pytest
-from azure.storage.blob import BlobServiceClient, ContainerSasPermissions, generate_container_sas
-from support import connection_string
+from azure.storage.blob import ContainerSasPermissions, generate_container_sas
 from test_access import HOUR, now
 
 QUERY = "restype=account&comp=properties"
@@ -57,10 +56,10 @@ def test_statistics_are_those_of_the_secondary(raw, account):
     assert abs(age.total_seconds()) < 60
 
 
-def test_statistics_by_the_sdk(account):
-    host = f"{account.endpoint.netloc}{account.endpoint.path.rstrip('/')}-secondary"
-    client = BlobServiceClient.from_connection_string(connection_string(), secondary_hostname=host)
-    assert client.get_service_stats()["geo_replication"]["status"] == "live"
+def test_statistics_by_the_name_of_the_secondary_host(raw, account):
+    host = f"{account.name}-secondary.blob.localhost:{account.endpoint.port}"
+    answer = raw.send("GET", "/", STATISTICS, host=host)
+    assert (answer.status, answer.xml().findtext("GeoReplication/Status")) == (200, "live")
 
 
 def test_the_primary_does_not_know_them(raw):
