@@ -68,6 +68,9 @@ codes! {
     ExceedsMaxBatchRequestCount = 400 "The batch has more parts than allowed.";
     ErrorProcessingQueryExpression = 400 "The query expression cannot be processed.";
     FeatureVersionMismatch = 409 "The blob has something that the version of the request does not know.";
+    IncrementalCopyBlobMismatch = 409 "The blob does not come from incremental copies of this source.";
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed = 409 "A snapshot that is not older than this one has been copied already.";
+    IncrementalCopySourceMustBeSnapshot = 409 "The source of an incremental copy must be a snapshot.";
     InfiniteLeaseDurationRequired = 412 "The lease of the destination must be without end.";
     InsufficientAccountPermissions = 403 "The account may not perform this operation.";
     InternalError = 500 "The server met an internal error. Please retry the request.";

@@ -115,6 +115,11 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::IncrementalCopyOnly => Code::OperationNotAllowedOnIncrementalCopyBlob,
             BlobRefusal::ScopeNotAllowed => Code::RequestForbiddenByContainerEncryptionPolicy,
             BlobRefusal::OtherKey => Code::BlobUsesCustomerSpecifiedEncryption,
+            BlobRefusal::IncrementalSourceNotSnapshot => Code::IncrementalCopySourceMustBeSnapshot,
+            BlobRefusal::IncrementalOtherSource => Code::IncrementalCopyBlobMismatch,
+            BlobRefusal::IncrementalSnapshotEarlier => {
+                Code::IncrementalCopyOfEarlierVersionSnapshotNotAllowed
+            }
             BlobRefusal::Immutable => Code::BlobImmutableDueToPolicy,
             BlobRefusal::LegalHold => Code::BlobImmutableDueToLegalHold,
             BlobRefusal::SourceConditionNotMet => Code::SourceConditionNotMet,
@@ -143,8 +148,8 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::InvalidPageRange => Code::InvalidPageRange,
             BlobRefusal::PagesLengthMismatch => {
                 return Self::from(Code::InvalidHeaderValue)
-                    .detail("HeaderName", "content-length")
-                    .detail("Reason", "It is not the length of the range.");
+                    .detail("HeaderName", "x-ms-range")
+                    .detail("Reason", "The bytes are not as many as the range has.");
             }
             BlobRefusal::SequenceConditionNotMet => Code::SequenceNumberConditionNotMet,
             BlobRefusal::SequenceNumberTooLarge => Code::SequenceNumberIncrementTooLarge,

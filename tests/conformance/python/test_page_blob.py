@@ -207,6 +207,31 @@ def test_digests_of_a_write_are_verified_and_returned(pages, raw):
     assert (answer.status, answer.code) == (400, "Crc64Mismatch")
 
 
+def test_pages_from_a_url(pages, container, raw):
+    container.upload_blob("source", b"s" * 3 * PAGE)
+    source = container.get_blob_client("source")
+    answer = pages.upload_pages_from_url(source.url, offset=0, length=2 * PAGE, source_offset=PAGE)
+    assert answer["etag"] == pages.get_blob_properties().etag
+    assert pages.download_blob(offset=0, length=2 * PAGE).readall() == b"s" * 2 * PAGE
+    assert written(pages) == [(0, 4 * PAGE - 1)]
+    # Pages onto pages of the same blob.
+    pages.upload_pages_from_url(pages.url, offset=6 * PAGE, length=PAGE, source_offset=2 * PAGE)
+    assert pages.download_blob(offset=6 * PAGE, length=PAGE).readall() == b"a" * PAGE
+
+    with refused(412, "SequenceNumberConditionNotMet"):
+        pages.upload_pages_from_url(source.url, offset=0, length=PAGE, source_offset=0, if_sequence_number_lt="0")
+    with refused(404, None):
+        pages.upload_pages_from_url(f"{source.url}x", offset=0, length=PAGE, source_offset=0)
+    copied = {"x-ms-copy-source": source.url}
+    for headers, status, code in [
+        ({}, 400, "MissingRequiredHeader"),
+        ({"x-ms-source-range": "bytes=0-1023"}, 400, "InvalidHeaderValue"),
+        ({"x-ms-source-range": "bytes=0-511", "x-ms-range": "bytes=1-512"}, 416, "InvalidPageRange"),
+    ]:
+        answer = put_page(raw, pages, 0, PAGE - 1, **(copied | headers))
+        assert (answer.status, answer.code) == (status, code)
+
+
 def test_missing_blob_and_other_kinds(container, raw):
     client = container.get_blob_client("missing")
     with refused(404, "BlobNotFound"):
@@ -452,3 +477,62 @@ def test_snapshots_that_cannot_be_compared_with(pages, raw):
     pages.create_page_blob(8 * PAGE)
     with refused(409, "BlobOverwritten"):
         pages.get_page_ranges(previous_snapshot_diff=first)
+
+
+def test_incremental_copies_follow_the_snapshots_of_their_source(pages, container, raw):
+    copy = container.get_blob_client("copy")
+    first = pages.create_snapshot()["snapshot"]
+    pages.upload_page(b"b" * PAGE, offset=0, length=PAGE)
+    pages.clear_page(offset=2 * PAGE, length=PAGE)
+    second = pages.create_snapshot()["snapshot"]
+
+    with refused(409, "IncrementalCopySourceMustBeSnapshot"):
+        copy.start_copy_from_url(pages.url, incremental_copy=True)
+    started = copy.start_copy_from_url(f"{pages.url}?snapshot={first}", incremental_copy=True)
+    assert started["copy_status"] == "success"
+    properties = copy.get_blob_properties()
+    assert properties.copy.id == started["copy_id"]
+    assert properties.copy.incremental_copy
+    copied_first = properties.copy.destination_snapshot
+    copy.start_copy_from_url(f"{pages.url}?snapshot={second}", incremental_copy=True)
+    copied_second = copy.get_blob_properties().copy.destination_snapshot
+    assert copied_first < copied_second
+    for snapshot in [first, second]:
+        with refused(409, "IncrementalCopyOfEarlierVersionSnapshotNotAllowed"):
+            copy.start_copy_from_url(f"{pages.url}?snapshot={snapshot}", incremental_copy=True)
+
+    for own, of_source in [(copied_first, first), (copied_second, second)]:
+        expected = raw.send("GET", pages_path(pages), f"snapshot={of_source}").body
+        assert raw.send("GET", pages_path(copy), f"snapshot={own}").body == expected
+    query = f"comp=pagelist&snapshot={copied_second}&prevsnapshot={copied_first}"
+    assert [node.tag for node in raw.send("GET", pages_path(copy), query).xml()] == ["PageRange", "ClearRange"]
+
+    for call in [
+        copy.download_blob,
+        copy.get_page_ranges,
+        copy.create_snapshot,
+        copy.acquire_lease,
+        lambda: copy.upload_page(b"x" * PAGE, offset=0, length=PAGE),
+        lambda: copy.set_blob_metadata({"a": "b"}),
+        lambda: copy.create_page_blob(PAGE),
+    ]:
+        with refused(409, "OperationNotAllowedOnIncrementalCopyBlob"):
+            call()
+    copy.delete_blob(delete_snapshots="include")
+    assert not copy.exists()
+
+
+def test_incremental_copies_of_other_sources_are_refused(pages, container):
+    other = container.get_blob_client("other")
+    other.create_page_blob(PAGE)
+    copy = container.get_blob_client("copy")
+    first, second = pages.create_snapshot()["snapshot"], other.create_snapshot()["snapshot"]
+    copy.start_copy_from_url(f"{pages.url}?snapshot={first}", incremental_copy=True)
+    with refused(409, "IncrementalCopyBlobMismatch"):
+        copy.start_copy_from_url(f"{other.url}?snapshot={second}", incremental_copy=True)
+    with refused(409, "IncrementalCopyBlobMismatch"):
+        other.start_copy_from_url(f"{pages.url}?snapshot={first}", incremental_copy=True)
+    block = container.upload_blob("block", b"x")
+    snapshot = block.create_snapshot()["snapshot"]
+    with refused(409, "InvalidBlobType"):
+        container.get_blob_client("new").start_copy_from_url(f"{block.url}?snapshot={snapshot}", incremental_copy=True)

@@ -3,7 +3,7 @@
 import uuid
 from pathlib import Path
 
-from support import unique
+from support import Account, unique
 
 MATRIX = Path(__file__).parents[3] / "docs" / "support-matrix.md"
 
@@ -43,9 +43,14 @@ def page_calls(blob):
     yield "Put Page: clear", "PUT", blob, "comp=page", page | {"x-ms-page-write": "clear"}, None
     yield "Get Page Ranges", "GET", blob, "comp=pagelist", {}, None
     yield "Set Blob Properties (page blob resize)", "PUT", blob, "comp=properties", length, None
+    address = Account.under_test().endpoint.geturl().rstrip("/") + blob
+    source = {"x-ms-copy-source": address, "x-ms-source-range": "bytes=0-511"}
+    yield "Put Page From URL", "PUT", blob, "comp=page", page | {"x-ms-page-write": "update"} | source, None
     action = {"x-ms-sequence-number-action": "increment"}
     yield "Set Blob Properties (page blob sequence number)", "PUT", blob, "comp=properties", action, None
-    # Refused: there is no such snapshot.
+    # Refused: these need snapshots.
+    source.pop("x-ms-source-range")
+    yield "Incremental Copy Blob", "PUT", f"{blob}-copy", "comp=incrementalcopy", source, None
     since = "comp=pagelist&prevsnapshot=2020-01-01T00:00:00.0000000Z"
     yield "Get Page Ranges (diff)", "GET", blob, since, {}, None
 
@@ -114,10 +119,8 @@ REFUSED = {
     "Get Blob Service Stats": 400,
     "Get User Delegation Key": 403,
     "Preflight Blob Request": 403,
-    "Get Blob Service Stats": 400,
-    "Get User Delegation Key": 403,
-    "Preflight Blob Request": 403,
     "Get Page Ranges (diff)": 409,
+    "Incremental Copy Blob": 409,
 }
 
 

@@ -209,7 +209,7 @@ pub(super) fn claim(
     }
 }
 
-async fn find_source(
+pub(super) async fn find_source(
     transaction: &mut Transaction,
     source: &SourceHere,
 ) -> Result<Blob, Failure<BlobRefusal>> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use holdfast_store::Snapshot;
 
 use super::target::find_blob;
-use super::{Blob, BlobPath, BlobRefusal, Which, check_key};
+use super::{Blob, BlobPath, BlobRefusal, Which, check_key, check_not_incremental};
 use crate::condition::{self, CombinationRule, Conditions};
 use crate::content::{ContentReader, CustomerKey};
 use crate::domain::Domain;
@@ -47,6 +47,13 @@ pub struct ReadBlob {
     pub now: Timestamp,
 }
 
+impl ReadBlob {
+    /// Whether there is more to read than the properties.
+    pub(super) fn check_bytes(&self) -> Result<(), BlobRefusal> {
+        if self.current { check_not_incremental(&self.blob) } else { Ok(()) }
+    }
+}
+
 pub struct Download {
     pub read: ReadBlob,
     pub range: Range<u64>,
@@ -72,6 +79,7 @@ impl Domain {
         let pin = self.extents.pin_all();
         let snapshot = self.engine.snapshot().await?;
         let read = self.read_blob(&*snapshot, command).await?;
+        read.check_bytes().map_err(Failure::Refused)?;
         let blob = &read.blob;
         if blob.is_archived() {
             return Err(Failure::Refused(BlobRefusal::Archived));

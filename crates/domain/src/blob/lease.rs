@@ -1,7 +1,7 @@
 //! Lease Blob.
 
 use super::target::Target;
-use super::{Blob, BlobPath, BlobRefusal};
+use super::{Blob, BlobPath, BlobRefusal, check_not_incremental};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -45,6 +45,7 @@ fn decide_lease(
         return Err(BlobRefusal::NotFound);
     };
     condition::check_write(&command.conditions, WriteKind::InPlace, Some(&blob.subject()))?;
+    check_not_incremental(&blob)?;
     if blob.is_copy_pending() {
         return Err(BlobRefusal::CopyPending);
     }

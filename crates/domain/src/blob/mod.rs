@@ -10,6 +10,7 @@ mod copy;
 mod delete;
 mod deleted_container;
 mod get;
+mod incremental;
 mod lease;
 mod list;
 mod list_containers;
@@ -38,6 +39,7 @@ pub use delete::{DeleteBlob, DeleteSnapshots, Deleted};
 pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
 pub(crate) use deleted_container::{free_container_name, purge_container};
 pub use get::{Download, GetBlob, ReadBlob, ReadRange};
+pub use incremental::CopyIncremental;
 pub use lease::LeaseBlob;
 pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position, Show};
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
@@ -89,6 +91,12 @@ fn check_changeable(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
     check_not_held(blob, now)
 }
 
+/// Whether more than incremental copies can be made of a blob.
+fn check_not_incremental(blob: &Blob) -> Result<(), BlobRefusal> {
+    let incremental = blob.copy.as_ref().is_some_and(|copy| copy.incremental.is_some());
+    if incremental { Err(BlobRefusal::IncrementalCopyOnly) } else { Ok(()) }
+}
+
 /// Whether a request that reads or goes on writing the bytes of `blob` comes with their key.
 fn check_key(blob: &Blob, given: Option<&CustomerKey>) -> Result<(), BlobRefusal> {
     match (&blob.encryption, given) {
@@ -102,9 +110,7 @@ fn check_key(blob: &Blob, given: Option<&CustomerKey>) -> Result<(), BlobRefusal
 
 /// Whether a blob belongs to itself and not to a copy onto it.
 fn check_not_copied_onto(blob: &Blob) -> Result<(), BlobRefusal> {
-    if blob.copy.as_ref().is_some_and(|copy| copy.incremental.is_some()) {
-        return Err(BlobRefusal::IncrementalCopyOnly);
-    }
+    check_not_incremental(blob)?;
     check_no_copy_pending(blob)
 }
 
@@ -152,6 +158,12 @@ pub enum BlobRefusal {
     CopyIdMismatch,
     /// The blob is written by incremental copies only.
     IncrementalCopyOnly,
+    /// An incremental copy is made of a snapshot.
+    IncrementalSourceNotSnapshot,
+    /// The blob does not come from incremental copies of this source.
+    IncrementalOtherSource,
+    /// A snapshot that is not older than this one has been copied already.
+    IncrementalSnapshotEarlier,
     /// The container fixes another encryption scope.
     ScopeNotAllowed,
     /// The request has not the key that the bytes are encrypted with.

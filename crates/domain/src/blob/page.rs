@@ -12,7 +12,7 @@ use crate::condition::{Conditions, SequenceConditions};
 use crate::content::{self, Content, CustomerKey, Difference, Differences, Entry, Map, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
-use crate::lease::{Access, LeaseId};
+use crate::lease::LeaseId;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -107,6 +107,7 @@ impl Domain {
     ) -> Result<PageRanges, Failure<BlobRefusal>> {
         let snapshot = self.engine.snapshot().await?;
         let read = self.find_readable(&*snapshot, &command.blob).await?;
+        read.check_bytes().map_err(Failure::Refused)?;
         let Kind::Page { lineage, .. } = read.blob.kind else {
             return Err(Failure::Refused(BlobRefusal::WrongKind));
         };

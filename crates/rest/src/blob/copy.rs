@@ -1,8 +1,9 @@
-//! Copy Blob, Copy Blob From URL and Abort Copy Blob.
+//! Copy Blob, Copy Blob From URL, Incremental Copy Blob and Abort Copy Blob.
 
 use holdfast_domain::blob::{
-    AbortCopy, Blob, BlobRefusal, CopiedTags, CopyBlob, CopyRefusal, CopySource, CopyState,
-    CopyStatus, Encryption, Manner, RehydratePriority, SourceElsewhere, SourceHere, SourceKind,
+    AbortCopy, Blob, BlobRefusal, CopiedTags, CopyBlob, CopyIncremental, CopyRefusal, CopySource,
+    CopyState, CopyStatus, Encryption, Manner, RehydratePriority, SourceElsewhere, SourceHere,
+    SourceKind,
 };
 use holdfast_domain::condition::SequenceNumber;
 use holdfast_domain::content::ByteSource as _;
@@ -88,6 +89,26 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
     encryption::describe(&mut answer, &blob.encryption);
     Ok(answer)
+}
+
+/// Incremental Copy Blob, of sources on this server.
+pub async fn incremental(call: &Call<'_>) -> Result<Answer, Error> {
+    let source = SourceRequest::parse_whole(call)?;
+    let Located::Here(local) = source.locate(call)? else {
+        return Err(source.error(SourceFailure::unserved()));
+    };
+    let authorized = source.authorize(call, &local).await;
+    authorized.map_err(|failure| source.error(failure))?;
+    let command = CopyIncremental {
+        path: call.blob_path()?,
+        source: here(&source, local, None),
+        source_url: source.url.without_signature(),
+        copy_id: uuid::Uuid::new_v4().to_string(),
+        conditions: headers::write_conditions(call)?,
+        create_only: call.granted.create_only,
+    };
+    let blob = call.frontend.domain().copy_incremental(command).await;
+    Ok(accepted(call, &blob.map_err(|failure| refused(&source, failure))?))
 }
 
 pub async fn abort(call: &Call<'_>) -> Result<Answer, Error> {
@@ -225,7 +246,11 @@ async fn verified(
 
 async fn copied(call: &Call<'_>, source: &SourceRequest, command: CopyBlob) -> Result<Blob, Error> {
     let copied = call.frontend.domain().copy_blob(command).await;
-    copied.map_err(|failure| match failure {
+    copied.map_err(|failure| refused(source, failure))
+}
+
+fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
+    match failure {
         Failure::Refused(CopyRefusal::Source(BlobRefusal::WrongKind)) => {
             Code::InvalidBlobType.into()
         }
@@ -238,7 +263,7 @@ async fn copied(call: &Call<'_>, source: &SourceRequest, command: CopyBlob) -> R
         }
         Failure::Refused(CopyRefusal::Destination(refusal)) => refusal.into(),
         other => other.map(|_| BlobRefusal::NotFound).into(),
-    })
+    }
 }
 
 /// Where other operations say 413, Copy Blob From URL says 409.
@@ -278,4 +303,9 @@ pub fn describe(answer: &mut Answer, copy: &CopyState) {
     let completed = copy.completed.map(|completed| completed.rfc1123().to_string());
     answer.optional_header("x-ms-copy-completion-time", completed);
     answer.optional_header("x-ms-copy-status-description", copy.description.clone());
+    if let Some(incremental) = copy.incremental {
+        answer.header("x-ms-incremental-copy", "true");
+        let snapshot = incremental.destination_snapshot.map(|moment| moment.iso8601().to_string());
+        answer.optional_header("x-ms-copy-destination-snapshot", snapshot);
+    }
 }

@@ -86,6 +86,7 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         Operation::PutPageBlob => put_blob::put_page_blob(call).await,
         Operation::CopyBlob => copy::copy(call).await,
         Operation::CopyBlobFromUrl => copy::copy_from_url(call).await,
+        Operation::IncrementalCopyBlob => copy::incremental(call).await,
         Operation::AbortCopyBlob => copy::abort(call).await,
         Operation::PutBlobFromUrl => put_from_url::put(call).await,
         Operation::PutAppendBlob => put_blob::put_append_blob(call).await,
@@ -102,6 +103,7 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::ResizePageBlob
         | Operation::SetPageBlobSequenceNumber => set_blob::set_properties(call).await,
         Operation::PutPage => page::put(call, body).await,
+        Operation::PutPageFromUrl => page::put_from_url(call).await,
         Operation::ClearPage => page::clear(call).await,
         Operation::GetPageRanges | Operation::GetPageRangesDiff => page::ranges(call).await,
         Operation::AcquireBlobLease

@@ -1,4 +1,4 @@
-//! Put Page (update and clear) and Get Page Ranges (with and without a snapshot to compare with).
+//! Put Page (update and clear), Put Page From URL and Get Page Ranges (with and without a snapshot to compare with).
 
 use holdfast_domain::blob::{
     GetBlob, GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
@@ -13,13 +13,14 @@ use super::encryption::{self, Chosen};
 use super::{get_blob, headers, list, put_blob};
 use crate::address::Address;
 use crate::answer::Answer;
-use crate::body::{StructuredBody, encode_crc64};
+use crate::body::{FinishedDigests, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::query::{Query, QueryRefusal};
 use crate::range;
 use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::service::Service;
+use crate::source::SourceRequest;
 use crate::version::Version;
 use crate::xml::Writer;
 
@@ -30,25 +31,43 @@ const RANGES_MAX: u32 = 10_000;
 const RANGES_AT_A_TIME: u32 = 1000;
 
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
-    let range = page_range(call)?;
-    if range.length() > PUT_PAGES_BYTES_MAX {
-        return Err(Error::from(Code::RequestBodyTooLarge)
-            .detail("MaxLimit", PUT_PAGES_BYTES_MAX.to_string()));
-    }
     let chosen = Chosen::read(call)?;
-    let mut command = command(call, range, &chosen)?;
+    let mut command = command(call, range_of_update(call)?, &chosen)?;
     let mut body = body.open(call, PUT_PAGES_BYTES_MAX, None)?;
     let sealing = chosen.sealing();
     let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
     command.change = PageChange::Update(received);
+    let mut answer = updated(call, command, body.finished()).await?;
+    if body.is_structured() {
+        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
+    }
+    Ok(answer)
+}
+
+pub async fn put_from_url(call: &Call<'_>) -> Result<Answer, Error> {
+    put_blob::check_bodiless(call)?;
+    let source = SourceRequest::parse(call)?;
+    if source.range.is_none() {
+        return Err(Error::missing_header("x-ms-source-range"));
+    }
+    let chosen = Chosen::read(call)?;
+    let mut command = command(call, range_of_update(call)?, &chosen)?;
+    let mut opened = source.open(call, PUT_PAGES_BYTES_MAX).await?;
+    let (domain, sealing) = (call.frontend.domain(), chosen.sealing());
+    let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
+    command.change = PageChange::Update(received);
+    updated(call, command, opened.body.finished()).await
+}
+
+async fn updated(
+    call: &Call<'_>,
+    command: PutPages,
+    digests: FinishedDigests,
+) -> Result<Answer, Error> {
     let mut answer = write(call, command).await?;
-    let digests = body.finished();
     answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
     if call.version >= Version::V2019_02_02 {
         answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
-    }
-    if body.is_structured() {
-        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
     }
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
@@ -95,7 +114,17 @@ pub fn sequence_number(
     number.map(Some).ok_or_else(|| Error::invalid_header(name, text))
 }
 
-/// The pages that are written: both ends must be named.
+/// The pages that are written, as many as one request may write.
+fn range_of_update(call: &Call<'_>) -> Result<PageRange, Error> {
+    let range = page_range(call)?;
+    if range.length() > PUT_PAGES_BYTES_MAX {
+        return Err(Error::from(Code::RequestBodyTooLarge)
+            .detail("MaxLimit", PUT_PAGES_BYTES_MAX.to_string()));
+    }
+    Ok(range)
+}
+
+/// The pages that are written or cleared: both ends must be named.
 fn page_range(call: &Call<'_>) -> Result<PageRange, Error> {
     const NAME: &str = "x-ms-range";
     let asked = range::requested(call.headers)?.ok_or_else(|| Error::missing_header(NAME))?;

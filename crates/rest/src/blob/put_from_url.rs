@@ -18,7 +18,7 @@ const SOURCE_BYTES_MAX: u64 = 5000 * 1024 * 1024;
 
 /// `Content-MD5` would be that of the body, and there is none.
 pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
-    check_bodiless(call)?;
+    put_blob::check_bodiless(call)?;
     let source = SourceRequest::parse_whole(call)?;
     let sent = headers::content_headers(call, false)?;
     let (chosen, wanted_tags) = (Chosen::read(call)?, SourceTags::asked(call)?);
@@ -54,15 +54,6 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
     answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
-}
-
-fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
-    const LENGTH: &str = "content-length";
-    match call.header(LENGTH)? {
-        None => Err(Code::MissingContentLengthHeader.into()),
-        Some("0") => Ok(()),
-        Some(length) => Err(Error::invalid_header(LENGTH, length)),
-    }
 }
 
 fn copies_properties(call: &Call<'_>) -> Result<bool, Error> {

@@ -442,7 +442,8 @@ pub(super) const ROWS: &[Row] = &[
         .when(&[PAGE_UPDATE, COPY_SOURCE])
         .since(Version::V2018_11_09)
         .success(&[201])
-        .conditions(PAGE_WRITE.and(Conditions::SOURCE)),
+        .conditions(PAGE_WRITE.and(Conditions::SOURCE))
+        .built(),
     blob(Operation::GetPageRanges, "Get Page Ranges", Verbs::GET, BLOB_READ_PUBLIC)
         .comp(Comp::PageList)
         .conditions(FOUR_AND_TAGS)
@@ -471,7 +472,8 @@ pub(super) const ROWS: &[Row] = &[
         .comp(Comp::IncrementalCopy)
         .since(Version::V2016_05_31)
         .success(&[202])
-        .conditions(FOUR_AND_TAGS),
+        .conditions(FOUR_AND_TAGS)
+        .built(),
     write(Operation::AppendBlock, "Append Block", BLOB_APPEND)
         .comp(Comp::AppendBlock)
         .since(Version::V2015_02_21)
