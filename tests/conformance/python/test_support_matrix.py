@@ -86,6 +86,10 @@ def calls(container, prefix):
     yield "Append Blob Seal", "PUT", log, "comp=seal", {}, None
     yield "List Blobs (flat)", "GET", container, f"{whole}&comp=list", {}, None
     yield "List Blobs (delimiter)", "GET", container, f"{whole}&comp=list&delimiter=%2F", {}, None
+    arrow = {"Accept": "application/vnd.apache.arrow.stream"}
+    yield "List Blobs (flat, Apache Arrow body)", "GET", container, f"{whole}&comp=list", arrow, None
+    by_delimiter = f"{whole}&comp=list&delimiter=%2F"
+    yield "List Blobs (delimiter, Apache Arrow body)", "GET", container, by_delimiter, arrow, None
     yield "Blob Batch (account)", "POST", "/", "comp=batch", *batch(f"{prefix}{blob}")
     yield "Blob Batch (container)", "POST", container, f"{whole}&comp=batch", *batch(f"{prefix}{blob}")
     information = "restype=account&comp=properties"

@@ -32,6 +32,12 @@ pub enum DeleteSnapshots {
     Only,
 }
 
+impl DeleteBlob {
+    fn deletes_base(&self) -> bool {
+        self.which == Which::Current && self.snapshots != Some(DeleteSnapshots::Only)
+    }
+}
+
 /// What a deletion has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
@@ -60,9 +66,8 @@ impl Domain {
                         delete_past(&mut transaction, &target, &command, keeping, stamp).await?
                     }
                 };
-                let current = command.which == Which::Current;
-                let gone = current && command.snapshots != Some(DeleteSnapshots::Only);
-                Ok(((deleted, gone.then(|| target.key())), transaction))
+                let gone = command.deletes_base().then(|| target.key());
+                Ok(((deleted, gone), transaction))
             })
             .await?;
         if let Some(key) = gone {
@@ -112,11 +117,11 @@ async fn delete_current(
             }
         }
     }
-    let kept = deletion.is_some() || keeps_version(current, keeping);
-    if command.snapshots != Some(DeleteSnapshots::Only) {
+    if command.deletes_base() {
         target.drop_upload(transaction).await?;
         target.remove(transaction, keeping, stamp);
     }
+    let kept = deletion.is_some() || (command.deletes_base() && keeps_version(current, keeping));
     Ok(if kept { Deleted::Kept } else { Deleted::ForGood })
 }
 
@@ -214,7 +219,7 @@ fn decide_delete<'blob>(
     )?;
     let current = current.ok_or(BlobRefusal::NotFound)?;
     check_no_copy_pending(current)?;
-    if !keeps_version(current, keeping) {
+    if command.deletes_base() && !keeps_version(current, keeping) {
         check_not_held(current, now)?;
     }
     current.lease_after(Access::Delete, command.lease_id, now)?;

@@ -258,8 +258,9 @@ impl Target {
     ) {
         let blob = Blob { lease: Default::default(), ..current.clone() };
         if keeps_version(current, keeping) {
-            let past = Past { blob, role: Role::Version, deleted: None };
-            self.put_past(transaction, current.version_id(), &past);
+            let id = current.version_id();
+            let blob = Blob { version: Some(id), ..blob };
+            self.put_past(transaction, id, &Past { blob, role: Role::Version, deleted: None });
         } else if let Some(deletion) = deletion(keeping, stamp.now) {
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             let past = Past { blob, role: Role::Replaced, deleted: Some(deletion) };
@@ -275,11 +276,14 @@ impl Target {
         transaction: &mut Transaction,
         kind: Kind,
     ) -> Result<(), Fault> {
-        for group in [PastGroup::Replaced, PastGroup::DeletedSnapshots] {
-            for (moment, past) in self.pasts(transaction, group).await? {
-                if !past.blob.kind.is_alike(kind) {
-                    self.purge_past(transaction, moment, &past);
-                }
+        let replaced = self.pasts(transaction, PastGroup::Replaced).await?;
+        if replaced.iter().all(|(_, past)| past.blob.kind.is_alike(kind)) {
+            return Ok(());
+        }
+        let snapshots = self.pasts(transaction, PastGroup::DeletedSnapshots).await?;
+        for (moment, past) in replaced.iter().chain(&snapshots) {
+            if !past.blob.kind.is_alike(kind) {
+                self.purge_past(transaction, *moment, past);
             }
         }
         Ok(())

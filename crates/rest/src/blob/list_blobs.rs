@@ -151,11 +151,11 @@ fn write_blob(xml: &mut Writer, address: Option<&str>, name: &str, entry: &Entry
     xml.open("Blob");
     write_name(xml, entry.version, name);
     list::write_url(xml, address, name);
-    for (name, value) in listed_blob::IDENTITY {
+    for (name, _, value) in listed_blob::IDENTITY {
         write_value(xml, name, value(entry));
     }
     xml.open("Properties");
-    for (name, value) in listed_blob::PROPERTIES {
+    for (name, _, value) in listed_blob::PROPERTIES {
         write_value(xml, name, value(entry));
     }
     xml.close("Properties");

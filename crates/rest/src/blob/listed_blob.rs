@@ -29,117 +29,134 @@ pub enum Value {
     Time(Timestamp),
 }
 
-pub type Field = (&'static str, fn(&Entry<'_>) -> Value);
+/// What the value of a field is, if it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Text,
+    Flag,
+    Number,
+    Time,
+}
+
+pub type Field = (&'static str, Type, fn(&Entry<'_>) -> Value);
 
 /// Which state of the blob this is.
 pub const IDENTITY: &[Field] = &[
-    ("Deleted", |entry| flag_if(entry.listed.deleted.is_some())),
-    ("Snapshot", |entry| match entry.listed.state {
+    ("Deleted", Type::Flag, |entry| flag_if(entry.listed.deleted.is_some())),
+    ("Snapshot", Type::Text, |entry| match entry.listed.state {
         ListedState::Snapshot(moment) => text(moment.iso8601()),
         ListedState::Base | ListedState::Version(_) => Value::None,
     }),
-    ("VersionId", |entry| match entry.listed.state {
+    ("VersionId", Type::Text, |entry| match entry.listed.state {
         ListedState::Base => entry.since(Version::V2019_12_12, |entry| {
             entry.listed.blob.version.map_or(Value::None, |version| text(version.iso8601()))
         }),
         ListedState::Version(moment) => text(moment.iso8601()),
         ListedState::Snapshot(_) => Value::None,
     }),
-    ("IsCurrentVersion", |entry| {
+    ("IsCurrentVersion", Type::Flag, |entry| {
         let current = entry.is_current() && entry.listed.blob.version.is_some();
         entry.since(Version::V2019_12_12, |_| flag_if(current))
     }),
-    ("HasVersionsOnly", |entry| flag_if(entry.listed.has_versions_only)),
+    ("HasVersionsOnly", Type::Flag, |entry| flag_if(entry.listed.has_versions_only)),
 ];
 
 pub const PROPERTIES: &[Field] = &[
-    ("Creation-Time", |entry| {
+    ("Creation-Time", Type::Time, |entry| {
         entry.since(Version::V2017_11_09, |entry| Value::Time(entry.listed.blob.created))
     }),
-    ("Last-Modified", |entry| Value::Time(entry.listed.blob.last_modified)),
+    ("Last-Modified", Type::Time, |entry| Value::Time(entry.listed.blob.last_modified)),
     // Listings show ETags without their quotes.
-    ("Etag", |entry| text(entry.listed.blob.etag.unquoted())),
-    ("Content-Length", |entry| Value::Number(entry.listed.blob.length)),
-    ("Content-Type", |entry| text(headers::content_type(&entry.listed.blob.headers))),
-    ("Content-Encoding", |entry| or_empty(&entry.listed.blob.headers.content_encoding)),
-    ("Content-Language", |entry| or_empty(&entry.listed.blob.headers.content_language)),
-    ("Content-MD5", |entry| {
+    ("Etag", Type::Text, |entry| text(entry.listed.blob.etag.unquoted())),
+    ("Content-Length", Type::Number, |entry| Value::Number(entry.listed.blob.length)),
+    ("Content-Type", Type::Text, |entry| text(headers::content_type(&entry.listed.blob.headers))),
+    ("Content-Encoding", Type::Text, |entry| or_empty(&entry.listed.blob.headers.content_encoding)),
+    ("Content-Language", Type::Text, |entry| or_empty(&entry.listed.blob.headers.content_language)),
+    ("Content-MD5", Type::Text, |entry| {
         or_empty(&entry.listed.blob.headers.content_md5.map(headers::encode_md5))
     }),
-    ("Cache-Control", |entry| or_empty(&entry.listed.blob.headers.cache_control)),
-    ("Content-Disposition", |entry| or_empty(&entry.listed.blob.headers.content_disposition)),
-    ("x-ms-blob-sequence-number", |entry| match entry.listed.blob.kind {
+    ("Cache-Control", Type::Text, |entry| or_empty(&entry.listed.blob.headers.cache_control)),
+    ("Content-Disposition", Type::Text, |entry| {
+        or_empty(&entry.listed.blob.headers.content_disposition)
+    }),
+    ("x-ms-blob-sequence-number", Type::Number, |entry| match entry.listed.blob.kind {
         Kind::Page { sequence_number, .. } => Value::Number(sequence_number.get()),
         Kind::Block | Kind::Append { .. } => Value::None,
     }),
-    ("BlobType", |entry| text(headers::kind_name(entry.listed.blob.kind))),
-    ("Sealed", |entry| match entry.listed.blob.kind {
+    ("BlobType", Type::Text, |entry| text(headers::kind_name(entry.listed.blob.kind))),
+    ("Sealed", Type::Flag, |entry| match entry.listed.blob.kind {
         Kind::Append { sealed, .. } => flag_if(sealed),
         Kind::Block | Kind::Page { .. } => Value::None,
     }),
-    ("AccessTier", |entry| {
+    ("AccessTier", Type::Text, |entry| {
         entry.since(Version::V2017_04_17, |entry| text(headers::tier(&entry.listed.blob).0))
     }),
-    ("AccessTierInferred", |entry| {
+    ("AccessTierInferred", Type::Flag, |entry| {
         entry.since(Version::V2017_04_17, |entry| flag_if(headers::tier(&entry.listed.blob).1))
     }),
-    ("AccessTierChangeTime", |entry| {
+    ("AccessTierChangeTime", Type::Time, |entry| {
         entry.since(Version::V2017_04_17, |entry| time(entry.listed.blob.tier_changed))
     }),
-    ("ArchiveStatus", |entry| optional(entry.listed.blob.rehydration.map(headers::archive_status))),
-    ("RehydratePriority", |entry| {
+    ("ArchiveStatus", Type::Text, |entry| {
+        optional(entry.listed.blob.rehydration.map(headers::archive_status))
+    }),
+    ("RehydratePriority", Type::Text, |entry| {
         optional(entry.listed.blob.rehydration.map(headers::rehydrate_priority))
     }),
-    ("LeaseStatus", |entry| {
+    ("LeaseStatus", Type::Text, |entry| {
         entry.lease(|entry| text(headers::lease_status(&entry.listed.blob.lease, entry.now)))
     }),
-    ("LeaseState", |entry| {
+    ("LeaseState", Type::Text, |entry| {
         entry.lease(|entry| text(headers::lease_state(&entry.listed.blob.lease, entry.now)))
     }),
-    ("LeaseDuration", |entry| {
+    ("LeaseDuration", Type::Text, |entry| {
         entry.lease(|entry| optional(headers::lease_duration(&entry.listed.blob.lease, entry.now)))
     }),
-    ("CopyId", |entry| entry.copy(|copy| text(&copy.id))),
-    ("CopyStatus", |entry| entry.copy(|copy| text(headers::copy_status(copy.status)))),
-    ("CopySource", |entry| entry.copy(|copy| text(&copy.source))),
-    ("CopyProgress", |entry| entry.copy(|copy| text(headers::copy_progress(copy)))),
-    ("CopyCompletionTime", |entry| entry.copy(|copy| time(copy.completed))),
-    ("CopyStatusDescription", |entry| entry.copy(|copy| optional(copy.description.as_deref()))),
-    ("IncrementalCopy", |entry| {
+    ("CopyId", Type::Text, |entry| entry.copy(|copy| text(&copy.id))),
+    ("CopyStatus", Type::Text, |entry| entry.copy(|copy| text(headers::copy_status(copy.status)))),
+    ("CopySource", Type::Text, |entry| entry.copy(|copy| text(&copy.source))),
+    ("CopyProgress", Type::Text, |entry| entry.copy(|copy| text(headers::copy_progress(copy)))),
+    ("CopyCompletionTime", Type::Time, |entry| entry.copy(|copy| time(copy.completed))),
+    ("CopyStatusDescription", Type::Text, |entry| {
+        entry.copy(|copy| optional(copy.description.as_deref()))
+    }),
+    ("IncrementalCopy", Type::Flag, |entry| {
         let copy = entry.listed.blob.copy.as_ref();
         flag_if(copy.is_some_and(|copy| copy.incremental.is_some()))
     }),
-    ("DestinationSnapshot", |entry| {
+    ("DestinationSnapshot", Type::Text, |entry| {
         entry.copy(|copy| {
             let snapshot = copy.incremental.and_then(|copy| copy.destination_snapshot);
             optional(snapshot.map(Timestamp::iso8601))
         })
     }),
-    ("ServerEncrypted", |_| Value::Flag(true)),
-    ("CustomerProvidedKeySha256", |entry| match &entry.listed.blob.encryption {
+    ("ServerEncrypted", Type::Flag, |_| Value::Flag(true)),
+    ("CustomerProvidedKeySha256", Type::Text, |entry| match &entry.listed.blob.encryption {
         Encryption::CustomerKey { sha256 } => text(headers::encode_sha256(sha256)),
         Encryption::Account | Encryption::Scope(_) => Value::None,
     }),
-    ("EncryptionScope", |entry| match &entry.listed.blob.encryption {
+    ("EncryptionScope", Type::Text, |entry| match &entry.listed.blob.encryption {
         Encryption::Scope(scope) => text(scope),
         Encryption::Account | Encryption::CustomerKey { .. } => Value::None,
     }),
-    ("TagCount", |entry| match entry.listed.blob.tags.len() {
+    ("TagCount", Type::Number, |entry| match entry.listed.blob.tags.len() {
         0 => Value::None,
         count => Value::Number(count as u64),
     }),
-    ("Expiry-Time", |entry| time(entry.listed.blob.expires)),
-    ("ImmutabilityPolicyUntilDate", |entry| {
+    ("Expiry-Time", Type::Time, |entry| time(entry.listed.blob.expires)),
+    ("ImmutabilityPolicyUntilDate", Type::Time, |entry| {
         let policy = entry.listed.blob.immutability.filter(|_| entry.include.immutability);
         time(policy.map(|policy| policy.until))
     }),
-    ("ImmutabilityPolicyMode", |entry| {
+    ("ImmutabilityPolicyMode", Type::Text, |entry| {
         let policy = entry.listed.blob.immutability.filter(|_| entry.include.immutability);
         optional(policy.map(headers::policy_mode))
     }),
-    ("LegalHold", |entry| flag_if(entry.include.legal_hold && entry.listed.blob.legal_hold)),
-    ("DeletedTime", |entry| time(entry.listed.deleted.map(|deleted| deleted.at))),
-    ("RemainingRetentionDays", |entry| match entry.listed.deleted {
+    ("LegalHold", Type::Flag, |entry| {
+        flag_if(entry.include.legal_hold && entry.listed.blob.legal_hold)
+    }),
+    ("DeletedTime", Type::Time, |entry| time(entry.listed.deleted.map(|deleted| deleted.at))),
+    ("RemainingRetentionDays", Type::Number, |entry| match entry.listed.deleted {
         Some(deleted) => {
             Value::Number(deleted.until.since(entry.now).as_secs().div_ceil(SECONDS_PER_DAY))
         }

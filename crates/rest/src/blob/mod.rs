@@ -16,6 +16,7 @@ mod headers;
 mod lease;
 mod list;
 mod list_blobs;
+mod list_blobs_arrow;
 mod listed_blob;
 mod page;
 mod parameters;
@@ -82,6 +83,9 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::ReleaseContainerLease
         | Operation::BreakContainerLease => lease::container(call).await,
         Operation::ListBlobs | Operation::ListBlobsByDelimiter => list_blobs::list(call).await,
+        Operation::ListBlobsAsArrow | Operation::ListBlobsByDelimiterAsArrow => {
+            list_blobs_arrow::list(call).await
+        }
         Operation::PutBlockBlob => put_blob::put(call, body).await,
         Operation::PutPageBlob => put_blob::put_page_blob(call).await,
         Operation::CopyBlob => copy::copy(call).await,

@@ -521,10 +521,12 @@ pub(super) const ROWS: &[Row] = &[
     .lease(LeaseHeaders::Id),
     list(Operation::ListBlobsAsArrow, "List Blobs (flat, Apache Arrow body)")
         .when(&[ARROW])
-        .since(Version::V2026_10_06),
+        .since(Version::V2026_10_06)
+        .built(),
     list(Operation::ListBlobsByDelimiterAsArrow, "List Blobs (delimiter, Apache Arrow body)")
         .when(&[ARROW, Selector::Query("delimiter")])
-        .since(Version::V2026_10_06),
+        .since(Version::V2026_10_06)
+        .built(),
     container(
         Operation::GetContainerMetadata,
         "Get Container Metadata",

@@ -1,0 +1,126 @@
+"""What `include` and the other parameters of List Blobs show, and from which version on."""
+
+import pytest
+from support import NEWEST_VERSION
+
+LIST = "restype=container&comp=list"
+
+FIRST_VERSIONS = [
+    ("copy", "2009-09-19", "2012-02-12"),
+    ("deleted", "2017-04-17", "2017-07-29"),
+    ("tags", "2019-07-07", "2019-12-12"),
+    ("versions", "2019-07-07", "2019-12-12"),
+    ("deletedwithversions", "2020-08-04", "2020-10-02"),
+    ("immutabilitypolicy", "2020-04-08", "2020-06-12"),
+    ("legalhold", "2020-04-08", "2020-06-12"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "first"), FIRST_VERSIONS)
+def test_first_version_of_each_include(raw, container, name, before, first):
+    query = f"{LIST}&include={name}"
+    assert raw.send("GET", f"/{container.container_name}", query, version=first).status == 200
+    answer = raw.send("GET", f"/{container.container_name}", query, version=before)
+    assert (answer.status, answer.code) == (400, "InvalidQueryParameterValue")
+
+
+REFUSED = [
+    f"{LIST}&include=everything",
+    f"{LIST}&include=snapshots&delimiter=%2F",
+    f"{LIST}&showonly=deleted&include=deleted",
+    f"{LIST}&showonly=everything",
+    f"{LIST}&marker=nonsense",
+]
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_refused_parameters(raw, container, query):
+    answer = raw.send("GET", f"/{container.container_name}", query)
+    assert (answer.status, answer.code) == (400, "InvalidQueryParameterValue")
+
+
+def test_snapshots_come_before_their_blob(container):
+    for name in ("b", "a"):
+        blob = container.upload_blob(name, b"1")
+        blob.create_snapshot(metadata={"kept": "1"})
+        blob.create_snapshot()
+    listed = list(container.list_blobs(include=["snapshots", "metadata"]))
+    assert [(item.name, item.snapshot is not None) for item in listed] == [
+        ("a", True),
+        ("a", True),
+        ("a", False),
+        ("b", True),
+        ("b", True),
+        ("b", False),
+    ]
+    assert listed[0].snapshot < listed[1].snapshot
+    assert [item.metadata for item in listed[:3]] == [{"kept": "1"}, {}, {}]
+    assert [item.lease.state for item in listed[:3]] == [None, None, "available"]
+    assert [item.name for item in container.list_blobs()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("page", [1, 2, 4, 5])
+def test_pages_with_snapshots(container, page):
+    for name in ("a", "b", "c"):
+        blob = container.upload_blob(name, b"1")
+        blob.create_snapshot()
+        blob.create_snapshot()
+    whole = [(item.name, item.snapshot) for item in container.list_blobs(include=["snapshots"])]
+    pages = container.list_blobs(include=["snapshots"], results_per_page=page).by_page()
+    listed = [[(item.name, item.snapshot) for item in items] for items in pages]
+    assert len(whole) == 9
+    assert sum(listed, []) == whole
+
+
+def test_start_from_is_inclusive_and_ignored_by_older_versions(raw, container):
+    for name in ("a", "b", "c"):
+        container.upload_blob(name, b"1")
+
+    def names(version):
+        answer = raw.send("GET", f"/{container.container_name}", f"{LIST}&startFrom=b", version=version)
+        return [element.text for element in answer.xml().iter("Name")]
+
+    assert names(NEWEST_VERSION) == ["b", "c"]
+    assert names("2025-11-05") == ["a", "b", "c"]
+
+
+def test_names_that_xml_cannot_carry_continue_too(container):
+    names = ["a\ufffe", "a\ufffe2", "b"]
+    for name in names:
+        container.upload_blob(name, b"1")
+    pages = container.list_blobs(results_per_page=1).by_page()
+    assert [item.name for page in pages for item in page] == names
+
+
+def test_show_only_deleted_shows_no_blob_that_is_there(raw, container):
+    container.upload_blob("a", b"1")
+    answer = raw.send("GET", f"/{container.container_name}", f"{LIST}&showonly=deleted")
+    assert answer.status == 200
+    assert list(answer.xml().iter("Name")) == []
+
+
+def test_arrow_listing(raw, container):
+    """The SDK needs a package for this form that is optional; the frame of the stream is looked at here,
+    its columns by the tests beside the code."""
+    container.upload_blob("folder/a", b"1")
+    container.upload_blob("b", b"1")
+    accept = {"Accept": "application/vnd.apache.arrow.stream"}
+    for query in (LIST, f"{LIST}&delimiter=%2F", f"{LIST}&include=metadata,tags&maxresults=1"):
+        answer = raw.send("GET", f"/{container.container_name}", query, accept)
+        assert (answer.status, answer.headers["Content-Type"]) == (200, accept["Accept"])
+        assert answer.body.startswith(b"\xff\xff\xff\xff")
+        assert answer.body.endswith(b"\xff\xff\xff\xff\0\0\0\0")
+        assert b"NextMarker" in answer.body
+
+
+def test_arrow_listing_by_the_sdk(container):
+    pytest.importorskip("nanoarrow")
+    container.upload_blob("folder/a", b"1", metadata={"number": "1"}, tags={"one": "two"})
+    container.upload_blob("b", b"22")
+    include = ["metadata", "tags"]
+    pages = container.list_blobs(include=include, response_format="arrow", results_per_page=1).by_page()
+    first, second = (item for page in pages for item in page)
+    assert (first.name, first.size) == ("b", 2)
+    assert (second.name, second.metadata, second.tags) == ("folder/a", {"number": "1"}, {"one": "two"})
+    walked = container.walk_blobs(response_format="arrow")
+    assert [item.name for item in walked] == ["b", "folder/"]
