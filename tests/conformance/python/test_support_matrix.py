@@ -35,11 +35,13 @@ def batch(path):
     return {"Content-Type": "multipart/mixed; boundary=b"}, body.format(path).encode()
 
 
-def page_calls(blob):
+def page_calls(blob, source):
     page = {"x-ms-range": "bytes=0-511"}
     kind, length = {"x-ms-blob-type": "PageBlob"}, {"x-ms-blob-content-length": "1024"}
     yield "Put Blob (page blob)", "PUT", blob, "", kind | length, None
     yield "Put Page: update", "PUT", blob, "comp=page", page | {"x-ms-page-write": "update"}, b"p" * 512
+    from_url = {"x-ms-page-write": "update", "x-ms-copy-source": source, "x-ms-source-range": "bytes=0-511"}
+    yield "Put Page From URL", "PUT", blob, "comp=page", page | from_url, None
     yield "Put Page: clear", "PUT", blob, "comp=page", page | {"x-ms-page-write": "clear"}, None
     yield "Get Page Ranges", "GET", blob, "comp=pagelist", {}, None
     yield "Set Blob Properties (page blob resize)", "PUT", blob, "comp=properties", length, None
@@ -55,8 +57,9 @@ def page_calls(blob):
     yield "Get Page Ranges (diff)", "GET", blob, since, {}, None
 
 
-def calls(container, prefix):
+def calls(container, endpoint):
     """In an order in which each finds what it needs."""
+    prefix, endpoint = endpoint.path, endpoint.geturl().rstrip("/")
     blob, whole = f"{container}/b", "restype=container"
     key_info = b"<KeyInfo><Expiry>2031-01-01T00:00:00Z</Expiry></KeyInfo>"
     asked = {"Origin": "http://a.example", "Access-Control-Request-Method": "GET"}
@@ -69,20 +72,28 @@ def calls(container, prefix):
     yield from lease_calls("Container", container, f"{whole}&comp=lease")
     yield "List Containers", "GET", "/", "comp=list", {}, None
     yield "Put Blob (block blob)", "PUT", blob, "", {"x-ms-blob-type": "BlockBlob"}, b"content"
+    here = {"x-ms-copy-source": f"{endpoint}{blob}"}
+    copy, put = f"{container}/copy", here | {"x-ms-blob-type": "BlockBlob"}
+    yield "Copy Blob (asynchronous)", "PUT", copy, "", here, None
+    yield "Copy Blob From URL (synchronous)", "PUT", copy, "", here | {"x-ms-requires-sync": "true"}, None
+    yield "Put Blob From URL", "PUT", copy, "", put, None
+    yield "Abort Copy Blob", "PUT", copy, "comp=copy&copyid=none", {"x-ms-copy-action": "abort"}, None
     yield "Get Blob", "GET", blob, "", {}, None
     yield "Get Blob Properties", "HEAD", blob, "", {}, None
     yield "Get Blob Metadata", "GET", blob, "comp=metadata", {}, None
     yield "Set Blob Metadata", "PUT", blob, "comp=metadata", {}, None
     yield "Set Blob Properties", "PUT", blob, "comp=properties", {}, None
     yield from lease_calls("Blob", blob, "comp=lease")
-    yield from page_calls(f"{container}/pages")
+    yield from page_calls(f"{container}/pages", f"{endpoint}{container}/pages")
     block_list = b"<BlockList><Latest>YQ==</Latest></BlockList>"
     yield "Put Block", "PUT", blob, "comp=block&blockid=YQ%3D%3D", {}, b"block"
+    yield "Put Block From URL", "PUT", blob, "comp=block&blockid=Yg%3D%3D", here, None
     yield "Put Block List", "PUT", blob, "comp=blocklist", {}, block_list
     yield "Get Block List", "GET", blob, "comp=blocklist", {}, None
     log = f"{container}/log"
     yield "Put Blob (append blob)", "PUT", log, "", {"x-ms-blob-type": "AppendBlob"}, None
     yield "Append Block", "PUT", log, "comp=appendblock", {}, b"block"
+    yield "Append Block From URL", "PUT", log, "comp=appendblock", here, None
     yield "Append Blob Seal", "PUT", log, "comp=seal", {}, None
     yield "List Blobs (flat)", "GET", container, f"{whole}&comp=list", {}, None
     yield "List Blobs (delimiter)", "GET", container, f"{whole}&comp=list&delimiter=%2F", {}, None
@@ -119,6 +130,7 @@ def calls(container, prefix):
 
 
 REFUSED = {
+    "Abort Copy Blob": 409,
     "Restore Container": 409,
     "Get Blob Service Stats": 400,
     "Get User Delegation Key": 403,
@@ -130,7 +142,7 @@ REFUSED = {
 
 def test_served_operations_are_built(raw):
     asked = {}
-    for name, method, path, query, headers, body in calls(f"/{unique('matrix')}", raw.account.endpoint.path):
+    for name, method, path, query, headers, body in calls(f"/{unique('matrix')}", raw.account.endpoint):
         asked[name] = raw.send(method, path, query, headers, body).status
     assert asked.keys() == served_blob_operations()
     unserved = {

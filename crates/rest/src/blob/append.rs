@@ -1,38 +1,63 @@
-//! Append Block and Append Blob Seal.
+//! Append Block, Append Block From URL and Append Blob Seal.
 
 use holdfast_domain::blob::{AppendBlock, SealAppendBlob};
 use holdfast_domain::condition::AppendConditions;
+use holdfast_domain::content::Received;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};
-use super::headers;
+use super::{headers, put_blob};
 use crate::answer::Answer;
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::RequestBody;
+use crate::source::SourceRequest;
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
 
 pub async fn append(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let chosen = Chosen::read(call)?;
-    let (path, lease_id) = (call.blob_path()?, call.lease_id()?);
-    let conditions = headers::write_conditions(call)?;
-    let append_conditions = append_conditions(call)?;
     let mut body = body.open(call, append_bytes_max(call.version), None)?;
     let sealing = chosen.sealing();
     let content = call.frontend.domain().receive_part(&mut body, sealing.as_ref()).await?;
     if content.length() == 0 {
         return Err(Error::invalid_header("Content-Length", "0"));
     }
-    let key = chosen.key;
-    let command = AppendBlock { path, content, conditions, append_conditions, lease_id, key };
+    let mut answer = write(call, content, chosen).await?;
+    headers::digests(&mut answer, call, &body);
+    Ok(answer)
+}
+
+pub async fn append_from_url(call: &Call<'_>) -> Result<Answer, Error> {
+    put_blob::check_bodiless(call)?;
+    let (chosen, source) = (Chosen::read(call)?, SourceRequest::parse(call)?);
+    let mut opened = source.open(call, append_bytes_max(call.version)).await?;
+    let sealing = chosen.sealing();
+    let domain = call.frontend.domain();
+    let content = domain.receive_part(&mut opened.body, sealing.as_ref()).await?;
+    if content.length() == 0 {
+        return Err(Code::InvalidInput.into());
+    }
+    let mut answer = write(call, content, chosen).await?;
+    headers::source_digests(&mut answer, call, opened.body.finished());
+    Ok(answer)
+}
+
+async fn write(call: &Call<'_>, content: Received, chosen: Chosen) -> Result<Answer, Error> {
+    let command = AppendBlock {
+        path: call.blob_path()?,
+        content,
+        conditions: headers::write_conditions(call)?,
+        append_conditions: append_conditions(call)?,
+        lease_id: call.lease_id()?,
+        key: chosen.key,
+    };
     let appended = call.frontend.domain().append_block(command).await?;
 
     let blob = &appended.blob;
     let mut answer = Answer::new(StatusCode::CREATED);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
-    headers::digests(&mut answer, call, &body);
     encryption::describe(&mut answer, &blob.encryption);
     answer.header("x-ms-blob-append-offset", appended.offset.to_string());
     answer.header("x-ms-blob-committed-block-count", appended.blocks.to_string());

@@ -1,42 +1,74 @@
-//! Put Block.
+//! Put Block and Put Block From URL.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use holdfast_domain::blob::{BlockId, PutBlock};
+use holdfast_domain::content::Received;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};
-use super::headers;
+use super::{headers, put_blob};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::query::QueryRefusal;
 use crate::request::Call;
 use crate::request_body::RequestBody;
+use crate::source::SourceRequest;
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
 
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
-    const ID: &str = "blockid";
-    let id = call.query.get_nonempty(ID).ok_or(QueryRefusal::Missing { name: ID })?;
-    let id = parse_id(id)?;
+    let id = id(call)?;
     let chosen = Chosen::read(call)?;
-    let (path, lease_id) = (call.blob_path()?, call.lease_id()?);
     let mut body = body.open(call, block_bytes_max(call.version), None)?;
     let sealing = chosen.sealing();
     let content = call.frontend.domain().receive_part(&mut body, sealing.as_ref()).await?;
     if content.length() == 0 {
         return Err(Error::invalid_header("Content-Length", "0"));
     }
-    let encryption = chosen.encryption();
+    let mut answer = stage(call, id, content, &chosen).await?;
+    headers::digests(&mut answer, call, &body);
+    Ok(answer)
+}
+
+pub async fn put_from_url(call: &Call<'_>) -> Result<Answer, Error> {
+    put_blob::check_bodiless(call)?;
+    let (id, source) = (id(call)?, SourceRequest::parse(call)?);
+    let chosen = Chosen::read(call)?;
+    let mut opened = source.open(call, source_bytes_max(call.version)).await?;
+    let sealing = chosen.sealing();
+    let domain = call.frontend.domain();
+    let content = domain.receive_part(&mut opened.body, sealing.as_ref()).await?;
+    if content.length() == 0 {
+        return Err(Code::InvalidInput.into());
+    }
+    let mut answer = stage(call, id, content, &chosen).await?;
+    headers::source_digests(&mut answer, call, opened.body.finished());
+    Ok(answer)
+}
+
+async fn stage(
+    call: &Call<'_>,
+    id: BlockId,
+    content: Received,
+    chosen: &Chosen,
+) -> Result<Answer, Error> {
+    let (path, lease_id, encryption) = (call.blob_path()?, call.lease_id()?, chosen.encryption());
     let command = PutBlock { path, id, content, encryption: encryption.clone(), lease_id };
     call.frontend.domain().put_block(command).await?;
 
     let mut answer = Answer::new(StatusCode::CREATED);
-    headers::digests(&mut answer, call, &body);
     encryption::describe(&mut answer, &encryption);
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
+}
+
+/// The block that the request is about.
+fn id(call: &Call<'_>) -> Result<BlockId, Error> {
+    const NAME: &str = "blockid";
+    let id = call.query.get_nonempty(NAME).ok_or(QueryRefusal::Missing { name: NAME })?;
+    parse_id(id)
 }
 
 /// The id of a block as requests name it.
@@ -58,6 +90,11 @@ pub fn block_bytes_max(version: Version) -> u64 {
     } else {
         4 * MIB
     }
+}
+
+/// The largest block that is read from a source, by version.
+fn source_bytes_max(version: Version) -> u64 {
+    if version >= Version::V2020_04_08 { 4000 * MIB } else { 100 * MIB }
 }
 
 #[cfg(test)]
@@ -91,6 +128,12 @@ mod tests {
             ("12 Block, from 2019-12-12", Version::V2019_12_12, 4000),
         ] {
             assert_eq!(block_bytes_max(version), mib * MIB, "{cell}");
+        }
+        for (cell, version, mib) in [
+            ("3.8 Put Block From URL, before 2020-04-08", Version::V2020_02_10, 100),
+            ("3.8 Put Block From URL, after", Version::V2020_04_08, 4000),
+        ] {
+            assert_eq!(source_bytes_max(version), mib * MIB, "{cell}");
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use holdfast_domain::blob::{
     AbortCopy, Blob, BlobRefusal, CopiedTags, CopyBlob, CopyIncremental, CopyRefusal, CopySource,
-    CopyState, CopyStatus, Encryption, Manner, RehydratePriority, SourceElsewhere, SourceHere,
-    SourceKind,
+    Encryption, Manner, RehydratePriority, SourceElsewhere, SourceHere, SourceKind,
 };
 use holdfast_domain::condition::SequenceNumber;
 use holdfast_domain::content::ByteSource as _;
@@ -14,7 +13,7 @@ use hyper::StatusCode;
 use super::encryption::{self, Chosen};
 use super::{copy_elsewhere, headers, put_blob};
 use crate::answer::Answer;
-use crate::body::{ExpectedDigests, FinishedDigests, encode_crc64};
+use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::source::{
@@ -85,8 +84,7 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     let manner = Manner::Synchronous { length_max: SYNCHRONOUS_BYTES_MAX };
     let blob = copied(call, &source, command(call, &source, copy_source, tags, manner)?).await?;
     let mut answer = accepted(call, &blob);
-    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
-    answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
+    headers::source_digests(&mut answer, call, digests);
     encryption::describe(&mut answer, &blob.encryption);
     Ok(answer)
 }
@@ -280,32 +278,7 @@ fn accepted(call: &Call<'_>, blob: &Blob) -> Answer {
     headers::version_id(&mut answer, call, blob);
     if let Some(copy) = &blob.copy {
         answer.header("x-ms-copy-id", &copy.id);
-        answer.header("x-ms-copy-status", status(copy.status));
+        answer.header("x-ms-copy-status", headers::copy_status(copy.status));
     }
     answer
-}
-
-pub fn status(status: CopyStatus) -> &'static str {
-    match status {
-        CopyStatus::Pending => "pending",
-        CopyStatus::Success => "success",
-        CopyStatus::Aborted => "aborted",
-        CopyStatus::Failed => "failed",
-    }
-}
-
-/// What reads of its destination say about a copy.
-pub fn describe(answer: &mut Answer, copy: &CopyState) {
-    answer.header("x-ms-copy-id", &copy.id);
-    answer.header("x-ms-copy-source", &copy.source);
-    answer.header("x-ms-copy-status", status(copy.status));
-    answer.header("x-ms-copy-progress", format!("{}/{}", copy.bytes_copied, copy.bytes_total));
-    let completed = copy.completed.map(|completed| completed.rfc1123().to_string());
-    answer.optional_header("x-ms-copy-completion-time", completed);
-    answer.optional_header("x-ms-copy-status-description", copy.description.clone());
-    if let Some(incremental) = copy.incremental {
-        answer.header("x-ms-incremental-copy", "true");
-        let snapshot = incremental.destination_snapshot.map(|moment| moment.iso8601().to_string());
-        answer.optional_header("x-ms-copy-destination-snapshot", snapshot);
-    }
 }

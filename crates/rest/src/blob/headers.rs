@@ -15,9 +15,9 @@ use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagPredicate;
 use holdfast_domain::time::Timestamp;
 
-use super::{copy, encryption};
+use super::encryption;
 use crate::answer::Answer;
-use crate::body::{StructuredBody, encode_crc64};
+use crate::body::{FinishedDigests, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::ContentBody;
@@ -226,9 +226,6 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     version_id(answer, call, blob);
     let is_current = blob.version.is_some() && read.current;
     answer.optional_header("x-ms-is-current-version", is_current.then_some("true"));
-    if let Some(state) = &blob.copy {
-        copy::describe(answer, state);
-    }
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
     encryption::describe(answer, &blob.encryption);
@@ -301,13 +298,17 @@ pub fn encode_sha256(sha256: &[u8; 32]) -> String {
 
 /// What was found out about a body on its way in.
 pub fn digests(answer: &mut Answer, call: &Call<'_>, body: &ContentBody) {
-    let digests = body.finished();
+    source_digests(answer, call, body.finished());
+    if body.is_structured() {
+        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
+    }
+}
+
+/// The digests of bytes that were read from a source.
+pub fn source_digests(answer: &mut Answer, call: &Call<'_>, digests: FinishedDigests) {
     answer.optional_header("content-md5", digests.md5.map(encode_md5));
     if call.version >= Version::V2019_02_02 {
         answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
-    }
-    if body.is_structured() {
-        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
     }
 }
 

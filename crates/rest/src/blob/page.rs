@@ -73,6 +73,42 @@ async fn updated(
     Ok(answer)
 }
 
+/// Put Page From URL: the range of the source is as long as that of the pages.
+pub async fn put_from_url(call: &Call<'_>) -> Result<Answer, Error> {
+    put_blob::check_bodiless(call)?;
+    let range = page_range(call)?;
+    let source = SourceRequest::parse(call)?;
+    check_source_range(&source, range)?;
+    let chosen = Chosen::read(call)?;
+    let mut command = command(call, range, &chosen)?;
+    let mut opened = source.open(call, PUT_PAGES_BYTES_MAX).await?;
+    let sealing = chosen.sealing();
+    let domain = call.frontend.domain();
+    let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
+    if received.length() != range.length() {
+        return Err(Code::InvalidRange.into());
+    }
+    command.change = PageChange::Update(received);
+    let mut answer = write(call, command).await?;
+    headers::source_digests(&mut answer, call, opened.body.finished());
+    answer.header("x-ms-request-server-encrypted", "true");
+    Ok(answer)
+}
+
+fn check_source_range(source: &SourceRequest, pages: PageRange) -> Result<(), Error> {
+    const NAME: &str = "x-ms-source-range";
+    let asked = source.range.ok_or_else(|| Error::missing_header(NAME))?;
+    let last = asked.last.ok_or_else(|| Error::invalid_header(NAME, "no last byte"))?;
+    if pages.length() > PUT_PAGES_BYTES_MAX {
+        return Err(Error::from(Code::RequestBodyTooLarge)
+            .detail("MaxLimit", PUT_PAGES_BYTES_MAX.to_string()));
+    }
+    if asked.first > last || last - asked.first + 1 != pages.length() {
+        return Err(Error::invalid_header(NAME, format!("bytes={}-{last}", asked.first)));
+    }
+    Ok(())
+}
+
 pub async fn clear(call: &Call<'_>) -> Result<Answer, Error> {
     put_blob::check_bodiless(call)?;
     let command = command(call, page_range(call)?, &Chosen::read(call)?)?;

@@ -2,13 +2,12 @@
 
 use holdfast_domain::blob::{ContentHeaders, NewBlob};
 use holdfast_domain::tags::TagSet;
-use hyper::StatusCode;
 
 use super::copy::SourceTags;
-use super::encryption::{self, Chosen};
+use super::encryption::Chosen;
 use super::{headers, put_blob};
 use crate::answer::Answer;
-use crate::body::{DigestRefusal, encode_crc64};
+use crate::body::DigestRefusal;
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::source::{Located, SourceRequest};
@@ -46,13 +45,8 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
     command.blob = NewBlob::Block(received);
     let blob = domain.put_blob(command).await?;
 
-    let mut answer = Answer::new(StatusCode::CREATED);
-    headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
-    headers::version_id(&mut answer, call, &blob);
-    encryption::describe(&mut answer, &blob.encryption);
-    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
-    answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
-    answer.header("x-ms-request-server-encrypted", "true");
+    let mut answer = put_blob::created(call, &blob);
+    headers::source_digests(&mut answer, call, digests);
     Ok(answer)
 }
 

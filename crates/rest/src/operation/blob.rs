@@ -415,7 +415,8 @@ pub(super) const ROWS: &[Row] = &[
         .when(&[COPY_SOURCE])
         .since(Version::V2018_03_28)
         .success(&[201])
-        .conditions(Conditions::SOURCE),
+        .conditions(Conditions::SOURCE)
+        .built(),
     write(Operation::PutBlockList, "Put Block List", BLOB_WRITE)
         .comp(Comp::BlockList)
         .success(&[201])
@@ -485,7 +486,8 @@ pub(super) const ROWS: &[Row] = &[
         .when(&[COPY_SOURCE])
         .since(Version::V2018_11_09)
         .success(&[201])
-        .conditions(APPEND.and(Conditions::SOURCE)),
+        .conditions(APPEND.and(Conditions::SOURCE))
+        .built(),
     write(Operation::SealAppendBlob, "Append Blob Seal", BLOB_WRITE)
         .comp(Comp::Seal)
         .since(Version::V2019_12_12)
