@@ -4,7 +4,6 @@ mod support;
 
 use std::ops::Range;
 
-use bytes::Bytes;
 use holdfast_domain::Failure;
 use holdfast_domain::blob::{
     Blob, BlobRefusal, ContentHeaders, CopyIncremental, CopyRefusal, DeleteBlob, DeleteSnapshots,
@@ -57,7 +56,7 @@ async fn change(store: &Store, name: &str, pages: Range<u64>, change: PageChange
 }
 
 async fn write(store: &Store, name: &str, pages: Range<u64>, bytes: Vec<u8>) -> Answer<Blob> {
-    let mut body = Body([Bytes::from(bytes)].into());
+    let mut body = Body::of(&bytes);
     let Ok(received) = store.domain.receive(&mut body).await else {
         panic!("a body in memory arrives");
     };

@@ -39,6 +39,7 @@ const ALL: Show = Show {
     versions: true,
     deleted: true,
     deleted_with_versions: false,
+    uncommitted: false,
 };
 
 /// What is kept of what was.
@@ -147,7 +148,9 @@ impl Kept {
         self.tick();
         let command = SetBlobProperties {
             path: blob(name),
-            headers: ContentHeaders::default(),
+            headers: Some(ContentHeaders::default()),
+            length: None,
+            sequence: None,
             conditions: Conditions::default(),
             lease_id: None,
         };
@@ -237,6 +240,7 @@ impl Kept {
 fn tell(entry: &Listed) -> String {
     let (name, listed) = match entry {
         Listed::Blob(name, listed) => (name, listed),
+        Listed::Uncommitted(name) => return format!("({name})"),
         Listed::Prefix(name) => return format!("<{name}>"),
     };
     let deleted = if listed.deleted.is_some() { "deleted " } else { "" };

@@ -39,6 +39,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
                     let version = call.version;
                     ListedRow::Blob(name, Entry { listed, include, version, now })
                 }
+                Listed::Uncommitted(name) => ListedRow::Uncommitted(name),
                 Listed::Prefix(name) => ListedRow::Prefix(name),
             })
             .collect();
@@ -62,19 +63,21 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
 
 enum ListedRow<'a> {
     Blob(&'a str, Entry<'a>),
+    /// Nothing is known of it but its name.
+    Uncommitted(&'a str),
     Prefix(&'a str),
 }
 
 impl<'a> ListedRow<'a> {
     fn name(&self) -> &'a str {
         match self {
-            Self::Blob(name, _) | Self::Prefix(name) => name,
+            Self::Blob(name, _) | Self::Uncommitted(name) | Self::Prefix(name) => name,
         }
     }
 
     fn kind(&self) -> &'static str {
         match self {
-            Self::Blob(..) => "blob",
+            Self::Blob(..) | Self::Uncommitted(_) => "blob",
             Self::Prefix(_) => "blobprefix",
         }
     }
@@ -82,7 +85,7 @@ impl<'a> ListedRow<'a> {
     fn entry(&self) -> Option<&Entry<'a>> {
         match self {
             Self::Blob(_, entry) => Some(entry),
-            Self::Prefix(_) => None,
+            Self::Uncommitted(_) | Self::Prefix(_) => None,
         }
     }
 }

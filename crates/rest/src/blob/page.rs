@@ -13,7 +13,6 @@ use super::encryption::{self, Chosen};
 use super::{get_blob, headers, list, put_blob};
 use crate::address::Address;
 use crate::answer::Answer;
-use crate::body::{FinishedDigests, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::query::{Query, QueryRefusal};
 use crate::range;
@@ -37,57 +36,23 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let sealing = chosen.sealing();
     let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
     command.change = PageChange::Update(received);
-    let mut answer = updated(call, command, body.finished()).await?;
-    if body.is_structured() {
-        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
-    }
-    Ok(answer)
-}
-
-pub async fn put_from_url(call: &Call<'_>) -> Result<Answer, Error> {
-    put_blob::check_bodiless(call)?;
-    let source = SourceRequest::parse(call)?;
-    if source.range.is_none() {
-        return Err(Error::missing_header("x-ms-source-range"));
-    }
-    let chosen = Chosen::read(call)?;
-    let mut command = command(call, range_of_update(call)?, &chosen)?;
-    let mut opened = source.open(call, PUT_PAGES_BYTES_MAX).await?;
-    let (domain, sealing) = (call.frontend.domain(), chosen.sealing());
-    let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
-    command.change = PageChange::Update(received);
-    updated(call, command, opened.body.finished()).await
-}
-
-async fn updated(
-    call: &Call<'_>,
-    command: PutPages,
-    digests: FinishedDigests,
-) -> Result<Answer, Error> {
     let mut answer = write(call, command).await?;
-    answer.optional_header("content-md5", digests.md5.map(headers::encode_md5));
-    if call.version >= Version::V2019_02_02 {
-        answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
-    }
+    headers::digests(&mut answer, call, &body);
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
 }
 
-/// Put Page From URL: the range of the source is as long as that of the pages.
+/// The range of the source is as long as that of the pages.
 pub async fn put_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     put_blob::check_bodiless(call)?;
-    let range = page_range(call)?;
+    let range = range_of_update(call)?;
     let source = SourceRequest::parse(call)?;
-    check_source_range(&source, range)?;
+    check_source_range(&source, range.length())?;
     let chosen = Chosen::read(call)?;
     let mut command = command(call, range, &chosen)?;
     let mut opened = source.open(call, PUT_PAGES_BYTES_MAX).await?;
-    let sealing = chosen.sealing();
-    let domain = call.frontend.domain();
+    let (domain, sealing) = (call.frontend.domain(), chosen.sealing());
     let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
-    if received.length() != range.length() {
-        return Err(Code::InvalidRange.into());
-    }
     command.change = PageChange::Update(received);
     let mut answer = write(call, command).await?;
     headers::source_digests(&mut answer, call, opened.body.finished());
@@ -95,15 +60,11 @@ pub async fn put_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-fn check_source_range(source: &SourceRequest, pages: PageRange) -> Result<(), Error> {
+fn check_source_range(source: &SourceRequest, length: u64) -> Result<(), Error> {
     const NAME: &str = "x-ms-source-range";
     let asked = source.range.ok_or_else(|| Error::missing_header(NAME))?;
     let last = asked.last.ok_or_else(|| Error::invalid_header(NAME, "no last byte"))?;
-    if pages.length() > PUT_PAGES_BYTES_MAX {
-        return Err(Error::from(Code::RequestBodyTooLarge)
-            .detail("MaxLimit", PUT_PAGES_BYTES_MAX.to_string()));
-    }
-    if asked.first > last || last - asked.first + 1 != pages.length() {
+    if asked.first > last || last - asked.first + 1 != length {
         return Err(Error::invalid_header(NAME, format!("bytes={}-{last}", asked.first)));
     }
     Ok(())
