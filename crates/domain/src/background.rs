@@ -3,11 +3,11 @@
 //! work; the server decides how often.
 
 use bytes::Bytes;
-use holdfast_store::{Fault, KeyRange, Order};
+use holdfast_store::{Fault, KeyRange, Order, Row};
 
-use crate::blob::{Blob, Block, Past, Upload};
+use crate::blob::{Blob, Block, ContainerPlace, Past, Upload};
 use crate::content;
-use crate::domain::Domain;
+use crate::domain::{Domain, read};
 use crate::failure::Failure;
 use crate::rows::{self, Stored};
 use crate::transact::Transaction;
@@ -51,6 +51,7 @@ impl Domain {
     /// Removes some of what a deleted container held, and with the last of it its sentence.
     async fn empty_condemned_container(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
         let container = rows::condemned_id(sentence)?;
+        let place = rows::container_place(container);
         let kinds: [(Bytes, Release); 3] = [
             (rows::blobs(container, ""), release_blob),
             (rows::pasts(container), release_past),
@@ -58,18 +59,22 @@ impl Domain {
         ];
         let removed = self
             .transact(&[], async |mut transaction| {
+                let account = read(&mut transaction, &place).await?;
+                let account = account.map(|ContainerPlace { account, .. }| account);
+                let account = account.unwrap_or_default();
                 let mut removed = Vec::new();
                 for (prefix, release) in &kinds {
                     let room = ROWS_PER_COMMIT - removed.len();
                     let range = KeyRange::prefix(prefix.clone());
                     for row in transaction.scan(&range, room).await? {
-                        release(&mut transaction, &row.value)?;
+                        release(&mut transaction, &account, &row)?;
                         transaction.delete(row.key.clone());
                         removed.push(row.key);
                     }
                 }
                 if removed.len() < ROWS_PER_COMMIT {
                     transaction.delete(sentence.clone());
+                    transaction.delete(place.clone());
                 }
                 Ok((removed, transaction))
             })
@@ -123,21 +128,33 @@ impl Domain {
     }
 }
 
-/// Lets go of what the value of a row refers to.
-type Release = fn(&mut Transaction, &[u8]) -> Result<(), Fault>;
+/// Lets go of what a row in a container of this account refers to, and of what refers to the row.
+type Release = fn(&mut Transaction, &str, &Row) -> Result<(), Fault>;
 
-fn release_blob(transaction: &mut Transaction, value: &[u8]) -> Result<(), Fault> {
-    content::release(transaction, &Blob::decode(value)?.content);
+fn release_blob(transaction: &mut Transaction, account: &str, row: &Row) -> Result<(), Fault> {
+    let blob = Blob::decode(&row.value)?;
+    let container = rows::container_of(&row.key)?;
+    for tag in blob.tags.iter() {
+        let name = rows::blob_name(&row.key)?;
+        transaction.delete(rows::tag(account, tag, container, name, None));
+    }
+    content::release(transaction, &blob.content);
     Ok(())
 }
 
-fn release_past(transaction: &mut Transaction, value: &[u8]) -> Result<(), Fault> {
-    content::release(transaction, &Past::decode(value)?.blob.content);
+fn release_past(transaction: &mut Transaction, account: &str, row: &Row) -> Result<(), Fault> {
+    let blob = Past::decode(&row.value)?.blob;
+    let container = rows::container_of(&row.key)?;
+    for tag in blob.tags.iter() {
+        let (name, moment) = rows::past_blob_name(&row.key)?;
+        transaction.delete(rows::tag(account, tag, container, name, Some(moment)));
+    }
+    content::release(transaction, &blob.content);
     Ok(())
 }
 
-fn release_upload(transaction: &mut Transaction, value: &[u8]) -> Result<(), Fault> {
-    let upload = Upload::decode(value)?;
+fn release_upload(transaction: &mut Transaction, _: &str, row: &Row) -> Result<(), Fault> {
+    let upload = Upload::decode(&row.value)?;
     transaction.put(rows::condemned_upload(upload.id), rows::NOTHING);
     Ok(())
 }

@@ -112,11 +112,12 @@ impl Domain {
     pub(crate) async fn transact<T, R, F>(
         &self,
         latched: &[Bytes],
-        attempt: impl FnMut(Transaction) -> F,
+        mut attempt: impl FnMut(Transaction) -> F,
     ) -> Result<T, Failure<R>>
     where
         F: Future<Output = Result<(T, Transaction), Failure<R>>>,
     {
+        let attempt = |transaction: Transaction| attempt(transaction.at(self.now()));
         let done = transact(&*self.engine, &self.latches, latched, attempt).await;
         let (outcome, released) = done?;
         released.free(&*self.extents);

@@ -1,11 +1,13 @@
 //! What is to be done at some later time. Each is a row, ordered by that time; whoever does it
 //! looks again whether it still has to be done.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order};
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{Past, drop_idle_upload, free_container_name, purge_container};
+use crate::blob::{Past, drop_idle_upload, free_container_name, purge_container, remove_expired};
 use crate::content;
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
@@ -27,6 +29,8 @@ pub(crate) enum Due {
     /// Nobody adds to blocks that are not committed any more: those of the row with this key, while
     /// it has this number.
     DropUpload(Bytes, u64),
+    /// A blob expires, unless it was given another time.
+    ExpireBlob { account: String, container: u64, name: String },
 }
 
 impl Stored for Due {
@@ -46,6 +50,9 @@ impl Due {
             Self::PurgeContainer(key) => purge_container(transaction, key, now).await,
             Self::FreeContainerName(key) => free_container_name(transaction, key, now).await,
             Self::DropUpload(key, id) => drop_idle_upload(transaction, key, *id, now).await,
+            Self::ExpireBlob { account, container, name } => {
+                remove_expired(transaction, account, *container, name).await
+            }
         }
     }
 }
@@ -60,9 +67,13 @@ impl Domain {
             let snapshot = transaction.snapshot();
             let found = snapshot.scan(&range, Order::Ascending, DUE_PER_COMMIT).await?;
             let more = found.len() == DUE_PER_COMMIT;
+            let mut done = HashSet::new();
             for row in found {
                 transaction.expect(row.key.clone());
-                Due::decode(&row.value)?.run(&mut transaction, now).await?;
+                // What was planned twice must not be done twice to one state of the store.
+                if done.insert(row.value.clone()) {
+                    Due::decode(&row.value)?.run(&mut transaction, now).await?;
+                }
                 transaction.delete(row.key);
             }
             Ok((more, transaction))

@@ -18,9 +18,13 @@ const CONTAINER: u8 = b'c';
 const CONDEMNED_CONTAINER: u8 = b'd';
 const DELETED_CONTAINER: u8 = b'r';
 const HELD_CONTAINER_NAME: u8 = b'h';
+const CONTAINER_PLACE: u8 = b'a';
 const BLOB: u8 = b'b';
 /// What a blob was before: snapshots, versions, and what was deleted but can be restored.
 const PAST_BLOB: u8 = b's';
+/// Tags of current blobs, and of versions.
+const TAG: u8 = b't';
+const VERSION_TAG: u8 = b'v';
 const UPLOAD: u8 = b'u';
 const BLOCK: u8 = b'l';
 const INLINE_CONTENT: u8 = b'i';
@@ -101,6 +105,11 @@ pub fn condemned_container(container: u64) -> Bytes {
     numbered(CONDEMNED_CONTAINER, container).freeze()
 }
 
+/// Where a container that is known by its number is found.
+pub fn container_place(container: u64) -> Bytes {
+    numbered(CONTAINER_PLACE, container).freeze()
+}
+
 /// All blobs of a container whose names begin with `prefix`.
 pub fn blobs(container: u64, prefix: &str) -> Bytes {
     let mut key = numbered(BLOB, container);
@@ -137,6 +146,11 @@ pub fn pasts(container: u64) -> Bytes {
     numbered(PAST_BLOB, container).freeze()
 }
 
+/// The container in the key of something in it.
+pub fn container_of(key: &[u8]) -> Result<u64, Fault> {
+    number_at(key, 1).ok_or_else(|| corrupt("the key of something in a container"))
+}
+
 /// The states in `group` of the blobs whose names begin with `prefix`.
 pub fn past_blobs(container: u64, group: PastGroup, prefix: &str) -> Bytes {
     let mut key = numbered(PAST_BLOB, container);
@@ -163,6 +177,84 @@ pub fn past_blob_name(key: &[u8]) -> Result<(&str, Timestamp), Fault> {
     let (front, ticks) = key.split_last_chunk().ok_or_else(|| corrupt("a past blob's key"))?;
     let name = text(front.get(10..).and_then(|rest| rest.strip_suffix(&[0])))?;
     Ok((name, Timestamp::from_ticks(u64::from_be_bytes(*ticks))))
+}
+
+/// Everything that is found by a tag of this name, ordered by the tag's value.
+pub fn tags_named(of: Tagged, account: &str, name: &str) -> Bytes {
+    let kind = match of {
+        Tagged::Current => TAG,
+        Tagged::Version => VERSION_TAG,
+    };
+    let mut key = named(kind, account);
+    key.put_slice(name.as_bytes());
+    key.put_u8(0);
+    key.freeze()
+}
+
+/// Everything that is found by this tag, ordered by container and name.
+pub fn tags_equal(of: Tagged, account: &str, name: &str, value: &str) -> Bytes {
+    let mut key = BytesMut::from(tags_named(of, account, name));
+    key.put_slice(value.as_bytes());
+    key.put_u8(0);
+    key.freeze()
+}
+
+/// Of what [`tags_equal`] finds, that which is in one container.
+pub fn tags_in_container(
+    of: Tagged,
+    account: &str,
+    name: &str,
+    value: &str,
+    container: u64,
+) -> Bytes {
+    let mut key = BytesMut::from(tags_equal(of, account, name, value));
+    key.put_u64(container);
+    key.freeze()
+}
+
+/// Says that this blob has this tag; with a moment, that the version of then has it.
+pub fn tag(
+    account: &str,
+    (name, value): (&str, &str),
+    container: u64,
+    blob: &str,
+    moment: Option<Timestamp>,
+) -> Bytes {
+    let of = if moment.is_some() { Tagged::Version } else { Tagged::Current };
+    let mut key = BytesMut::from(tags_in_container(of, account, name, value, container));
+    key.put_slice(blob.as_bytes());
+    key.put_u8(0);
+    if let Some(moment) = moment {
+        key.put_u64(moment.ticks());
+    }
+    key.freeze()
+}
+
+/// Which blobs a row of the index of tags is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tagged {
+    Current,
+    Version,
+}
+
+/// What a key made by [`tag`] says of the blob: its container, its name, and the moment.
+pub fn tagged<'key>(
+    account: &str,
+    key: &'key [u8],
+) -> Result<(u64, &'key str, Option<Timestamp>), Fault> {
+    let corrupt = || corrupt("the key of a tag");
+    let is_version = key.first() == Some(&VERSION_TAG);
+    // The account, the tag's name and its value each end with a zero byte.
+    let rest = key.get(account.len() + 2..).ok_or_else(corrupt)?;
+    let rest = rest.splitn(3, |byte| *byte == 0).nth(2).ok_or_else(corrupt)?;
+    let (container, rest) = rest.split_first_chunk().ok_or_else(corrupt)?;
+    let (name, moment) = if is_version {
+        let (name, ticks) = rest.split_last_chunk().ok_or_else(corrupt)?;
+        (name, Some(Timestamp::from_ticks(u64::from_be_bytes(*ticks))))
+    } else {
+        (rest, None)
+    };
+    Ok((u64::from_be_bytes(*container), text(name.strip_suffix(&[0]))?, moment))
 }
 
 /// All blobs with blocks that are not committed, whose names begin with `prefix`.
@@ -360,6 +452,10 @@ mod tests {
         let moment = Timestamp::from_ticks(7);
         let past = past_blob(7, PastGroup::Versions, "a/b", moment);
         assert_eq!(past_blob_name(&past).expect("a name"), ("a/b", moment));
+        for moment in [None, Some(moment)] {
+            let key = tag("account", ("k", ""), 7, "a/b", moment);
+            assert_eq!(tagged("account", &key).expect("a blob"), (7, "a/b", moment));
+        }
         assert_eq!(block_id(&block(7, b"id")).expect("an id"), b"id");
         assert_eq!(map_entry_offset(&map_entry(7, 512)).expect("an offset"), 512);
         assert_eq!(condemned_id(&condemned_map(9)).expect("an id"), 9);

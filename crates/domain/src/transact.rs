@@ -8,6 +8,7 @@ use holdfast_store::{Batch, CommitError, Engine, Fault, KeyRange, Order, Row, Sn
 use crate::content::{References, Released};
 use crate::failure::Failure;
 use crate::latch::Latches;
+use crate::time::Timestamp;
 
 /// With the latch held, a conflict comes only from rows the operation shares with others (its
 /// container, an extent), so a few attempts are plenty; more would hide a livelock.
@@ -19,13 +20,21 @@ pub struct Transaction {
     snapshot: Box<dyn Snapshot>,
     batch: Batch,
     pub(crate) references: References,
+    /// For what becomes something else by itself, such as a blob that expires.
+    pub(crate) now: Timestamp,
 }
 
 impl Transaction {
     pub async fn begin(engine: &dyn Engine) -> Result<Self, Fault> {
         let snapshot = engine.snapshot().await?;
         let batch = Batch::since(snapshot.moment());
-        Ok(Self { snapshot, batch, references: References::default() })
+        let now = Timestamp::default();
+        Ok(Self { snapshot, batch, references: References::default(), now })
+    }
+
+    pub fn at(mut self, now: Timestamp) -> Self {
+        self.now = now;
+        self
     }
 
     /// For rows that change only together with a row that has been read through the transaction.

@@ -27,9 +27,14 @@ const RETAINED: Features = Features {
     versioning: false,
     container_retention: Some(DAY),
     container_name_hold: Duration::ZERO,
+    rehydration: Duration::ZERO,
 };
-const HELD: Features =
-    Features { versioning: false, container_retention: None, container_name_hold: HOLD };
+const HELD: Features = Features {
+    versioning: false,
+    container_retention: None,
+    container_name_hold: HOLD,
+    rehydration: Duration::ZERO,
+};
 
 /// A clock that stands still until it is moved.
 struct TestClock(AtomicU64);

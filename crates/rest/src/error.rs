@@ -35,6 +35,7 @@ macro_rules! codes {
 
 codes! {
     AllBatchSubRequestsShouldBeSameApi = 400 "The parts of a batch must all be of one operation.";
+    AccessTierNotSupportedForBlobType = 400 "The tier is not for blobs of this type.";
     AppendPositionConditionNotMet = 412 "The blob does not end where the block is to be appended.";
     AuthenticationFailed = 403 "The request could not be authenticated. Check the form of the Authorization header and its signature.";
     AuthorizationFailure = 403 "The caller is not authorized to perform this operation.";
@@ -45,16 +46,19 @@ codes! {
     AuthorizationSourceIPMismatch = 403 "The signature does not allow the address of the caller.";
     BlobAlreadyExists = 409 "The blob already exists.";
     BlobArchived = 409 "The blob is archived and must be rehydrated before it can be used.";
+    BlobBeingRehydrated = 409 "The blob is on its way out of the archive.";
     BlobImmutableDueToLegalHold = 409 "A legal hold keeps the blob as it is.";
     BlobImmutableDueToPolicy = 409 "A policy keeps the blob as it is.";
     BlobOperationNotSupported = 409 "The operation is not possible on this state of the blob, or the account does not allow it.";
     BlobIsSealed = 409 "The blob is sealed, and nothing can be appended to it.";
     BlobNotFound = 404 "The blob does not exist.";
     BlobOverwritten = 409 "The blob was replaced by another since the snapshot to compare with.";
+    BlobTierInadequateForContentLength = 409 "The blob is too long for the tier.";
     BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
     BlockCountExceedsLimit = 409 "The blob has as many blocks as it can have.";
     BlockListTooLong = 400 "The list has more blocks than a blob can have.";
     BothUserTagsAndSourceTagsCopyPresentException = 400 "Tags are sent, and those of the source are to be copied too.";
+    CannotChangeToLowerTier = 409 "The tier of a page blob cannot be lowered.";
     CannotVerifyCopySource = 500 "The source of the copy could not be read.";
     ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
     ConditionNotMet = 412 "A condition of the request headers is not met.";

@@ -1,7 +1,7 @@
 //! What each refusal and failure is answered with. Every match is exhaustive: a new refusal does
 //! not compile until it has an answer here.
 
-use holdfast_domain::blob::{BlobRefusal, ContainerRefusal};
+use holdfast_domain::blob::{BlobRefusal, ContainerRefusal, FindRefusal};
 use holdfast_domain::condition::AppendRefusal;
 use holdfast_domain::content::ReceiveFailure;
 use holdfast_domain::failure::{Failure, Fault};
@@ -122,6 +122,12 @@ impl From<BlobRefusal> for Error {
             }
             BlobRefusal::Immutable => Code::BlobImmutableDueToPolicy,
             BlobRefusal::LegalHold => Code::BlobImmutableDueToLegalHold,
+            BlobRefusal::DateNotInFuture => Code::InvalidHeaderValue,
+            BlobRefusal::BeingRehydrated => Code::BlobBeingRehydrated,
+            BlobRefusal::SnapshotStaysArchived => Code::BlobArchived,
+            BlobRefusal::LowerTier => Code::CannotChangeToLowerTier,
+            BlobRefusal::TierTooSmall => Code::BlobTierInadequateForContentLength,
+            BlobRefusal::TierOfOtherKind => Code::AccessTierNotSupportedForBlobType,
             BlobRefusal::SourceConditionNotMet => Code::SourceConditionNotMet,
             BlobRefusal::TooManyBlocks => Code::BlockCountExceedsLimit,
             BlobRefusal::BlockIdLength => Code::InvalidBlobOrBlock,
@@ -182,6 +188,17 @@ fn lease_code(refusal: LeaseRefusal) -> Code {
         LeaseRefusal::IdMismatch => Code::LeaseIdMismatchWithLeaseOperation,
         LeaseRefusal::NotPresent => Code::LeaseNotPresentWithLeaseOperation,
         LeaseRefusal::RenewNotSupported => Code::InvalidHeaderValue,
+    }
+}
+
+impl From<FindRefusal> for Error {
+    fn from(refusal: FindRefusal) -> Self {
+        let name = match refusal {
+            FindRefusal::ContainerNotFound => return Code::ContainerNotFound.into(),
+            FindRefusal::NoTag => "where",
+            FindRefusal::InvalidMarker => "marker",
+        };
+        Self::from(Code::InvalidQueryParameterValue).detail("QueryParameterName", name)
     }
 }
 

@@ -83,6 +83,19 @@ def calls(container, endpoint):
     yield "Get Blob Metadata", "GET", blob, "comp=metadata", {}, None
     yield "Set Blob Metadata", "PUT", blob, "comp=metadata", {}, None
     yield "Set Blob Properties", "PUT", blob, "comp=properties", {}, None
+    yield "Set Blob Tier", "PUT", blob, "comp=tier", {"x-ms-access-tier": "Cool"}, None
+    tags = b"<Tags><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tags>"
+    yield "Set Blob Tags", "PUT", blob, "comp=tags", {}, tags
+    yield "Get Blob Tags", "GET", blob, "comp=tags", {}, None
+    where = "where=a%3D%27b%27"
+    yield "Find Blobs by Tags", "GET", "/", f"comp=blobs&{where}", {}, None
+    yield "Find Blobs by Tags in Container", "GET", container, f"{whole}&comp=blobs&{where}", {}, None
+    until = {"x-ms-immutability-policy-until-date": "Fri, 01 Jan 2094 00:00:00 GMT"}
+    yield "Set Blob Immutability Policy", "PUT", blob, "comp=immutabilityPolicies", until, None
+    yield "Delete Blob Immutability Policy", "DELETE", blob, "comp=immutabilityPolicies", {}, None
+    yield "Set Blob Legal Hold", "PUT", blob, "comp=legalhold", {"x-ms-legal-hold": "false"}, None
+    never = {"x-ms-expiry-option": "NeverExpire"}
+    yield "Set Blob Expiry (hierarchical namespace)", "PUT", blob, "comp=expiry", never, None
     yield from lease_calls("Blob", blob, "comp=lease")
     yield from page_calls(f"{container}/pages", f"{endpoint}{container}/pages")
     block_list = b"<BlockList><Latest>YQ==</Latest></BlockList>"

@@ -144,7 +144,7 @@ impl Domain {
     ) -> Result<BlockList, Failure<BlobRefusal>> {
         let now = self.now();
         let snapshot = &*self.engine.snapshot().await?;
-        let found = find_blob(snapshot, &command.path, command.which).await?;
+        let found = find_blob(snapshot, &command.path, command.which, now).await?;
         let upload = match command.which {
             Which::Current => find_upload(snapshot, &command.path).await?,
             Which::Snapshot(_) | Which::Version(_) => None,

@@ -3,6 +3,7 @@
 use holdfast_store::{Fault, Snapshot};
 
 use super::deleted_container::is_held;
+use super::model::ContainerPlace;
 use super::{Container, ScopePolicy};
 use crate::access::{PublicAccess, StoredPolicy};
 use crate::condition::DateConditions;
@@ -15,6 +16,7 @@ use crate::metadata::Metadata;
 use crate::names::{AccountName, ContainerName};
 use crate::rows::{self, Stored};
 use crate::time::Timestamp;
+use crate::transact::Transaction;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContainerRefusal {
@@ -44,6 +46,12 @@ pub struct ContainerPath {
 impl ContainerPath {
     pub(crate) fn key(&self) -> bytes::Bytes {
         rows::container(self.account.as_str(), self.container.as_str())
+    }
+
+    /// Writes down that the container with this number is found here.
+    pub(super) fn note(&self, transaction: &mut Transaction, id: u64) {
+        let (account, name) = (self.account.to_string(), self.container.to_string());
+        transaction.put(rows::container_place(id), ContainerPlace { account, name }.encode());
     }
 }
 
@@ -102,6 +110,7 @@ impl Domain {
             let container = decide_create(existing.as_ref(), held, &command, stamp)
                 .map_err(Failure::Refused)?;
             transaction.put(key.clone(), container.encode());
+            command.path.note(&mut transaction, container.id);
             Ok((container, transaction))
         })
         .await
@@ -180,6 +189,7 @@ impl Domain {
                 container.last_modified = stamp.now;
                 transaction.delete(from.clone());
                 transaction.put(to.clone(), container.encode());
+                command.path.note(&mut transaction, container.id);
                 Ok((container, transaction))
             })
             .await?;

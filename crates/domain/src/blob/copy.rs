@@ -4,9 +4,11 @@
 //! from elsewhere is fetched by the caller, before the copy or behind it; what is behind it is
 //! `pending_copy`'s.
 
+use super::immutability::check_policy;
 use super::model::{CopyState, CopyStatus, Rehydration};
 use super::put::check_replaceable;
 use super::target::{Change, Found, Keeping, Target};
+use super::tier::check_tier;
 use super::{
     AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Immutability, Kind,
     RehydratePriority, Which, check_key,
@@ -141,7 +143,10 @@ impl Domain {
                 let encryption = target
                     .encryption(&command.encryption)
                     .map_err(|refusal| Failure::Refused(refusal.into()))?;
+                let online = stamp.now.plus(self.features.rehydration);
+                let rehydration = copied.rehydration(&command, online);
                 let blob = blob(&command, copied, content, lease, encryption, existing, stamp);
+                let blob = Blob { rehydration, ..blob }.at(stamp.now);
                 if blob.is_copy_pending() {
                     transaction.put(rows::pending_copy(&target.key()), rows::NOTHING);
                 }
@@ -263,6 +268,12 @@ fn decide_copy(
     if command.sealed == Some(true) && !is_append {
         return Err(BlobRefusal::WrongKind.into());
     }
+    if let Some(tier) = command.tier {
+        check_tier(copied.kind, copied.length, tier)?;
+    }
+    if let Some(policy) = command.immutability {
+        check_policy(None, policy, stamp.now)?;
+    }
     if existing.is_some() && command.create_only {
         return Err(BlobRefusal::OverwriteNotPermitted.into());
     }
@@ -297,10 +308,6 @@ fn blob(
         (None, Some(existing)) => (existing.tier, existing.tier_changed),
         (None, None) => (None, None),
     };
-    let rehydration = command
-        .tier
-        .filter(|_| copied.archived)
-        .map(|to| Rehydration { to, priority: command.priority });
     Blob {
         kind: copied.kind,
         etag: stamp.etag,
@@ -318,7 +325,7 @@ fn blob(
         version: None,
         tier,
         tier_changed,
-        rehydration,
+        rehydration: None,
         copy: Some(command.copy_state(copied.length, stamp)),
         expires: None,
         immutability: command.immutability,
@@ -364,6 +371,12 @@ fn is_online(tier: Option<AccessTier>) -> bool {
 }
 
 impl Copied {
+    /// How the copy of an archived blob comes to the tier that was asked for.
+    fn rehydration(&self, command: &CopyBlob, until: Timestamp) -> Option<Rehydration> {
+        let to = command.tier.filter(|_| self.archived)?;
+        Some(Rehydration { to, priority: command.priority, until })
+    }
+
     fn from_elsewhere(source: &SourceElsewhere, stamp: Stamp) -> Self {
         Self {
             kind: source.kind.kind(source.length, stamp),

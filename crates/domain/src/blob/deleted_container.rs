@@ -108,6 +108,7 @@ impl Domain {
                 decide_restore(existing.as_ref(), deleted, now).map_err(Failure::Refused)?;
             transaction.put(key.clone(), container.encode());
             transaction.delete(hold.clone());
+            command.path.note(&mut transaction, container.id);
             deleted_key.into_iter().for_each(|deleted_key| transaction.delete(deleted_key));
             Ok((container, transaction))
         })

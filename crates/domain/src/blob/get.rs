@@ -114,7 +114,7 @@ impl Domain {
         command: &GetBlob,
     ) -> Result<ReadBlob, Failure<BlobRefusal>> {
         let now = self.now();
-        let (blob, current) = find_blob(snapshot, &command.path, command.which).await?.unzip();
+        let (blob, current) = find_blob(snapshot, &command.path, command.which, now).await?.unzip();
         let blob = decide_read(blob, command, now).map_err(Failure::Refused)?;
         Ok(ReadBlob { blob, current: current.unwrap_or_default(), now })
     }

@@ -174,6 +174,9 @@ impl BlobListing {
                 return Ok(None);
             };
             if let Some(common) = self.common_prefix(&name) {
+                if self.sources[at].drop_expired(self.now)? {
+                    continue;
+                }
                 self.skip(&common);
                 return Ok(Some((Listed::Prefix(common), moment)));
             }
@@ -234,10 +237,13 @@ impl BlobListing {
     ) -> Result<Option<ListedBlob>, Fault> {
         let Kind::Past { latest, .. } = self.sources[at].kind else {
             let blob = Blob::decode(&row.value)?;
-            let state = ListedState::Base;
+            if blob.is_expired(self.now) {
+                return Ok(None);
+            }
+            let (blob, state) = (blob.at(self.now), ListedState::Base);
             return Ok(Some(ListedBlob { blob, state, deleted: None, has_versions_only: false }));
         };
-        let Past { blob, role, deleted } = Past::decode(&row.value)?;
+        let Past { blob, role, deleted } = Past::decode(&row.value)?.at(self.now);
         if deleted.is_some_and(|deleted| deleted.until <= self.now) {
             return Ok(None);
         }
@@ -272,7 +278,9 @@ impl BlobListing {
     }
 
     async fn has_current(&self, name: &str) -> Result<bool, Fault> {
-        Ok(self.snapshot.get(&rows::blob(self.container, name)).await?.is_some())
+        let row = self.snapshot.get(&rows::blob(self.container, name)).await?;
+        let blob = row.map(|row| Blob::decode(&row)).transpose()?;
+        Ok(blob.is_some_and(|blob| !blob.is_expired(self.now)))
     }
 }
 
@@ -351,6 +359,18 @@ struct Source {
 }
 
 impl Source {
+    /// Passes over the next row if it is that of a blob that has expired; whether it was.
+    fn drop_expired(&mut self, now: Timestamp) -> Result<bool, Fault> {
+        let (Kind::Current, Some(row)) = (self.kind, self.fetched.front()) else {
+            return Ok(false);
+        };
+        let expired = Blob::decode(&row.value)?.is_expired(now);
+        if expired {
+            self.fetched.pop_front();
+        }
+        Ok(expired)
+    }
+
     fn new(kind: Kind, container: u64, command: &ListBlobs) -> Self {
         let mut range = KeyRange::prefix(kind.rows(container, &command.prefix));
         if let Some(start) = &command.start

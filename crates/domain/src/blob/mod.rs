@@ -9,7 +9,10 @@ mod container;
 mod copy;
 mod delete;
 mod deleted_container;
+mod expiry;
+mod find;
 mod get;
+mod immutability;
 mod incremental;
 mod lease;
 mod list;
@@ -20,7 +23,9 @@ mod pending_copy;
 mod put;
 mod set;
 mod snapshot;
+mod tags;
 mod target;
+mod tier;
 
 pub use append::{AppendBlock, Appended, SealAppendBlob};
 pub(crate) use block::drop_idle_upload;
@@ -38,17 +43,20 @@ pub use copy::{
 pub use delete::{DeleteBlob, DeleteSnapshots, Deleted};
 pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
 pub(crate) use deleted_container::{free_container_name, purge_container};
+pub use expiry::{Expiry, SetBlobExpiry};
+pub use find::{FindBlobs, FindRefusal, FoundBlob, FoundBlobs};
 pub use get::{Download, GetBlob, ReadBlob, ReadRange};
+pub use immutability::{DeleteImmutabilityPolicy, SetImmutabilityPolicy, SetLegalHold};
 pub use incremental::CopyIncremental;
 pub use lease::LeaseBlob;
 pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position, Show};
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
-pub(crate) use model::Block;
 pub use model::{
     AccessTier, Blob, Container, ContentHeaders, CopyState, CopyStatus, Deletion, Encryption,
     Immutability, Incremental, Kind, Past, RehydratePriority, Rehydration, Role, ScopePolicy,
     Upload, Which,
 };
+pub(crate) use model::{Block, ContainerPlace};
 pub use page::{
     GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
     is_page_blob_length,
@@ -57,6 +65,9 @@ pub use pending_copy::{AbortCopy, CopyEnd};
 pub use put::{NewBlob, PutBlob};
 pub use set::{SetBlobMetadata, SetBlobProperties};
 pub use snapshot::{SnapshotBlob, Snapshotted};
+pub use tags::{GetBlobTags, SetBlobTags};
+pub(crate) use target::remove_expired;
+pub use tier::{SetBlobTier, TierOutcome};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -170,6 +181,18 @@ pub enum BlobRefusal {
     OtherKey,
     Immutable,
     LegalHold,
+    /// A policy or an expiry whose time has come already.
+    DateNotInFuture,
+    /// The blob is on its way out of the archive, to another tier than the one asked for.
+    BeingRehydrated,
+    /// A snapshot cannot be brought back from the archive.
+    SnapshotStaysArchived,
+    /// A page blob never goes to a lower tier.
+    LowerTier,
+    /// The page blob is too long for the tier.
+    TierTooSmall,
+    /// The tier is not for blobs of this kind.
+    TierOfOtherKind,
     SourceConditionNotMet,
     /// No more blocks fit into the blob, or may wait to be committed.
     TooManyBlocks,

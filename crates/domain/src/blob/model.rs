@@ -12,7 +12,7 @@ use crate::rows::Stored;
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 
-use super::BlobRefusal;
+use super::{BlobRefusal, check_not_held};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Container {
@@ -97,6 +97,19 @@ impl Kind {
     }
 }
 
+/// Where the container with a certain number is found. The row outlives the deletion of the
+/// container until everything in it is gone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ContainerPlace {
+    pub account: String,
+    pub name: String,
+}
+
+impl Stored for ContainerPlace {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "the place of a container";
+}
+
 /// Where a blob's bytes are kept. They are all kept alike here, but an archived blob must be
 /// brought back before it can be read. The `P…` tiers are those of page blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -123,9 +136,11 @@ pub enum AccessTier {
 pub struct Rehydration {
     pub to: AccessTier,
     pub priority: RehydratePriority,
+    /// When the blob is there.
+    pub until: Timestamp,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RehydratePriority {
     Standard,
     High,
@@ -218,6 +233,23 @@ impl Blob {
 
     pub(super) fn is_copy_pending(&self) -> bool {
         self.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
+    }
+
+    /// What this state has become by now: a rehydration ends by itself.
+    pub(super) fn at(mut self, now: Timestamp) -> Self {
+        if let Some(rehydration) = self.rehydration
+            && rehydration.until <= now
+        {
+            self.tier = Some(rehydration.to);
+            self.tier_changed = Some(rehydration.until);
+            self.rehydration = None;
+        }
+        self
+    }
+
+    /// What is held stays, whatever its expiry says.
+    pub(super) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now) && check_not_held(self, now).is_ok()
     }
 
     pub fn is_archived(&self) -> bool {

@@ -114,7 +114,7 @@ impl Domain {
         let older = match command.previous {
             None => Content::Empty,
             Some(moment) => {
-                find_previous(&*snapshot, &command.blob, moment, lineage).await?.content
+                find_previous(&*snapshot, &command.blob, moment, lineage, read.now).await?.content
             }
         };
         let range = decide_range(command.range, read.blob.length).map_err(Failure::Refused)?;
@@ -196,9 +196,10 @@ async fn find_previous(
     asked: &GetBlob,
     moment: Timestamp,
     lineage: u64,
+    now: Timestamp,
 ) -> Result<Blob, Failure<BlobRefusal>> {
     check_older(moment, asked.which).map_err(Failure::Refused)?;
-    let found = find_blob(snapshot, &asked.path, Which::Snapshot(moment)).await?;
+    let found = find_blob(snapshot, &asked.path, Which::Snapshot(moment), now).await?;
     let (previous, _) = found.ok_or(Failure::Refused(BlobRefusal::PreviousSnapshotNotFound))?;
     match previous.kind {
         Kind::Page { lineage: same, .. } if same == lineage => Ok(previous),

@@ -2,8 +2,10 @@
 //! block blob of blocks that are there already.
 
 use super::block::{self, BlockListEntry};
+use super::immutability::check_policy;
 use super::model::{Blob, Encryption, Immutability, Kind};
 use super::target::{Change, Keeping, Target};
+use super::tier::check_tier;
 use super::{AccessTier, BlobPath, BlobRefusal, ContentHeaders, check_changeable};
 use crate::condition::{self, Conditions, SequenceNumber, WriteKind};
 use crate::content::{Content, Received};
@@ -121,6 +123,12 @@ fn decide_put(
     stamp: Stamp,
 ) -> Result<Lease, BlobRefusal> {
     let kind = command.blob.kind(stamp);
+    if let Some(tier) = command.tier {
+        check_tier(kind, command.blob.length(), tier)?;
+    }
+    if let Some(policy) = command.immutability {
+        check_policy(None, policy, stamp.now)?;
+    }
     if existing.is_some() && command.create_only {
         return Err(BlobRefusal::OverwriteNotPermitted);
     }

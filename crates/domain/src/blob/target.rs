@@ -1,5 +1,7 @@
 //! The place that a blob's name stands for: what is there, and the ways in which it is replaced.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Row, Snapshot};
 
@@ -15,11 +17,16 @@ use crate::due::Due;
 use crate::failure::Failure;
 use crate::names::AccountName;
 use crate::rows::{self, PastGroup, Stored};
+use crate::tags::TagSet;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
+/// How long an expired blob that is held is left alone before it is looked at again.
+const HELD_BLOB_WAIT: Duration = Duration::from_secs(60 * 60);
+
 /// What a transaction has read of a name.
 pub(super) struct Target {
+    account: String,
     container: u64,
     scope: ScopePolicy,
     name: String,
@@ -64,9 +71,35 @@ impl Target {
     ) -> Result<Self, Failure<BlobRefusal>> {
         let container: Option<Container> = read(transaction, &path.container.key()).await?;
         let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?;
-        let name = path.blob.as_str().to_owned();
-        let current = read(transaction, &rows::blob(container.id, &name)).await?;
-        Ok(Self { container: container.id, scope: container.scope, name, current })
+        let account = path.container.account.as_str().to_owned();
+        let Container { id, scope, .. } = container;
+        Ok(Self::read_in(transaction, account, id, scope, path.blob.as_str()).await?)
+    }
+
+    /// As [`Target::read`], for a container that is known by its number.
+    pub async fn read_in(
+        transaction: &mut Transaction,
+        account: String,
+        container: u64,
+        scope: ScopePolicy,
+        name: &str,
+    ) -> Result<Self, Fault> {
+        let name = name.to_owned();
+        let current: Option<Blob> = read(transaction, &rows::blob(container, &name)).await?;
+        let now = transaction.now;
+        let current = current.map(|blob| blob.at(now));
+        let mut target = Self { account, container, scope, name, current };
+        if let Some(expired) = target.current.take_if(|blob| blob.is_expired(now)) {
+            target.forget(transaction, &expired);
+        }
+        Ok(target)
+    }
+
+    /// Removes the current blob, of which nothing is kept.
+    fn forget(&self, transaction: &mut Transaction, blob: &Blob) {
+        content::release(transaction, &blob.content);
+        self.index(transaction, &blob.tags, &TagSet::default(), None);
+        transaction.delete(self.key());
     }
 
     /// Whose key a new blob here is encrypted with, if `chosen` is asked for.
@@ -126,7 +159,8 @@ impl Target {
         group: PastGroup,
         moment: Timestamp,
     ) -> Result<Option<Past>, Fault> {
-        read(transaction, &self.past_key(group, moment)).await
+        let past: Option<Past> = read(transaction, &self.past_key(group, moment)).await?;
+        Ok(past.map(|past| past.at(transaction.now)))
     }
 
     /// The earlier states of a group, oldest first.
@@ -137,7 +171,9 @@ impl Target {
     ) -> Result<Vec<(Timestamp, Past)>, Fault> {
         let range = KeyRange::prefix(rows::pasts_of_blob(self.container, group, &self.name));
         let found = transaction.scan(&range, usize::MAX).await?;
-        let past = |row: &Row| Ok((rows::past_blob_name(&row.key)?.1, Past::decode(&row.value)?));
+        let now = transaction.now;
+        let past =
+            |row: &Row| Ok((rows::past_blob_name(&row.key)?.1, Past::decode(&row.value)?.at(now)));
         found.iter().map(past).collect()
     }
 
@@ -156,16 +192,23 @@ impl Target {
 
     /// Writes the row of the current blob, and the rows that follow from it.
     pub fn put(&self, transaction: &mut Transaction, blob: &Blob) {
+        let none = TagSet::default();
+        let before = self.current.as_ref().map_or(&none, |current| &current.tags);
+        self.index(transaction, before, &blob.tags, None);
         transaction.put(self.key(), blob.encode());
     }
 
     /// As [`Target::put`], for a state that is not the current one.
     pub fn put_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+        self.index_past(transaction, moment, past);
         transaction.put(self.past_key(past.group(), moment), past.encode());
     }
 
     /// Takes the row of an earlier state away; its content is the caller's to keep or release.
     pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+        if past.group() == PastGroup::Versions {
+            self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
+        }
         transaction.delete(self.past_key(past.group(), moment));
     }
 
@@ -201,6 +244,43 @@ impl Target {
         self.put_past(transaction, moment, &past);
         let purge = Due::PurgePast(self.past_key(past.group(), moment));
         purge.plan(transaction, deletion.until, moment.ticks());
+    }
+
+    /// As [`Target::put_past`], where the tags are not those of before.
+    pub fn put_past_tags(
+        &self,
+        transaction: &mut Transaction,
+        moment: Timestamp,
+        past: Past,
+        tags: &TagSet,
+    ) {
+        self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
+        let blob = Blob { tags: tags.clone(), ..past.blob };
+        self.put_past(transaction, moment, &Past { blob, ..past });
+    }
+
+    /// Versions are found by their tags, as long as they are not deleted.
+    fn index_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+        if past.group() == PastGroup::Versions {
+            self.index(transaction, &TagSet::default(), &past.blob.tags, Some(moment));
+        }
+    }
+
+    /// Writes the rows by which the blob, or its version of `moment`, is found.
+    fn index(
+        &self,
+        transaction: &mut Transaction,
+        before: &TagSet,
+        after: &TagSet,
+        moment: Option<Timestamp>,
+    ) {
+        let key = |tag| rows::tag(&self.account, tag, self.container, &self.name, moment);
+        for (name, value) in before.iter().filter(|(name, value)| after.get(name) != Some(*value)) {
+            transaction.delete(key((name, value)));
+        }
+        for (name, value) in after.iter().filter(|(name, value)| before.get(name) != Some(*value)) {
+            transaction.put(key((name, value)), rows::NOTHING);
+        }
     }
 
     /// Puts `blob` in the place of what is there, of which so much is kept as the account keeps.
@@ -244,6 +324,7 @@ impl Target {
     pub fn remove(&self, transaction: &mut Transaction, keeping: Keeping, stamp: Stamp) {
         if let Some(current) = &self.current {
             self.keep(transaction, current, keeping, stamp);
+            self.index(transaction, &current.tags, &TagSet::default(), None);
         }
         transaction.delete(self.key());
     }
@@ -256,7 +337,7 @@ impl Target {
         keeping: Keeping,
         stamp: Stamp,
     ) {
-        let blob = Blob { lease: Default::default(), ..current.clone() };
+        let blob = Blob { lease: Default::default(), expires: None, ..current.clone() };
         if keeps_version(current, keeping) {
             let id = current.version_id();
             let blob = Blob { version: Some(id), ..blob };
@@ -289,6 +370,12 @@ impl Target {
         Ok(())
     }
 
+    /// Plans that the current blob goes when it has expired. `id` is unused by anything else.
+    pub fn remove_when_expired(&self, transaction: &mut Transaction, at: Timestamp, id: u64) {
+        let (account, container, name) = (self.account.clone(), self.container, self.name.clone());
+        Due::ExpireBlob { account, container, name }.plan(transaction, at, id);
+    }
+
     /// Drops the blocks that are not committed.
     pub async fn drop_upload(&self, transaction: &mut Transaction) -> Result<(), Fault> {
         let key = self.upload_key();
@@ -300,10 +387,38 @@ impl Target {
     }
 }
 
+/// What is to be done when a blob may have expired.
+pub(crate) async fn remove_expired(
+    transaction: &mut Transaction,
+    account: &str,
+    container: u64,
+    name: &str,
+) -> Result<(), Fault> {
+    let scope = ScopePolicy::default();
+    // Reading it is enough for it to go, if nothing holds it.
+    let target = Target::read_in(transaction, account.to_owned(), container, scope, name).await?;
+    if let Some(held) = &target.current
+        && held.expires.is_some_and(|expires| expires <= transaction.now)
+    {
+        let later = transaction.now.plus(HELD_BLOB_WAIT);
+        target.remove_when_expired(transaction, later, held.etag.ticks());
+    }
+    Ok(())
+}
+
 /// A state of a blob and where it is kept.
 pub(super) enum Found {
     Current(Blob),
     Past(Timestamp, Past),
+}
+
+impl Found {
+    pub fn blob(&self) -> &Blob {
+        match self {
+            Self::Current(blob) => blob,
+            Self::Past(_, past) => &past.blob,
+        }
+    }
 }
 
 impl Past {
@@ -315,6 +430,11 @@ impl Past {
             (Role::Version, Some(_)) => PastGroup::DeletedVersions,
             (Role::Replaced, _) => PastGroup::Replaced,
         }
+    }
+
+    /// As [`Blob::at`].
+    pub(super) fn at(self, now: Timestamp) -> Self {
+        Self { blob: self.blob.at(now), ..self }
     }
 }
 
@@ -336,13 +456,25 @@ pub(super) async fn find_blob(
     snapshot: &dyn Snapshot,
     path: &BlobPath,
     which: Which,
+    now: Timestamp,
 ) -> Result<Option<(Blob, bool)>, Failure<BlobRefusal>> {
     let container = find_container(snapshot, &path.container).await?;
     let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?.id;
-    let name = path.blob.as_str();
+    Ok(find_in(snapshot, container, path.blob.as_str(), which, now).await?)
+}
+
+/// As [`find_blob`], in a container that is known by its number.
+pub(super) async fn find_in(
+    snapshot: &dyn Snapshot,
+    container: u64,
+    name: &str,
+    which: Which,
+    now: Timestamp,
+) -> Result<Option<(Blob, bool)>, Fault> {
     let current = async || -> Result<Option<Blob>, Fault> {
         let row = snapshot.get(&rows::blob(container, name)).await?;
-        row.map(|row| Blob::decode(&row)).transpose()
+        let blob = row.map(|row| Blob::decode(&row)).transpose()?;
+        Ok(blob.filter(|blob| !blob.is_expired(now)).map(|blob| blob.at(now)))
     };
     let (group, moment) = match which {
         Which::Current => return Ok(current().await?.map(|blob| (blob, true))),
@@ -358,5 +490,5 @@ pub(super) async fn find_blob(
     };
     let row = snapshot.get(&rows::past_blob(container, group, name, moment)).await?;
     let past = row.map(|row| Past::decode(&row)).transpose()?;
-    Ok(past.map(|past| (past.blob, false)))
+    Ok(past.map(|past| (past.blob.at(now), false)))
 }

@@ -6,7 +6,7 @@ mod predicate;
 mod query;
 
 pub use predicate::{TagPredicate, TagPredicateInvalid};
-pub use query::{QueryScope, TagQuery};
+pub use query::{QueryScope, TagQuery, TagRange};
 
 use std::collections::BTreeMap;
 

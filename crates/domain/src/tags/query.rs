@@ -1,5 +1,7 @@
 //! The `where` of Find Blobs by Tags: comparisons joined by AND, and the container.
 
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+
 use super::lexer::{Comparator, Lexer, Token};
 use super::{TAGS_MAX, TagPredicateInvalid, TagSet};
 
@@ -65,6 +67,26 @@ impl TagQuery {
             })
     }
 
+    /// What the index is asked for: one range of values for each tag that the query names.
+    pub fn ranges(&self) -> Vec<TagRange<'_>> {
+        let mut ranges: Vec<TagRange<'_>> = Vec::new();
+        for TagComparison { name, comparator, value } in &self.comparisons {
+            let (from, to) = bounds(*comparator, value);
+            match ranges.iter_mut().find(|range| range.name == name) {
+                None => ranges.push(TagRange { name, from, to }),
+                Some(range) if range.from == Unbounded => range.from = from,
+                Some(range) => range.to = to,
+            }
+        }
+        ranges
+    }
+
+    /// Those of the tags that the query names.
+    pub fn named<'tags>(&self, tags: &'tags TagSet) -> Vec<(&'tags str, &'tags str)> {
+        let named = |tag: &str| self.comparisons.iter().any(|comparison| comparison.name == tag);
+        tags.iter().filter(|(name, _)| named(name)).collect()
+    }
+
     fn restrict_container(
         &mut self,
         lexer: &mut Lexer<'_>,
@@ -98,30 +120,60 @@ impl TagQuery {
         for earlier in self.comparisons.iter().filter(|earlier| earlier.name == added.name) {
             // One bound on each side at most: the index is read as one range for each tag.
             let range = matches!(
-                (bound(earlier.comparator)?, bound(added.comparator)?),
-                (Bound::Lower, Bound::Upper) | (Bound::Upper, Bound::Lower)
+                (side(earlier.comparator)?, side(added.comparator)?),
+                (Side::Lower, Side::Upper) | (Side::Upper, Side::Lower)
             );
             if !range {
                 return Err(TagPredicateInvalid::NotARange);
             }
         }
-        bound(added.comparator)?;
+        side(added.comparator)?;
         self.comparisons.push(added);
         Ok(())
     }
 }
 
-enum Bound {
+/// The values of one tag that a query asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagRange<'query> {
+    pub name: &'query str,
+    pub from: Bound<&'query str>,
+    pub to: Bound<&'query str>,
+}
+
+impl TagRange<'_> {
+    /// The one value that it is, if it is one.
+    pub fn value(&self) -> Option<&str> {
+        match (self.from, self.to) {
+            (Included(from), Included(to)) if from == to => Some(from),
+            (Included(_) | Excluded(_) | Unbounded, _) => None,
+        }
+    }
+}
+
+fn bounds(comparator: Comparator, value: &str) -> (Bound<&str>, Bound<&str>) {
+    match comparator {
+        Comparator::Equal => (Included(value), Included(value)),
+        Comparator::Greater => (Excluded(value), Unbounded),
+        Comparator::GreaterOrEqual => (Included(value), Unbounded),
+        Comparator::Less => (Unbounded, Excluded(value)),
+        Comparator::LessOrEqual => (Unbounded, Included(value)),
+        // No query has it.
+        Comparator::NotEqual => (Unbounded, Unbounded),
+    }
+}
+
+enum Side {
     Exact,
     Lower,
     Upper,
 }
 
-fn bound(comparator: Comparator) -> Result<Bound, TagPredicateInvalid> {
+fn side(comparator: Comparator) -> Result<Side, TagPredicateInvalid> {
     match comparator {
-        Comparator::Equal => Ok(Bound::Exact),
-        Comparator::Greater | Comparator::GreaterOrEqual => Ok(Bound::Lower),
-        Comparator::Less | Comparator::LessOrEqual => Ok(Bound::Upper),
+        Comparator::Equal => Ok(Side::Exact),
+        Comparator::Greater | Comparator::GreaterOrEqual => Ok(Side::Lower),
+        Comparator::Less | Comparator::LessOrEqual => Ok(Side::Upper),
         Comparator::NotEqual => Err(TagPredicateInvalid::OperatorNotAllowed),
     }
 }

@@ -11,7 +11,7 @@ use holdfast_domain::failure::Failure;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};
-use super::{copy_elsewhere, headers, put_blob};
+use super::{copy_elsewhere, headers, immutability, put_blob, tier};
 use crate::answer::Answer;
 use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
@@ -123,6 +123,7 @@ fn command(
     tags: CopiedTags,
     manner: Manner,
 ) -> Result<CopyBlob, Error> {
+    let (immutability, legal_hold) = immutability::of_new_blob(call)?;
     let metadata = Some(call.metadata()?).filter(|metadata| !metadata.is_empty());
     Ok(CopyBlob {
         path: call.blob_path()?,
@@ -131,11 +132,11 @@ fn command(
         copy_id: uuid::Uuid::new_v4().to_string(),
         metadata,
         tags,
-        tier: put_blob::tier(call)?,
+        tier: tier::chosen(call)?,
         priority: priority(call)?,
         sealed: sealed(call)?,
-        immutability: None,
-        legal_hold: false,
+        immutability,
+        legal_hold,
         encryption: scope(call)?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,

@@ -44,12 +44,47 @@ pub fn read_conditions(call: &Call<'_>) -> Result<(Conditions, CombinationRule),
     Ok((conditions, rule))
 }
 
+/// The conditions of the calls on tags, whose other headers have been known since 2026-02-06.
+pub fn tag_call_conditions(call: &Call<'_>) -> Result<Conditions, Error> {
+    const NAMES: ConditionNames = ConditionNames {
+        if_match: "x-ms-blob-if-match",
+        if_none_match: "x-ms-blob-if-none-match",
+        if_modified_since: "x-ms-blob-if-modified-since",
+        if_unmodified_since: "x-ms-blob-if-unmodified-since",
+    };
+    if call.version < Version::V2026_02_06 {
+        return Ok(Conditions { if_tags: tag_predicate(call)?, ..Conditions::default() });
+    }
+    named_conditions(call, CombinationRule::Pairs, NAMES)
+}
+
+struct ConditionNames {
+    if_match: &'static str,
+    if_none_match: &'static str,
+    if_modified_since: &'static str,
+    if_unmodified_since: &'static str,
+}
+
 fn conditions(call: &Call<'_>, rule: CombinationRule) -> Result<Conditions, Error> {
+    const NAMES: ConditionNames = ConditionNames {
+        if_match: "if-match",
+        if_none_match: "if-none-match",
+        if_modified_since: "if-modified-since",
+        if_unmodified_since: "if-unmodified-since",
+    };
+    named_conditions(call, rule, NAMES)
+}
+
+fn named_conditions(
+    call: &Call<'_>,
+    rule: CombinationRule,
+    names: ConditionNames,
+) -> Result<Conditions, Error> {
     let conditions = Conditions {
-        if_match: etags(call, "if-match")?,
-        if_none_match: etags(call, "if-none-match")?,
-        if_modified_since: call.date_header("if-modified-since")?,
-        if_unmodified_since: call.date_header("if-unmodified-since")?,
+        if_match: etags(call, names.if_match)?,
+        if_none_match: etags(call, names.if_none_match)?,
+        if_modified_since: call.date_header(names.if_modified_since)?,
+        if_unmodified_since: call.date_header(names.if_unmodified_since)?,
         if_tags: tag_predicate(call)?,
     };
     validate_combination(&conditions, rule)

@@ -7,9 +7,9 @@ use holdfast_domain::failure::Fault;
 use holdfast_domain::time::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::headers;
 use super::list::{self, PAGE_MAX, PATH, Page};
 use super::listed_blob::{self, Entry, Value};
+use super::{headers, tags};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::query::QueryRefusal;
@@ -162,17 +162,8 @@ fn write_blob(xml: &mut Writer, address: Option<&str>, name: &str, entry: &Entry
     if let Some(metadata) = entry.metadata() {
         list::write_metadata(xml, metadata);
     }
-    if let Some(tags) = entry.tags() {
-        xml.open("Tags");
-        xml.open("TagSet");
-        for (key, value) in tags.iter() {
-            xml.open("Tag");
-            xml.element("Key", key);
-            xml.element("Value", value);
-            xml.close("Tag");
-        }
-        xml.close("TagSet");
-        xml.close("Tags");
+    if let Some(blob_tags) = entry.tags() {
+        tags::write(xml, blob_tags.iter());
     }
     xml.close("Blob");
 }
@@ -200,7 +191,7 @@ fn write_value(xml: &mut Writer, name: &str, value: Value) {
 }
 
 /// A name that XML cannot carry is percent-encoded, and says so, from 2021-02-12.
-fn write_name(xml: &mut Writer, version: Version, name: &str) {
+pub fn write_name(xml: &mut Writer, version: Version, name: &str) {
     let unfit = name.chars().any(|letter| !crate::xml::is_character(letter));
     if unfit && version >= Version::V2021_02_12 {
         let encoded = utf8_percent_encode(name, NON_ALPHANUMERIC);

@@ -11,8 +11,11 @@ mod copy;
 mod copy_elsewhere;
 mod delete_blob;
 pub(crate) mod encryption;
+mod expiry;
+mod find;
 mod get_blob;
 mod headers;
+mod immutability;
 mod lease;
 mod list;
 mod list_blobs;
@@ -27,6 +30,8 @@ mod query;
 mod set_blob;
 mod since;
 mod snapshot;
+mod tags;
+mod tier;
 
 pub use copy_elsewhere::COPIES_MAX;
 pub use headers::kind_name;
@@ -119,6 +124,15 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
         | Operation::BreakBlobLease => lease::blob(call).await,
         #[cfg(feature = "query")]
         Operation::QueryBlobContents => query::query(call, body).await,
+        Operation::FindBlobsByTags => find::in_account(call).await,
+        Operation::FindBlobsByTagsInContainer => find::in_container(call).await,
+        Operation::SetBlobExpiry => expiry::set(call).await,
+        Operation::SetBlobImmutabilityPolicy => immutability::set(call).await,
+        Operation::DeleteBlobImmutabilityPolicy => immutability::delete(call).await,
+        Operation::SetBlobLegalHold => immutability::set_legal_hold(call).await,
+        Operation::SetBlobTier => tier::set(call).await,
+        Operation::GetBlobTags => tags::get(call).await,
+        Operation::SetBlobTags => tags::set(call, body).await,
         Operation::DeleteBlob => delete_blob::delete(call).await,
         Operation::UndeleteBlob => delete_blob::undelete(call).await,
         Operation::SnapshotBlob => snapshot::create(call).await,

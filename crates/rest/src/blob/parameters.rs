@@ -9,26 +9,21 @@ use crate::operation::{Operation, Scope};
 use crate::query::QueryRefusal;
 use crate::request::Call;
 
-/// Headers of features that are not built, with the value that asks for nothing, if there is one.
-const NOT_BUILT: [(&str, Option<&str>); 6] = [
-    ("x-ms-encryption-context", None),
-    ("x-ms-immutability-policy-until-date", None),
-    ("x-ms-immutability-policy-mode", None),
-    ("x-ms-legal-hold", Some("false")),
-    ("x-ms-expiry-option", None),
-    ("x-ms-expiry-time", None),
-];
+/// Headers of features that are not built.
+const NOT_BUILT: [&str; 1] = ["x-ms-encryption-context"];
+
+/// Headers that one operation alone takes: on others they are not built.
+const EXPIRY: [&str; 2] = ["x-ms-expiry-option", "x-ms-expiry-time"];
 
 const SNAPSHOT: &str = "snapshot";
 const VERSION: &str = "versionid";
 
 /// For every operation, before it does anything.
 pub fn check(call: &Call<'_>) -> Result<(), Error> {
-    for (name, nothing) in NOT_BUILT {
-        let asked = call.header(name)?;
-        let asks =
-            |value: &str| !nothing.is_some_and(|nothing| nothing.eq_ignore_ascii_case(value));
-        if asked.is_some_and(asks) {
+    let expires = call.operation == Operation::SetBlobExpiry;
+    let refused = NOT_BUILT.iter().chain(EXPIRY.iter().filter(|_| !expires));
+    for name in refused.copied() {
+        if call.header(name)?.is_some() {
             return Err(Error::from(Code::NotImplemented).detail("HeaderName", name));
         }
     }

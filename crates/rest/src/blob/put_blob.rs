@@ -7,7 +7,7 @@ use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};
-use super::{headers, page};
+use super::{headers, immutability, page, tier};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -96,15 +96,16 @@ pub fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
 
 /// What blobs of all kinds take; the blob itself and its headers are to be filled in.
 pub(super) fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error> {
+    let (immutability, legal_hold) = immutability::of_new_blob(call)?;
     Ok(PutBlob {
         path: call.blob_path()?,
         blob: NewBlob::Append,
         headers: ContentHeaders::default(),
         metadata: call.metadata()?,
         tags: tags(call)?,
-        tier: tier(call)?,
-        immutability: None,
-        legal_hold: false,
+        tier: tier::chosen(call)?,
+        immutability,
+        legal_hold,
         encryption: chosen.encryption(),
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
@@ -119,14 +120,6 @@ pub(super) fn tags(call: &Call<'_>) -> Result<TagSet, Error> {
             Err(Code::AuthorizationPermissionMismatch.into())
         }
         Some(text) => Ok(TagSet::parse_header(text)?),
-    }
-}
-
-pub(super) fn tier(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
-    let Some(text) = call.header(ACCESS_TIER)? else { return Ok(None) };
-    match headers::parse_tier(text) {
-        Some(tier) => Ok(Some(tier)),
-        None => Err(Error::invalid_header(ACCESS_TIER, text)),
     }
 }
 

@@ -175,7 +175,8 @@ pub(super) const ROWS: &[Row] = &[
         Need::object(FIND, FILTER_BLOBS).without_service_sas(),
     )
     .comp(Comp::Blobs)
-    .since(Version::V2019_12_12),
+    .since(Version::V2019_12_12)
+    .built(),
     container(
         Operation::CreateContainer,
         "Create Container",
@@ -250,7 +251,8 @@ pub(super) const ROWS: &[Row] = &[
         Need::object(FIND, FILTER_BLOBS),
     )
     .comp(Comp::Blobs)
-    .since(Version::V2021_04_10),
+    .since(Version::V2021_04_10)
+    .built(),
     container_lease(Operation::AcquireContainerLease, "Lease Container: acquire")
         .when(ACQUIRE)
         .success(&[201])
@@ -326,7 +328,8 @@ pub(super) const ROWS: &[Row] = &[
         BLOB_WRITE,
     )
     .comp(Comp::Expiry)
-    .since(Version::V2020_02_10),
+    .since(Version::V2020_02_10)
+    .built(),
     write(Operation::SetBlobProperties, "Set Blob Properties", BLOB_WRITE)
         .comp(Comp::Properties)
         .built(),
@@ -338,7 +341,8 @@ pub(super) const ROWS: &[Row] = &[
     )
     .comp(Comp::ImmutabilityPolicies)
     .since(Version::V2020_06_12)
-    .conditions(Conditions::IF_UNMODIFIED_SINCE),
+    .conditions(Conditions::IF_UNMODIFIED_SINCE)
+    .built(),
     blob(
         Operation::DeleteBlobImmutabilityPolicy,
         "Delete Blob Immutability Policy",
@@ -346,10 +350,12 @@ pub(super) const ROWS: &[Row] = &[
         BLOB_HOLD,
     )
     .comp(Comp::ImmutabilityPolicies)
-    .since(Version::V2020_06_12),
+    .since(Version::V2020_06_12)
+    .built(),
     blob(Operation::SetBlobLegalHold, "Set Blob Legal Hold", Verbs::PUT, BLOB_HOLD)
         .comp(Comp::LegalHold)
-        .since(Version::V2020_06_12),
+        .since(Version::V2020_06_12)
+        .built(),
     write(Operation::SetBlobMetadata, "Set Blob Metadata", BLOB_WRITE).comp(Comp::Metadata).built(),
     blob_lease(Operation::AcquireBlobLease, "Lease Blob: acquire", BLOB_WRITE)
         .when(ACQUIRE)
@@ -398,7 +404,8 @@ pub(super) const ROWS: &[Row] = &[
         .comp(Comp::Tier)
         .since(Version::V2017_04_17)
         .success(&[200, 202])
-        .conditions(Conditions::TAGS),
+        .conditions(Conditions::TAGS)
+        .built(),
     account_information(
         Operation::GetAccountInformationByBlob,
         "Get Account Information (blob URL)",
@@ -509,7 +516,8 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::Tags)
     .since(Version::V2019_12_12)
     .conditions(TAG_CALL)
-    .lease(LeaseHeaders::Id),
+    .lease(LeaseHeaders::Id)
+    .built(),
     blob(
         Operation::SetBlobTags,
         "Set Blob Tags",
@@ -520,7 +528,8 @@ pub(super) const ROWS: &[Row] = &[
     .since(Version::V2019_12_12)
     .success(&[204])
     .conditions(TAG_CALL)
-    .lease(LeaseHeaders::Id),
+    .lease(LeaseHeaders::Id)
+    .built(),
     list(Operation::ListBlobsAsArrow, "List Blobs (flat, Apache Arrow body)")
         .when(&[ARROW])
         .since(Version::V2026_10_06)

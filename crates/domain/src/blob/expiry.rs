@@ -1,0 +1,86 @@
+//! Set Blob Expiry. From its time on a blob is gone for every reader; the background gives its
+//! space back.
+
+use std::time::Duration;
+
+use super::target::Target;
+use super::{Blob, BlobPath, BlobRefusal, check_changeable};
+use crate::domain::{Domain, Stamp};
+use crate::failure::Failure;
+use crate::time::Timestamp;
+
+pub struct SetBlobExpiry {
+    pub path: BlobPath,
+    pub expiry: Expiry,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    Never,
+    AfterCreation(Duration),
+    AfterNow(Duration),
+    At(Timestamp),
+}
+
+impl Domain {
+    pub async fn set_blob_expiry(
+        &self,
+        command: SetBlobExpiry,
+    ) -> Result<Blob, Failure<BlobRefusal>> {
+        self.transact(&[command.path.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let target = Target::read(&mut transaction, &command.path).await?;
+            let blob = decide_expiry(target.current.as_ref(), command.expiry, stamp)
+                .map_err(Failure::Refused)?;
+            target.put(&mut transaction, &blob);
+            if let Some(expires) = blob.expires {
+                target.remove_when_expired(&mut transaction, expires, stamp.etag.ticks());
+            }
+            Ok((blob, transaction))
+        })
+        .await
+    }
+}
+
+fn decide_expiry(blob: Option<&Blob>, expiry: Expiry, stamp: Stamp) -> Result<Blob, BlobRefusal> {
+    let blob = blob.ok_or(BlobRefusal::NotFound)?;
+    check_changeable(blob, stamp.now)?;
+    let expires = expiry.time(blob.created, stamp.now);
+    if expires.is_some_and(|expires| expires <= stamp.now) {
+        return Err(BlobRefusal::DateNotInFuture);
+    }
+    Ok(Blob { expires, etag: stamp.etag, last_modified: stamp.now, ..blob.clone() })
+}
+
+impl Expiry {
+    fn time(self, created: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Never => None,
+            Self::AfterCreation(duration) => Some(created.plus(duration)),
+            Self::AfterNow(duration) => Some(now.plus(duration)),
+            Self::At(time) => Some(time),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_option_counts_from_its_own_beginning() {
+        let second = |number: u64| Timestamp::from_ticks(number * 10_000_000);
+        let (created, now) = (second(100), second(200));
+        let long = Duration::from_secs(150);
+        let cases = [
+            ("NeverExpire", Expiry::Never, None),
+            ("RelativeToCreation", Expiry::AfterCreation(long), Some(second(250))),
+            ("RelativeToNow", Expiry::AfterNow(long), Some(second(350))),
+            ("Absolute", Expiry::At(second(300)), Some(second(300))),
+            ("for ever", Expiry::AfterNow(Duration::MAX), Some(Timestamp::MAX)),
+        ];
+        for (option, expiry, expected) in cases {
+            assert_eq!(expiry.time(created, now), expected, "{option}");
+        }
+    }
+}

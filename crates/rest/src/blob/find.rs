@@ -1,0 +1,110 @@
+//! Find Blobs by Tags, in the account or in one container.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use holdfast_domain::blob::{FindBlobs, FoundBlob};
+use holdfast_domain::names::ContainerName;
+use holdfast_domain::tags::{QueryScope, TagQuery};
+use hyper::StatusCode;
+
+use super::{list, list_blobs, tags};
+use crate::answer::Answer;
+use crate::error::Error;
+use crate::query::QueryRefusal;
+use crate::request::Call;
+use crate::version::Version;
+use crate::xml::Writer;
+
+pub async fn in_account(call: &Call<'_>) -> Result<Answer, Error> {
+    find(call, QueryScope::Account, None).await
+}
+
+pub async fn in_container(call: &Call<'_>) -> Result<Answer, Error> {
+    let container = call.container_path()?.container;
+    find(call, QueryScope::Container, Some(container)).await
+}
+
+async fn find(
+    call: &Call<'_>,
+    scope: QueryScope,
+    container: Option<ContainerName>,
+) -> Result<Answer, Error> {
+    let text = call.query.required("where")?;
+    let query = TagQuery::parse(text, scope).map_err(|_| invalid("where", text))?;
+    let command = FindBlobs {
+        account: call.account()?,
+        container: container.clone(),
+        query: query.clone(),
+        versions: includes_versions(call)?,
+        marker: marker(call)?,
+        limit: call.query.page_size(list::PAGE_MAX)? as usize,
+    };
+    let with_versions = command.versions;
+    let found = call.frontend.domain().find_blobs(command).await?;
+
+    let mut xml = Writer::document();
+    let endpoint = list::endpoint(call);
+    let mut attributes = vec![("ServiceEndpoint", endpoint.as_str())];
+    attributes.extend(container.as_ref().map(|container| ("ContainerName", container.as_str())));
+    xml.open_with("EnumerationResults", &attributes);
+    xml.element("Where", text);
+    xml.open("Blobs");
+    for blob in &found.blobs {
+        write(&mut xml, call.version, &query, blob, with_versions);
+    }
+    xml.close("Blobs");
+    let next_marker = found.next_marker.map(|key| URL_SAFE_NO_PAD.encode(key));
+    xml.element("NextMarker", &next_marker.unwrap_or_default());
+    xml.close("EnumerationResults");
+    Ok(Answer::xml(StatusCode::OK, xml.finish()))
+}
+
+/// Of the tags only those are shown that the query names.
+fn write(
+    xml: &mut Writer,
+    version: Version,
+    query: &TagQuery,
+    found: &FoundBlob,
+    with_versions: bool,
+) {
+    let named = query.named(&found.blob.tags);
+    xml.open("Blob");
+    list_blobs::write_name(xml, version, &found.name);
+    xml.element("ContainerName", &found.container);
+    if let (true, Some(version)) = (with_versions, found.blob.version) {
+        xml.element("VersionId", &version.iso8601().to_string());
+        xml.optional("IsCurrentVersion", found.current.then_some("true"));
+    }
+    if version >= Version::V2020_04_08 {
+        tags::write(xml, named.into_iter());
+    } else {
+        xml.element("TagValue", named.first().map_or("", |(_, value)| value));
+    }
+    xml.close("Blob");
+}
+
+fn includes_versions(call: &Call<'_>) -> Result<bool, Error> {
+    let mut versions = false;
+    let lists = call.query.all("include").flat_map(|list| list.split(','));
+    for name in lists.map(str::trim).filter(|name| !name.is_empty()) {
+        match name {
+            _ if name.eq_ignore_ascii_case("versions") => versions = true,
+            _ if name.eq_ignore_ascii_case("none") => {}
+            _ => return Err(invalid("include", name)),
+        }
+    }
+    Ok(versions)
+}
+
+fn marker(call: &Call<'_>) -> Result<Option<Bytes>, Error> {
+    let Some(text) = call.query.get_nonempty("marker") else { return Ok(None) };
+    match URL_SAFE_NO_PAD.decode(text) {
+        Ok(key) => Ok(Some(key.into())),
+        Err(_) => Err(invalid("marker", text)),
+    }
+}
+
+fn invalid(name: &'static str, value: &str) -> Error {
+    QueryRefusal::InvalidValue { name, value: value.to_owned() }.into()
+}

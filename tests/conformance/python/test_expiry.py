@@ -1,0 +1,78 @@
+"""Set Blob Expiry, which the SDK for blobs does not have."""
+
+import time
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+from support import quoted, refused
+
+
+def set_expiry(raw, blob, option, expiry_time=None):
+    path = f"/{blob.container_name}/{quoted(blob.blob_name)}"
+    headers = {"x-ms-expiry-option": option, "x-ms-expiry-time": expiry_time}
+    return raw.send("PUT", path, "comp=expiry", headers)
+
+
+def in_an_hour():
+    return format_datetime(datetime.now(timezone.utc) + timedelta(hours=1), usegmt=True)
+
+
+def shown(raw, blob):
+    path = f"/{blob.container_name}/{quoted(blob.blob_name)}"
+    return raw.send("HEAD", path).headers.get("x-ms-expiry-time")
+
+
+def test_an_expiry_is_set_shown_and_taken_back(raw, blob):
+    before = blob.get_blob_properties()
+    until = in_an_hour()
+    answer = set_expiry(raw, blob, "Absolute", until)
+    assert answer.status == 200
+    assert answer.headers["ETag"] == blob.get_blob_properties().etag != before.etag
+    assert shown(raw, blob) == until
+    assert set_expiry(raw, blob, "NeverExpire").status == 200
+    assert shown(raw, blob) is None
+    for option in ("RelativeToNow", "RelativeToCreation"):
+        assert set_expiry(raw, blob, option, "3600000").status == 200
+        assert shown(raw, blob) is not None
+
+
+def test_an_expired_blob_is_gone(raw, container):
+    blob = container.upload_blob("b", b"content", tags={"a": "1"})
+    other = container.upload_blob("other", b"content")
+    assert set_expiry(raw, blob, "RelativeToNow", "500").status == 200
+    assert blob.download_blob().readall() == b"content"
+    time.sleep(0.6)
+    with refused(404, "BlobNotFound"):
+        blob.download_blob()
+    with refused(404, "BlobNotFound"):
+        blob.set_blob_metadata({})
+    assert [listed.name for listed in container.list_blobs()] == ["other"]
+    assert list(container.find_blobs_by_tags("a = '1'")) == []
+    blob.upload_blob(b"again")
+    assert blob.download_blob().readall() == b"again"
+    assert shown(raw, blob) is None
+    assert other.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "expiry_time", "code"),
+    [
+        (None, None, "MissingRequiredHeader"),
+        ("Someday", "1000", "InvalidHeaderValue"),
+        ("NeverExpire", "1000", "InvalidHeaderValue"),
+        ("RelativeToNow", None, "MissingRequiredHeader"),
+        ("RelativeToNow", "soon", "InvalidHeaderValue"),
+        ("RelativeToCreation", "0", "InvalidHeaderValue"),
+        ("Absolute", "1000", "InvalidHeaderValue"),
+        ("Absolute", "Mon, 01 Jan 2001 00:00:00 GMT", "InvalidHeaderValue"),
+    ],
+)
+def test_what_is_no_expiry_is_refused(raw, blob, option, expiry_time, code):
+    answer = set_expiry(raw, blob, option, expiry_time)
+    assert (answer.status, answer.code) == (400, code)
+
+
+def test_no_blob_no_expiry(raw, container):
+    answer = set_expiry(raw, container.get_blob_client("missing"), "NeverExpire")
+    assert (answer.status, answer.code) == (404, "BlobNotFound")
