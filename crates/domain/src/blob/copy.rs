@@ -22,6 +22,7 @@ use crate::lease::{self, Access, Lease, LeaseId};
 use crate::metadata::Metadata;
 use crate::rows;
 use crate::tags::TagSet;
+use crate::time::Timestamp;
 use crate::transact::Transaction;
 
 pub struct CopyBlob {

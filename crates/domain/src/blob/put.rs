@@ -113,6 +113,14 @@ impl NewBlob {
             Self::Append => Kind::Append { blocks: 0, sealed: false },
         }
     }
+
+    /// The room that a page blob reserves, which its tier must have.
+    fn reserved(&self) -> u64 {
+        match self {
+            Self::Page { length, .. } => *length,
+            Self::Block(_) | Self::BlockList(_) | Self::Append => 0,
+        }
+    }
 }
 
 /// The rules that blobs of all kinds share; the lease that the new blob has.
@@ -124,7 +132,7 @@ fn decide_put(
 ) -> Result<Lease, BlobRefusal> {
     let kind = command.blob.kind(stamp);
     if let Some(tier) = command.tier {
-        check_tier(kind, command.blob.length(), tier)?;
+        check_tier(kind, command.blob.reserved(), tier)?;
     }
     if let Some(policy) = command.immutability {
         check_policy(None, policy, stamp.now)?;
