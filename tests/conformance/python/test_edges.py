@@ -11,19 +11,8 @@ import pytest
 from azure.storage.blob import BlobSasPermissions, generate_blob_sas
 from support import NEWEST_VERSION, base64_text, md5, unique
 
-KEY = {
-    "x-ms-encryption-key": base64_text(b"k" * 32),
-    "x-ms-encryption-key-sha256": base64_text(b"h" * 32),
-    "x-ms-encryption-algorithm": "AES256",
-}
 NOT_BUILT = {
-    "key": KEY,
-    "encryption scope": {"x-ms-encryption-scope": "scope1"},
-    "legal hold": {"x-ms-legal-hold": "true"},
-    "immutability": {
-        "x-ms-immutability-policy-until-date": formatdate(time.time() + 3600, usegmt=True),
-        "x-ms-immutability-policy-mode": "Unlocked",
-    },
+    "encryption context": {"x-ms-encryption-context": "context"},
     "expiry": {"x-ms-expiry-option": "RelativeToNow", "x-ms-expiry-time": "1000"},
 }
 
@@ -34,21 +23,6 @@ def test_feature_that_is_not_built_is_refused_and_stores_nothing(container, raw,
     answer = raw.send("PUT", path, headers={"x-ms-blob-type": "BlockBlob", **headers}, body=b"x")
     assert (answer.status, answer.code) == (501, "NotImplemented")
     assert not container.get_blob_client("b").exists()
-
-
-def test_key_is_refused_on_reads_and_metadata_too(container, raw):
-    container.upload_blob("b", b"x")
-    path = f"/{container.container_name}/b"
-    for method, query in (("GET", ""), ("HEAD", ""), ("PUT", "comp=metadata")):
-        answer = raw.send(method, path, query, KEY)
-        assert (answer.status, answer.code) == (501, "NotImplemented"), method
-
-
-def test_container_with_an_encryption_scope_is_refused(service, raw):
-    name = unique("scoped")
-    answer = raw.send("PUT", f"/{name}", "restype=container", {"x-ms-default-encryption-scope": "scope1"})
-    assert (answer.status, answer.code) == (501, "NotImplemented")
-    assert not service.get_container_client(name).exists()
 
 
 def test_values_that_ask_for_nothing_are_taken(container, raw):

@@ -220,7 +220,7 @@ def test_pages_from_a_url(pages, container, raw):
 
     with refused(412, "SequenceNumberConditionNotMet"):
         pages.upload_pages_from_url(source.url, offset=0, length=PAGE, source_offset=0, if_sequence_number_lt="0")
-    with refused(404, None):
+    with refused(404, "CannotVerifyCopySource"):
         pages.upload_pages_from_url(f"{source.url}x", offset=0, length=PAGE, source_offset=0)
     copied = {"x-ms-copy-source": source.url}
     for headers, status, code in [

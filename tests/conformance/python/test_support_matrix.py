@@ -122,15 +122,14 @@ def calls(container, endpoint):
     yield "Get Account Information (blob URL)", "GET", blob, information, {}, None
     query = b"<QueryRequest><QueryType>SQL</QueryType><Expression>SELECT _1 FROM BlobStorage</Expression></QueryRequest>"
     yield "Query Blob Contents", "POST", blob, "comp=query", {}, query
-    yield "Delete Blob", "DELETE", blob, "", {}, None
+    yield "Snapshot Blob", "PUT", blob, "comp=snapshot", {}, None
+    yield "Undelete Blob", "PUT", blob, "comp=undelete", {}, None
+    yield "Delete Blob", "DELETE", blob, "", {"x-ms-delete-snapshots": "include"}, None
     source, deleted = {"x-ms-source-container-name": container[1:]}, {"x-ms-deleted-container-name": "name"}
     yield "Rename Container", "PUT", f"{container}-new", f"{whole}&comp=rename", source, None
     container += "-new"
     deleted["x-ms-deleted-container-version"] = "0000000000000001"
     yield "Restore Container", "PUT", container, f"{whole}&comp=undelete", deleted, None
-    yield "Snapshot Blob", "PUT", blob, "comp=snapshot", {}, None
-    yield "Undelete Blob", "PUT", blob, "comp=undelete", {}, None
-    yield "Delete Blob", "DELETE", blob, "", {"x-ms-delete-snapshots": "include"}, None
     yield "Delete Container", "DELETE", container, whole, {}, None
     properties = "restype=service&comp=properties"
     yield "Get Blob Service Properties", "GET", "/", properties, {}, None
