@@ -242,6 +242,7 @@ fn tell(entry: &Listed) -> String {
         Listed::Blob(name, listed) => (name, listed),
         Listed::Uncommitted(name) => return format!("({name})"),
         Listed::Prefix(name) => return format!("<{name}>"),
+        Listed::Uncommitted(name) => return format!("({name})"),
     };
     let deleted = if listed.deleted.is_some() { "deleted " } else { "" };
     let state = match listed.state {
