@@ -339,10 +339,6 @@ pub fn due(at: Timestamp, id: u64) -> Bytes {
     key.freeze()
 }
 
-pub fn due_at(key: &[u8]) -> Result<Timestamp, Fault> {
-    number_at(key, 1).map(Timestamp::from_ticks).ok_or_else(|| corrupt("the key of a due row"))
-}
-
 /// All copies whose bytes are still to come.
 pub fn pending_copies() -> Bytes {
     Bytes::from_static(&[PENDING_COPY])
@@ -459,7 +455,6 @@ mod tests {
         assert_eq!(block_id(&block(7, b"id")).expect("an id"), b"id");
         assert_eq!(map_entry_offset(&map_entry(7, 512)).expect("an offset"), 512);
         assert_eq!(condemned_id(&condemned_map(9)).expect("an id"), 9);
-        assert_eq!(due_at(&due(moment, 3)).expect("a time"), moment);
         assert_eq!(condemned_id(&condemned_container(9)).expect("an id"), 9);
         let id = ExtentId { segment: 3, offset: 4096 };
         assert_eq!(extent_id(&extent(id)).expect("an id"), id);

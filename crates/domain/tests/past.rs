@@ -242,7 +242,6 @@ fn tell(entry: &Listed) -> String {
         Listed::Blob(name, listed) => (name, listed),
         Listed::Uncommitted(name) => return format!("({name})"),
         Listed::Prefix(name) => return format!("<{name}>"),
-        Listed::Uncommitted(name) => return format!("({name})"),
     };
     let deleted = if listed.deleted.is_some() { "deleted " } else { "" };
     let state = match listed.state {
@@ -257,7 +256,9 @@ fn tell(entry: &Listed) -> String {
 fn refusal<T>(outcome: Result<T, Failure<BlobRefusal>>) -> Outcome<T> {
     outcome.map_err(|failure| match failure {
         Failure::Refused(refusal) => refusal,
-        failure => panic!("{failure:?}"),
+        failure @ (Failure::Busy | Failure::OutcomeUnknown(_) | Failure::Fault(_)) => {
+            panic!("{failure:?}")
+        }
     })
 }
 

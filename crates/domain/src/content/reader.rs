@@ -15,7 +15,7 @@ use super::{Content, CustomerKey, Part, Piece, Seal, missing_extent, missing_inl
 use crate::rows::{self, Stored};
 
 /// Zeros handed out at a time.
-const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// A range of a content, handed out piece by piece; what it reads stays in place until it is
 /// dropped, whatever happens to the blob meanwhile.

@@ -261,15 +261,18 @@ fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
             too_large_is_a_conflict(source.error(kind.into()))
         }
         Failure::Refused(CopyRefusal::Destination(refusal)) => refusal.into(),
-        other => other.map(|_| BlobRefusal::NotFound).into(),
+        Failure::Busy => Failure::<BlobRefusal>::Busy.into(),
+        Failure::OutcomeUnknown(fault) => Failure::<BlobRefusal>::OutcomeUnknown(fault).into(),
+        Failure::Fault(fault) => fault.into(),
     }
 }
 
 /// Where other operations say 413, Copy Blob From URL says 409.
 fn too_large_is_a_conflict(error: Error) -> Error {
-    match error.code {
-        Code::RequestBodyTooLarge => error.with_status(StatusCode::CONFLICT),
-        _ => error,
+    if error.code == Code::RequestBodyTooLarge {
+        error.with_status(StatusCode::CONFLICT)
+    } else {
+        error
     }
 }
 

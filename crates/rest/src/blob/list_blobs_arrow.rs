@@ -124,40 +124,37 @@ fn columns(rows: &[ListedRow<'_>], include: Include) -> Vec<Column> {
 fn column(kind: Type, values: impl Iterator<Item = Value>) -> ArrayRef {
     match kind {
         Type::Text => texts(values.map(|value| match value {
-            Value::Text(text) if !text.is_empty() => Some(text),
-            _ => None,
+            Value::Text(text) => Some(text).filter(|text| !text.is_empty()),
+            Value::None | Value::Flag(_) | Value::Number(_) | Value::Time(_) => None,
         })),
         Type::Flag => {
             let mut builder = BooleanBuilder::new();
-            for value in values {
-                builder.append_option(match value {
-                    Value::Flag(flag) => Some(flag),
-                    _ => None,
-                });
-            }
+            values.for_each(|value| builder.append_option(flag(value)));
             Arc::new(builder.finish())
         }
         Type::Number => {
             let mut builder = Int64Builder::new();
-            for value in values {
-                builder.append_option(match value {
-                    Value::Number(number) => i64::try_from(number).ok(),
-                    _ => None,
-                });
-            }
+            values.for_each(|value| builder.append_option(number(value)));
             Arc::new(builder.finish())
         }
         Type::Time => {
             let mut builder = TimestampSecondBuilder::new();
-            for value in values {
-                builder.append_option(match value {
-                    Value::Time(time) => Some(time.unix_seconds()),
-                    _ => None,
-                });
-            }
+            values.for_each(|value| builder.append_option(seconds(value)));
             Arc::new(builder.finish())
         }
     }
+}
+
+fn flag(value: Value) -> Option<bool> {
+    if let Value::Flag(flag) = value { Some(flag) } else { None }
+}
+
+fn number(value: Value) -> Option<i64> {
+    if let Value::Number(number) = value { i64::try_from(number).ok() } else { None }
+}
+
+fn seconds(value: Value) -> Option<i64> {
+    if let Value::Time(time) = value { Some(time.unix_seconds()) } else { None }
 }
 
 fn texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {

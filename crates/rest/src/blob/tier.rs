@@ -34,7 +34,7 @@ fn which(call: &Call<'_>) -> Result<Which, Error> {
         Which::Snapshot(_) | Which::Version(_) if call.version < Version::V2019_12_12 => {
             Err(Code::InvalidQueryParameterValue.into())
         }
-        which => Ok(which),
+        which @ (Which::Current | Which::Snapshot(_) | Which::Version(_)) => Ok(which),
     }
 }
 
