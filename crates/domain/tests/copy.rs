@@ -3,6 +3,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdfast_domain::Failure;
 use holdfast_domain::blob::{
@@ -232,7 +233,9 @@ async fn a_copy_is_refused_by_what_is_wrong_with_its_source() {
 
 #[tokio::test]
 async fn a_copy_of_an_archived_blob_is_on_its_way_out_of_the_archive() {
-    let store = Store::with_container("photos").await;
+    let features = Features { rehydration: Duration::from_secs(60), ..Features::default() };
+    let store = Store::on(Arc::new(MemoryEngine::default()), features).await;
+    store.create("photos").await.expect("a new container");
     let archived = PutBlob {
         tier: Some(AccessTier::Archive),
         ..put("archived", NewBlob::Block(receive(&store, b"cold").await))
@@ -242,6 +245,9 @@ async fn a_copy_of_an_archived_blob_is_on_its_way_out_of_the_archive() {
     let copy = copied(&store, command).await.expect("a copy");
     assert!(copy.is_archived());
     assert_eq!(copy.rehydration.map(|on| on.to), Some(AccessTier::Cool));
+    store.clock.pass(Duration::from_secs(60));
+    let read = store.domain.get_blob_properties(&get("copy")).await.expect("found").blob;
+    assert_eq!((read.tier, read.rehydration), (Some(AccessTier::Cool), None));
 }
 
 #[tokio::test]

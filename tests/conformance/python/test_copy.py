@@ -253,6 +253,46 @@ def test_nothing_is_pending(source, destination):
         destination.abort_copy(destination.get_blob_properties().copy.id)
 
 
+# Incremental Copy Blob
+
+
+def test_snapshots_of_pages_are_copied_one_after_the_other(container, destination):
+    source = container.get_blob_client("disk")
+    source.create_page_blob(1024)
+
+    def snapshot_of(letter, offset):
+        source.upload_page(letter * 512, offset=offset, length=512)
+        return f"{source.url}?snapshot={source.create_snapshot()['snapshot']}"
+
+    first, second = snapshot_of(b"a", 0), snapshot_of(b"b", 512)
+    with refused(409, "IncrementalCopySourceMustBeSnapshot"):
+        destination.start_copy_from_url(source.url, incremental_copy=True)
+    backups = []
+    for url in (first, second):
+        assert destination.start_copy_from_url(url, incremental_copy=True)["copy_status"] == "success"
+        copy = destination.get_blob_properties().copy
+        assert copy.incremental_copy and copy.source == url
+        backups.append(copy.destination_snapshot)
+    with refused(409, "IncrementalCopyOfEarlierVersionSnapshotNotAllowed"):
+        destination.start_copy_from_url(first, incremental_copy=True)
+    for backup, content in zip(backups, [b"a" * 512 + bytes(512), b"a" * 512 + b"b" * 512]):
+        past = container.get_blob_client(destination.blob_name, snapshot=backup)
+        assert past.download_blob().readall() == content
+    for call in (destination.download_blob, destination.create_snapshot, lambda: destination.resize_blob(512)):
+        with refused(409, "OperationNotAllowedOnIncrementalCopyBlob"):
+            call()
+    ranges, _ = container.get_blob_client(destination.blob_name, snapshot=backups[1]).get_page_ranges(
+        previous_snapshot_diff=backups[0]
+    )
+    assert [(found["start"], found["end"]) for found in ranges] == [(512, 1023)]
+    other = container.get_blob_client("other disk")
+    other.create_page_blob(512)
+    with refused(409, "IncrementalCopyBlobMismatch"):
+        url = f"{other.url}?snapshot={other.create_snapshot()['snapshot']}"
+        destination.start_copy_from_url(url, incremental_copy=True)
+    destination.delete_blob(delete_snapshots="include")
+
+
 # Who may read the source
 
 

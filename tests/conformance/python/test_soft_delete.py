@@ -4,7 +4,7 @@ import datetime
 from urllib.parse import urlsplit
 
 import pytest
-from azure.storage.blob import BlobServiceClient, RetentionPolicy
+from azure.storage.blob import BlobBlock, BlobServiceClient, RetentionPolicy
 from own_server import own_server
 from support import Account, Raw, refused, unique
 from test_snapshots import of
@@ -82,6 +82,15 @@ def test_snapshots_are_deleted_and_restored_with_their_blob(container, blob):
     blob.undelete_blob()
     assert snapshot.download_blob().readall() == b"first"
     assert states(container, ["snapshots"]) == [("a", 5, False, True), ("a", 5, False, False)]
+
+
+def test_blocks_put_on_a_deleted_name_make_a_new_blob(container, blob):
+    blob.delete_blob()
+    blob.stage_block("1", b"new block")
+    blob.commit_block_list([BlobBlock("1")])
+    assert blob.download_blob().readall() == b"new block"
+    expected = [("a", 5, True, True), ("a", 9, False, False)]
+    assert states(container, ["deleted", "snapshots"]) == expected
 
 
 def test_metadata_and_properties_leave_nothing(container, blob):

@@ -60,14 +60,16 @@ pub fn command(call: &Call<'_>) -> Result<(ListBlobs, Include), Error> {
     }
     let show = show_only(call, include)?;
     let marker = call.query.get_nonempty("marker").map(parse_marker).transpose()?;
-    let known = |name, since| call.query.get_nonempty(name).filter(|_| call.version >= since);
-    let start_from = known("startFrom", Version::V2026_02_06).map(Position::at_name);
+    // It came with 2026-02-06, but object_store sends it with an older version and relies on it.
+    let start_from = call.query.get_nonempty("startFrom").map(Position::at_name);
+    let end_before = call.query.get_nonempty("endBefore");
+    let end_before = end_before.filter(|_| call.version >= Version::V2026_10_06);
     let command = ListBlobs {
         container: call.container_path()?,
         prefix: call.query.get_nonempty("prefix").unwrap_or_default().to_owned(),
         delimiter: delimiter.map(str::to_owned),
         start: marker.or(start_from),
-        end_before: known("endBefore", Version::V2026_10_06).map(str::to_owned),
+        end_before: end_before.map(str::to_owned),
         limit,
         show,
     };

@@ -46,13 +46,17 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
 pub async fn put_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     put_blob::check_bodiless(call)?;
     let range = range_of_update(call)?;
+    let length = range.length();
     let source = SourceRequest::parse(call)?;
-    check_source_range(&source, range.length())?;
+    check_source_range(&source, length)?;
     let chosen = Chosen::read(call)?;
     let mut command = command(call, range, &chosen)?;
     let mut opened = source.open(call, PUT_PAGES_BYTES_MAX).await?;
     let (domain, sealing) = (call.frontend.domain(), chosen.sealing());
     let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
+    if received.length() != length {
+        return Err(Code::InvalidRange.into());
+    }
     command.change = PageChange::Update(received);
     let mut answer = write(call, command).await?;
     headers::source_digests(&mut answer, call, opened.body.finished());

@@ -127,6 +127,7 @@ impl Client {
             .method(method)
             .uri(format!("/{ACCOUNT}{path}{mark}{}", query.join("&")))
             .header("host", self.address.to_string())
+            .header("content-length", body.len())
             .header("authorization", format!("SharedKey {ACCOUNT}:{signature}"));
         for (name, value) in service {
             request = request.header(name, value);

@@ -1,0 +1,276 @@
+"""Real clients against the server, unmodified: each does what people do with it, and must not notice.
+
+    scripts/check-clients [NAME…]      all of them, or those named: az azcopy rclone adlfs pyarrow deltalake
+
+Every server is started here on free ports with its data in a temporary folder, and is ended by its
+process id. azcopy takes only HTTPS and host names with ".blob." in them: it runs in a mount namespace
+of its own, in which such a name stands for the loopback address.
+"""
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+HOST = f"{ACCOUNT}.blob.localhost"
+PROGRAM = os.environ["HOLDFAST_PROGRAM"]
+CLIENTS = pathlib.Path(os.environ["HOLDFAST_CLIENTS"])
+
+
+@contextlib.contextmanager
+def server(folder: pathlib.Path, *settings: str):
+    """The port of a new server."""
+    ports = [f"--{name}-port=0" for name in ("blob", "admin")]
+    ports += [f"--{name}-port=off" for name in ("queue", "table", "file", "smb")]
+    command = [PROGRAM, f"--data={folder / 'data'}", *ports, "--log=warn", *settings]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        ready = re.search(r"\bblob=\S+?:(\d+)", process.stdout.readline())
+        assert ready, "the server did not become ready"
+        yield int(ready[1])
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+
+
+def connection(port: int) -> str:
+    endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
+    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
+
+
+def run(*command, **environment) -> str:
+    """What a command prints; it must succeed within two minutes."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def tree(folder: pathlib.Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def plant(folder: pathlib.Path) -> pathlib.Path:
+    """Files of several sizes in several folders; one is long enough to be sent in blocks."""
+    source = folder / "source"
+    for name, size in {"small": 10, "empty": 0, "in/a/folder": 5000, "with space ü": 300, "large": 40 << 20}.items():
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(size))
+    return source
+
+
+def check_az(folder: pathlib.Path) -> None:
+    source = plant(folder)
+    with server(folder) as port:
+        az = CLIENTS / "python/bin/az"
+        environment = {
+            "AZURE_STORAGE_CONNECTION_STRING": connection(port),
+            "AZURE_CONFIG_DIR": str(folder / "az"),
+            "AZURE_CORE_COLLECT_TELEMETRY": "no",
+        }
+
+        def storage(*words):
+            return json.loads(run(az, "storage", *words, "--output", "json", **environment) or "null")
+
+        assert storage("container", "create", "--name", "box")["created"]
+        large = source / "large"
+        storage("blob", "upload", "-c", "box", "-n", "large", "-f", large)
+        storage("blob", "upload-batch", "-d", "box", "-s", source, "--overwrite")
+        names = {blob["name"] for blob in storage("blob", "list", "-c", "box")}
+        assert names == set(tree(source)), names
+        snapshot = storage("blob", "snapshot", "-c", "box", "-n", "small")["snapshot"]
+        assert snapshot
+        # With the name of a container as source, az asks for a copy from the cloud instead.
+        storage("blob", "copy", "start", "--destination-container", "box", "--destination-blob", "copy",
+                "--source-uri", f"http://127.0.0.1:{port}/{ACCOUNT}/box/large")
+        assert storage("blob", "show", "-c", "box", "-n", "copy")["properties"]["copy"]["status"] == "success"
+        storage("blob", "set-tier", "-c", "box", "-n", "copy", "--tier", "Cool")
+        storage("blob", "metadata", "update", "-c", "box", "-n", "copy", "--metadata", "a=b")
+        lease = storage("blob", "lease", "acquire", "-c", "box", "-b", "copy", "--lease-duration", "-1")
+        storage("blob", "lease", "release", "-c", "box", "-b", "copy", "--lease-id", lease)
+        storage("blob", "upload", "-c", "box", "-n", "tagged", "-f", source / "small", "--tags", "kind=small")
+        storage("blob", "download", "-c", "box", "-n", "copy", "-f", folder / "down")
+        assert (folder / "down").read_bytes() == large.read_bytes()
+        storage("blob", "download-batch", "-s", "box", "-d", make(folder / "all"), "--pattern", "in/*")
+        storage("blob", "delete-batch", "-s", "box", "--pattern", "in/*")
+        storage("blob", "service-properties", "delete-policy", "update", "--enable", "true", "--days-retained", "3")
+        storage("blob", "delete", "-c", "box", "-n", "copy")
+        storage("blob", "undelete", "-c", "box", "-n", "copy")
+        assert storage("blob", "exists", "-c", "box", "-n", "copy")["exists"]
+
+
+def make(folder: pathlib.Path) -> pathlib.Path:
+    folder.mkdir()
+    return folder
+
+
+def check_azcopy(folder: pathlib.Path) -> None:
+    source = plant(folder)
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        "-days", "2", "-keyout", key, "-out", certificate, "-subj", "/CN=holdfast",
+        "-addext", f"subjectAltName=DNS:{HOST}")
+    hosts = folder / "hosts"
+    hosts.write_text(f"127.0.0.1 localhost {HOST}\n")
+    azcopy = next((CLIENTS / "node_modules").glob("@azure-tools/azcopy-linux/dist/bin/azcopy*"))
+    azcopy.chmod(0o755)
+    with server(folder, f"--tls-cert={certificate}", f"--tls-key={key}") as port:
+        import azure.storage.blob as storage
+
+        expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+        sas = storage.generate_account_sas(
+            ACCOUNT, KEY, storage.ResourceTypes(True, True, True), storage.AccountSasPermissions.from_string("rwdlactfx"), expiry
+        )
+        base = f"https://{HOST}:{port}"
+        script = 'mount --bind "$1" /etc/hosts; shift; exec "$@"'
+
+        def copy(*words):
+            return run("unshare", "--mount", "sh", "-c", script, "sh", hosts, azcopy, *words,
+                       SSL_CERT_FILE=str(certificate), AZCOPY_LOG_LOCATION=str(folder / "log"),
+                       AZCOPY_JOB_PLAN_LOCATION=str(folder / "plan"))
+
+        copy("make", f"{base}/one?{sas}")
+        copy("make", f"{base}/two?{sas}")
+        copy("copy", f"{source}/*", f"{base}/one?{sas}", "--recursive", "--block-size-mb", "8")
+        listed = copy("list", f"{base}/one?{sas}")
+        assert all(name in listed for name in tree(source)), listed
+        # From blob to blob, without this machine's disk.
+        copy("copy", f"{base}/one?{sas}", f"{base}/two?{sas}", "--recursive", "--as-subdir=false")
+        copy("copy", f"{base}/two/*?{sas}", make(folder / "down"), "--recursive")
+        assert tree(folder / "down") == tree(source)
+        copy("sync", source, f"{base}/two?{sas}", "--delete-destination=true")
+        copy("copy", source / "large", f"{base}/two/page?{sas}", "--blob-type=PageBlob")
+        copy("copy", source / "small", f"{base}/two/log?{sas}", "--blob-type=AppendBlob")
+        copy("set-properties", f"{base}/two/small?{sas}", "--block-blob-tier=cool")
+        copy("remove", f"{base}/two?{sas}", "--recursive")
+
+
+def check_rclone(folder: pathlib.Path) -> None:
+    source = plant(folder)
+    with server(folder) as port:
+        config = folder / "rclone.conf"
+        endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
+        config.write_text(f"[hf]\ntype = azureblob\naccount = {ACCOUNT}\nkey = {KEY}\nendpoint = {endpoint}\n")
+
+        def rclone(*words):
+            return run(CLIENTS / "python/bin/rclone", "--config", config, *words)
+
+        rclone("mkdir", "hf:box")
+        rclone("sync", source, "hf:box/deep", "--azureblob-upload-cutoff", "16M")
+        rclone("check", source, "hf:box/deep", "--download")
+        rclone("copy", "hf:box/deep", "hf:box/copied")
+        rclone("moveto", "hf:box/copied/small", "hf:box/moved")
+        rclone("sync", "hf:box/deep", folder / "down")
+        assert tree(folder / "down") == tree(source)
+        assert json.loads(rclone("size", "--json", "hf:box/deep"))["count"] == len(tree(source))
+        rclone("purge", "hf:box")
+
+
+def check_adlfs(folder: pathlib.Path) -> None:
+    import adlfs
+
+    source = plant(folder)
+    with server(folder) as port:
+        files = adlfs.AzureBlobFileSystem(connection_string=connection(port))
+        files.mkdir("box")
+        files.put(f"{source}/", "box/deep", recursive=True)
+        assert {name.removeprefix("box/deep/") for name in files.find("box/deep")} == set(tree(source))
+        assert files.cat("box/deep/large") == (source / "large").read_bytes()
+        with files.open("box/deep/written", "wb") as file:
+            file.write(b"part")
+        with files.open("box/deep/large", "rb") as file:
+            file.seek(1000)
+            assert file.read(10) == (source / "large").read_bytes()[1000:1010]
+        files.mv("box/deep/written", "box/deep/moved")
+        assert files.cat("box/deep/moved") == b"part"
+        files.rm("box/deep", recursive=True)
+
+
+def check_pyarrow(folder: pathlib.Path) -> None:
+    import pyarrow
+    from pyarrow import dataset, fs, parquet
+
+    with server(folder) as port:
+        authority = f"127.0.0.1:{port}"
+        files = fs.AzureFileSystem(
+            ACCOUNT, account_key=KEY, blob_storage_authority=authority, dfs_storage_authority=authority,
+            blob_storage_scheme="http", dfs_storage_scheme="http",
+        )
+        files.create_dir("box")
+        table = pyarrow.table({"part": [n % 4 for n in range(10_000)], "value": list(range(10_000))})
+        parquet.write_table(table, "box/table.parquet", filesystem=files)
+        assert parquet.read_table("box/table.parquet", filesystem=files).equals(table)
+        with files.open_output_stream("box/deep/stream", metadata={"Content-Type": "text/plain"}) as stream:
+            stream.write(b"x" * 100_000)
+        assert files.get_file_info("box/deep/stream").size == 100_000
+        assert files.open_input_file("box/deep/stream").read_at(5, 99_995) == b"xxxxx"
+        names = {info.path for info in files.get_file_info(fs.FileSelector("box", recursive=True)) if info.is_file}
+        assert names == {"box/table.parquet", "box/deep/stream"}, names
+        files.delete_file("box/deep/stream")
+
+
+def check_deltalake(folder: pathlib.Path) -> None:
+    import deltalake
+    import pyarrow
+
+    with server(folder) as port:
+        import azure.storage.blob as storage
+
+        storage.BlobServiceClient.from_connection_string(connection(port)).create_container("lake")
+        options = {
+            "azure_storage_account_name": ACCOUNT,
+            "azure_storage_account_key": KEY,
+            "azure_storage_endpoint": f"http://127.0.0.1:{port}/{ACCOUNT}",
+            "azure_allow_http": "true",
+        }
+        where = "az://lake/table"
+        for part in range(3):
+            rows = pyarrow.table({"part": [part] * 1000, "value": list(range(1000))})
+            deltalake.write_deltalake(where, rows, mode="append", partition_by=["part"], storage_options=options)
+        table = deltalake.DeltaTable(where, storage_options=options)
+        assert table.version() == 2
+        assert table.to_pyarrow_table().num_rows == 3000
+        table.delete("part = 1")
+        table.optimize.compact()
+        table.create_checkpoint()
+        again = deltalake.DeltaTable(where, storage_options=options)
+        assert again.to_pyarrow_table().num_rows == 2000
+
+
+CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items()) if name.startswith("check_")}
+
+
+def main() -> None:
+    asked = sys.argv[1:] or list(CHECKS)
+    failed = []
+    for name in asked:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-clients-"))
+        try:
+            CHECKS[name](folder)
+            print(f"{name}: passed", flush=True)
+        except Exception as error:  # noqa: BLE001: the others are still to be checked
+            failed.append(name)
+            print(f"{name}: FAILED: {type(error).__name__}: {error}", flush=True)
+        finally:
+            shutil.rmtree(folder)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
