@@ -6,17 +6,16 @@ use std::ops::Range;
 
 use holdfast_domain::Failure;
 use holdfast_domain::blob::{
-    Blob, BlobRefusal, ContentHeaders, CopyIncremental, CopyRefusal, DeleteBlob, DeleteSnapshots,
-    Encryption, GetBlob, GetPageRanges, NewBlob, PageChange, PageRange, PutBlob, PutPages,
-    ReadRange, SetBlobProperties, SnapshotBlob, SourceHere, Which,
+    Blob, BlobRefusal, CopyIncremental, CopyRefusal, DeleteBlob, DeleteSnapshots, GetBlob,
+    GetPageRanges, NewBlob, PageChange, PageRange, PutPages, ReadRange, SetBlobProperties,
+    SnapshotBlob, SourceHere, Which,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, SequenceConditions, SequenceNumber};
 use holdfast_domain::content::Difference::{self, Cleared, Written};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;
 
-use support::{Body, Store, blob, content, get};
+use support::{Body, Store, blob, content, get, put};
 
 const PAGE: u64 = 512;
 const TIB: u64 = 1 << 40;
@@ -24,21 +23,8 @@ const TIB: u64 = 1 << 40;
 type Answer<T> = Result<T, Failure<BlobRefusal>>;
 
 async fn create(store: &Store, name: &str, length: u64) {
-    let command = PutBlob {
-        path: blob(name),
-        blob: NewBlob::Page { length, sequence_number: SequenceNumber::default() },
-        headers: ContentHeaders::default(),
-        metadata: Metadata::default(),
-        tags: TagSet::default(),
-        tier: None,
-        immutability: None,
-        legal_hold: false,
-        encryption: Encryption::Account,
-        conditions: Conditions::default(),
-        lease_id: None,
-        create_only: false,
-    };
-    store.domain.put_blob(command).await.expect("created");
+    let new = NewBlob::Page { length, sequence_number: SequenceNumber::default() };
+    store.domain.put_blob(put(name, new)).await.expect("created");
 }
 
 async fn change(store: &Store, name: &str, pages: Range<u64>, change: PageChange) -> Answer<Blob> {

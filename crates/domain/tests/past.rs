@@ -11,16 +11,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::account::ServiceKind;
 use holdfast_domain::blob::{
-    Blob, BlobRefusal, ContentHeaders, DeleteBlob, DeleteSnapshots, Deleted, Encryption, GetBlob,
-    LeaseBlob, ListBlobs, Listed, ListedState, NewBlob, PutBlob, SetBlobMetadata,
-    SetBlobProperties, Show, SnapshotBlob, Which,
+    Blob, BlobRefusal, ContentHeaders, DeleteBlob, DeleteSnapshots, Deleted, GetBlob, LeaseBlob,
+    ListBlobs, Listed, ListedState, NewBlob, SetBlobMetadata, SetBlobProperties, Show,
+    SnapshotBlob, Which,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, ETagList};
 use holdfast_domain::content::INLINE_BYTES_MAX;
 use holdfast_domain::features::Features;
 use holdfast_domain::lease::{LeaseAction, LeaseDuration, LeaseId};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;
 use holdfast_domain::{Failure, names::AccountName};
 use holdfast_store::engine::EngineStatistics;
@@ -28,7 +27,7 @@ use holdfast_store::memory::MemoryEngine;
 use holdfast_store::{
     Batch, CommitError, Engine, Fault, KeyRange, Order, Row, Snapshot, engine::Moment,
 };
-use support::{Store, blob, container, content, get};
+use support::{Store, blob, container, content, get, put};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const RETENTION_DAYS: u32 = 7;
@@ -92,21 +91,7 @@ impl Kept {
 
     async fn put_append_blob(&self, name: &str) -> Outcome<Blob> {
         self.tick();
-        let command = PutBlob {
-            path: blob(name),
-            blob: NewBlob::Append,
-            headers: ContentHeaders::default(),
-            metadata: Metadata::default(),
-            tags: TagSet::default(),
-            tier: None,
-            immutability: None,
-            legal_hold: false,
-            encryption: Encryption::Account,
-            conditions: Conditions::default(),
-            lease_id: None,
-            create_only: false,
-        };
-        refusal(self.0.domain.put_blob(command).await)
+        refusal(self.0.domain.put_blob(put(name, NewBlob::Append)).await)
     }
 
     async fn snapshot(&self, name: &str) -> Timestamp {

@@ -11,7 +11,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{container, encryption, headers};
 use crate::answer::{Answer, AnswerBody};
-use crate::error::{Code, Error};
+use crate::error::Error;
+use crate::query::QueryRefusal;
 use crate::request::Call;
 use crate::version::Version;
 use crate::xml::Writer;
@@ -205,23 +206,31 @@ const INCLUDES: [(&str, Version); 3] = [
 impl Include {
     fn parse(call: &Call<'_>) -> Result<Self, Error> {
         let mut include = Self::default();
-        let lists = call.query.all("include").flat_map(|list| list.split(','));
-        for name in lists.map(str::trim).filter(|name| !name.is_empty()) {
-            let known = INCLUDES
-                .iter()
-                .find(|(known, since)| known.eq_ignore_ascii_case(name) && *since <= call.version);
-            match known.map(|(known, _)| *known) {
-                Some("metadata") => include.metadata = true,
-                Some("deleted") => include.deleted = true,
-                Some("system") => include.system = true,
-                Some(_) => {}
-                None => {
-                    return Err(Error::from(Code::InvalidQueryParameterValue)
-                        .detail("QueryParameterName", "include")
-                        .detail("QueryParameterValue", name));
-                }
+        for name in included(call, &INCLUDES)? {
+            match name {
+                "metadata" => include.metadata = true,
+                "deleted" => include.deleted = true,
+                "system" => include.system = true,
+                _ => {}
             }
         }
         Ok(include)
     }
+}
+
+/// What a request asks to include, of what is `known` from some version on.
+pub fn included(
+    call: &Call<'_>,
+    known: &[(&'static str, Version)],
+) -> Result<Vec<&'static str>, Error> {
+    let lists = call.query.all("include").flat_map(|list| list.split(','));
+    let names = lists.map(str::trim).filter(|name| !name.is_empty());
+    let find = |name: &str| {
+        let fits = |(known, since): &&(&'static str, Version)| {
+            known.eq_ignore_ascii_case(name) && *since <= call.version
+        };
+        let refusal = || QueryRefusal::InvalidValue { name: "include", value: name.to_owned() };
+        Ok(known.iter().find(fits).ok_or_else(refusal)?.0)
+    };
+    names.map(find).collect()
 }

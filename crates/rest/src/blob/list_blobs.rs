@@ -233,30 +233,22 @@ const INCLUDES: [(&str, Version); 11] = [
 impl Include {
     fn parse(call: &Call<'_>) -> Result<Self, Error> {
         let mut include = Self::default();
-        let lists = call.query.all("include").flat_map(|list| list.split(','));
-        for name in lists.map(str::trim).filter(|name| !name.is_empty()) {
-            let known = INCLUDES
-                .iter()
-                .find(|(known, since)| known.eq_ignore_ascii_case(name) && *since <= call.version);
-            match known.map(|(known, _)| *known) {
-                Some("uncommittedblobs") => include.show.uncommitted = true,
-                Some("snapshots") => include.show.snapshots = true,
-                Some("versions") => include.show.versions = true,
-                Some("deleted") => include.show.deleted = true,
-                Some("deletedwithversions") => include.show.deleted_with_versions = true,
-                Some("metadata") => include.metadata = true,
-                Some("tags") if !call.granted.may_read_tags => {
+        for name in list::included(call, &INCLUDES)? {
+            match name {
+                "uncommittedblobs" => include.show.uncommitted = true,
+                "snapshots" => include.show.snapshots = true,
+                "versions" => include.show.versions = true,
+                "deleted" => include.show.deleted = true,
+                "deletedwithversions" => include.show.deleted_with_versions = true,
+                "metadata" => include.metadata = true,
+                "tags" if !call.granted.may_read_tags => {
                     return Err(Code::AuthorizationPermissionMismatch.into());
                 }
-                Some("tags") => include.tags = true,
-                Some("copy") => include.copy = true,
-                Some("immutabilitypolicy") => include.immutability = true,
-                Some("legalhold") => include.legal_hold = true,
-                Some(_) => {}
-                None => {
-                    let value = name.to_owned();
-                    return Err(QueryRefusal::InvalidValue { name: "include", value }.into());
-                }
+                "tags" => include.tags = true,
+                "copy" => include.copy = true,
+                "immutabilitypolicy" => include.immutability = true,
+                "legalhold" => include.legal_hold = true,
+                _ => {}
             }
         }
         Ok(include)
