@@ -1,6 +1,7 @@
 """Real clients against the server, unmodified: each does what people do with it, and must not notice.
 
     scripts/check-clients [NAME…]      all of them, or those named: az azcopy rclone adlfs pyarrow deltalake
+                                       rust (azure_storage_blob, object_store, opendal)
 
 Every server is started here on free ports with its data in a temporary folder, and is ended by its
 process id. azcopy takes only HTTPS and host names with ".blob." in them: it runs in a mount namespace
@@ -134,9 +135,8 @@ def check_azcopy(folder: pathlib.Path) -> None:
         import azure.storage.blob as storage
 
         expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
-        sas = storage.generate_account_sas(
-            ACCOUNT, KEY, storage.ResourceTypes(True, True, True), storage.AccountSasPermissions.from_string("rwdlactfx"), expiry
-        )
+        permissions = storage.AccountSasPermissions.from_string("rwdlactfx")
+        sas = storage.generate_account_sas(ACCOUNT, KEY, storage.ResourceTypes(True, True, True), permissions, expiry)
         base = f"https://{HOST}:{port}"
         script = 'mount --bind "$1" /etc/hosts; shift; exec "$@"'
 
@@ -251,6 +251,21 @@ def check_deltalake(folder: pathlib.Path) -> None:
         table.create_checkpoint()
         again = deltalake.DeltaTable(where, storage_options=options)
         assert again.to_pyarrow_table().num_rows == 2000
+
+
+def check_rust(folder: pathlib.Path) -> None:
+    import azure.storage.blob as storage
+
+    project = pathlib.Path(__file__).parent / "rust"
+    target = CLIENTS / "rust"
+    subprocess.run(["cargo", "build", "--quiet", "--locked", "--manifest-path", project / "Cargo.toml",
+                    "--target-dir", target], check=True)
+    expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    permissions = storage.AccountSasPermissions.from_string("rwdlactfx")
+    sas = storage.generate_account_sas(ACCOUNT, KEY, storage.ResourceTypes(True, True, True), permissions, expiry)
+    with server(folder) as port:
+        endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
+        run(target / "debug/holdfast-rust-clients", ENDPOINT=endpoint, ACCOUNT=ACCOUNT, KEY=KEY, SAS=sas)
 
 
 CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items()) if name.startswith("check_")}
