@@ -14,6 +14,7 @@ use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, Structured
 use crate::digests_aside::DigestsAside;
 use crate::error::{Code, Error};
 use crate::request::Call;
+use crate::version::Version;
 
 /// The longest document (properties, policies) that is read whole.
 const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
@@ -66,6 +67,25 @@ impl RequestBody {
         length_max: u64,
         stored_md5: Option<[u8; 16]>,
     ) -> Result<ContentBody, Error> {
+        self.begin(call, length_max, stored_md5, Digests::both())
+    }
+
+    /// As [`RequestBody::open`], for a part of a blob: since 2019-02-02 its MD5 is told only to
+    /// clients that send it, and is costly.
+    pub fn open_part(self, call: &Call<'_>, length_max: u64) -> Result<ContentBody, Error> {
+        let wants_md5 =
+            call.version < Version::V2019_02_02 || call.header("content-md5")?.is_some();
+        let digests = if wants_md5 { Digests::both() } else { Digests::crc64() };
+        self.begin(call, length_max, None, digests)
+    }
+
+    fn begin(
+        self,
+        call: &Call<'_>,
+        length_max: u64,
+        stored_md5: Option<[u8; 16]>,
+        digests: Digests,
+    ) -> Result<ContentBody, Error> {
         if !call.headers.contains_key(hyper::header::CONTENT_LENGTH) {
             return Err(Code::MissingContentLengthHeader.into());
         }
@@ -90,7 +110,7 @@ impl RequestBody {
             undecoded: Bytes::new(),
             expected,
             stored: ExpectedDigests { md5: stored_md5, crc64: None },
-            digests: Some(DigestsAside::new(Digests::both(), length)),
+            digests: Some(DigestsAside::new(digests, length)),
             finished: None,
         })
     }

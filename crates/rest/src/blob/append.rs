@@ -18,7 +18,7 @@ const MIB: u64 = 1024 * 1024;
 
 pub async fn append(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let chosen = Chosen::read(call)?;
-    let mut body = body.open(call, append_bytes_max(call.version), None)?;
+    let mut body = body.open_part(call, append_bytes_max(call.version))?;
     let sealing = chosen.sealing();
     let content = call.frontend.domain().receive_part(&mut body, sealing.as_ref()).await?;
     if content.length() == 0 {

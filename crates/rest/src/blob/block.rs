@@ -21,7 +21,7 @@ const MIB: u64 = 1024 * 1024;
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let id = id(call)?;
     let chosen = Chosen::read(call)?;
-    let mut body = body.open(call, block_bytes_max(call.version), None)?;
+    let mut body = body.open_part(call, block_bytes_max(call.version))?;
     let sealing = chosen.sealing();
     let content = call.frontend.domain().receive_part(&mut body, sealing.as_ref()).await?;
     if content.length() == 0 {

@@ -32,7 +32,7 @@ const RANGES_AT_A_TIME: u32 = 1000;
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let chosen = Chosen::read(call)?;
     let mut command = command(call, range_of_update(call)?, &chosen)?;
-    let mut body = body.open(call, PUT_PAGES_BYTES_MAX, None)?;
+    let mut body = body.open_part(call, PUT_PAGES_BYTES_MAX)?;
     let sealing = chosen.sealing();
     let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
     command.change = PageChange::Update(received);
