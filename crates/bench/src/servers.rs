@@ -184,10 +184,12 @@ const NGINX_SCRIPT: &str = r#"(
     done
 ) & exec "$1" -c "$2" -g 'daemon off;'"#;
 
+/// Started by root, nginx would not find its way into the folder as the user it changes to; for others
+/// the line has no effect.
 fn nginx_configuration(folder: &Path, address: &str) -> String {
     let folder = folder.display();
     format!(
-        "worker_processes auto; pid {folder}/pid; error_log {folder}/error.log;
+        "user root; worker_processes auto; pid {folder}/pid; error_log {folder}/error.log;
          events {{ worker_connections 1024; }}
          http {{
            access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000;
