@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use super::Name;
+use super::records::Records;
 use crate::request::Delimited;
 use crate::value::Value;
 
@@ -12,10 +13,7 @@ pub struct DelimitedWriter {
     quote: Option<u8>,
     escape: Option<u8>,
     has_headers: bool,
-    bytes: Vec<u8>,
-    /// Where the record begins that is being written, and whether it has a field yet.
-    start: usize,
-    has_field: bool,
+    pub(super) records: Records,
 }
 
 impl DelimitedWriter {
@@ -26,9 +24,7 @@ impl DelimitedWriter {
             quote: settings.field_quote.bytes().next(),
             escape: settings.escape.bytes().next(),
             has_headers: settings.has_headers,
-            bytes: Vec::new(),
-            start: 0,
-            has_field: false,
+            records: Records::default(),
         }
     }
 
@@ -53,39 +49,24 @@ impl DelimitedWriter {
     }
 
     pub fn end_record(&mut self) {
-        self.bytes.extend_from_slice(&self.record);
-        self.start = self.bytes.len();
-        self.has_field = false;
-    }
-
-    pub fn drop_record(&mut self) {
-        self.bytes.truncate(self.start);
-        self.has_field = false;
-    }
-
-    pub fn written(&self) -> usize {
-        self.start
-    }
-
-    pub fn take(&mut self) -> Vec<u8> {
-        self.start = 0;
-        std::mem::take(&mut self.bytes)
+        self.records.bytes.extend_from_slice(&self.record);
+        self.records.end_record();
     }
 
     fn text(&mut self, text: &[u8]) {
-        if self.has_field {
-            self.bytes.extend_from_slice(&self.column);
+        if self.records.has_field {
+            self.records.bytes.extend_from_slice(&self.column);
         }
-        self.has_field = true;
+        self.records.has_field = true;
         if !self.is_special(text) {
-            self.bytes.extend_from_slice(text);
+            self.records.bytes.extend_from_slice(text);
             return;
         }
         match (self.quote, self.escape) {
             (Some(quote), escape) => self.quoted(text, quote, escape),
             (None, Some(escape)) => self.escaped(text, escape),
             // Without a quote and an escape the text cannot be told from separators.
-            (None, None) => self.bytes.extend_from_slice(text),
+            (None, None) => self.records.bytes.extend_from_slice(text),
         }
     }
 
@@ -103,23 +84,23 @@ impl DelimitedWriter {
 
     /// A quote within is written twice, or behind the escape if there is one.
     fn quoted(&mut self, text: &[u8], quote: u8, escape: Option<u8>) {
-        self.bytes.push(quote);
+        self.records.bytes.push(quote);
         for byte in text {
             if *byte == quote || Some(*byte) == escape {
-                self.bytes.push(escape.unwrap_or(quote));
+                self.records.bytes.push(escape.unwrap_or(quote));
             }
-            self.bytes.push(*byte);
+            self.records.bytes.push(*byte);
         }
-        self.bytes.push(quote);
+        self.records.bytes.push(quote);
     }
 
     fn escaped(&mut self, text: &[u8], escape: u8) {
         let mut rest = text;
         while let Some(byte) = rest.first() {
             if rest.starts_with(&self.column) || rest.starts_with(&self.record) || *byte == escape {
-                self.bytes.push(escape);
+                self.records.bytes.push(escape);
             }
-            self.bytes.push(*byte);
+            self.records.bytes.push(*byte);
             rest = &rest[1..];
         }
     }
@@ -136,7 +117,7 @@ mod tests {
             writer.field(&Value::Text(Cow::Borrowed(field.as_bytes())));
         }
         writer.end_record();
-        String::from_utf8(writer.take()).expect("UTF-8")
+        String::from_utf8(writer.records.take()).expect("UTF-8")
     }
 
     #[test]
@@ -171,11 +152,11 @@ mod tests {
         writer.field(&Value::Integer(1));
         writer.end_record();
         writer.field(&Value::Integer(2));
-        writer.drop_record();
+        writer.records.drop_record();
         writer.field(&Value::Float(2.5));
         writer.field(&Value::Null);
         writer.end_record();
-        assert_eq!(writer.take(), b"1\n2.5,\n");
+        assert_eq!(writer.records.take(), b"1\n2.5,\n");
     }
 
     #[test]
@@ -185,6 +166,6 @@ mod tests {
         assert!(writer.wants_header());
         writer.header([Name::Text("a,b"), Name::Place(1), Name::Json(b"c")].into_iter());
         assert!(!writer.wants_header());
-        assert_eq!(writer.take(), b"\"a,b\",_2,c\n");
+        assert_eq!(writer.records.take(), b"\"a,b\",_2,c\n");
     }
 }

@@ -1,21 +1,19 @@
 //! One JSON object for each record.
 
 use super::Name;
+use super::records::Records;
 use crate::request::JsonText;
 use crate::value::{Value, float_text};
 
 pub struct JsonWriter {
     separator: Vec<u8>,
-    bytes: Vec<u8>,
-    /// Where the record begins that is being written, and whether it has a field yet.
-    start: usize,
-    has_field: bool,
+    pub(super) records: Records,
 }
 
 impl JsonWriter {
     pub fn new(settings: &JsonText) -> Self {
         let separator = settings.record_separator.clone().into_bytes();
-        Self { separator, bytes: Vec::new(), start: 0, has_field: false }
+        Self { separator, records: Records::default() }
     }
 
     /// A missing field stays missing.
@@ -23,39 +21,24 @@ impl JsonWriter {
         if *value == Value::Missing {
             return;
         }
-        self.bytes.push(if self.has_field { b',' } else { b'{' });
-        self.has_field = true;
-        self.bytes.push(b'"');
+        self.records.bytes.push(if self.records.has_field { b',' } else { b'{' });
+        self.records.has_field = true;
+        self.records.bytes.push(b'"');
         match name {
-            Name::Text(text) => put_escaped(&mut self.bytes, text),
+            Name::Text(text) => put_escaped(&mut self.records.bytes, text),
             Name::Place(place) => {
-                self.bytes.extend_from_slice(format!("_{}", place + 1).as_bytes());
+                self.records.bytes.extend_from_slice(format!("_{}", place + 1).as_bytes());
             }
-            Name::Json(text) => self.bytes.extend_from_slice(text),
+            Name::Json(text) => self.records.bytes.extend_from_slice(text),
         }
-        self.bytes.extend_from_slice(b"\":");
-        put_value(&mut self.bytes, value);
+        self.records.bytes.extend_from_slice(b"\":");
+        put_value(&mut self.records.bytes, value);
     }
 
     pub fn end_record(&mut self) {
-        self.bytes.extend_from_slice(if self.has_field { b"}" } else { b"{}" });
-        self.bytes.extend_from_slice(&self.separator);
-        self.start = self.bytes.len();
-        self.has_field = false;
-    }
-
-    pub fn drop_record(&mut self) {
-        self.bytes.truncate(self.start);
-        self.has_field = false;
-    }
-
-    pub fn written(&self) -> usize {
-        self.start
-    }
-
-    pub fn take(&mut self) -> Vec<u8> {
-        self.start = 0;
-        std::mem::take(&mut self.bytes)
+        self.records.bytes.extend_from_slice(if self.records.has_field { b"}" } else { b"{}" });
+        self.records.bytes.extend_from_slice(&self.separator);
+        self.records.end_record();
     }
 }
 
@@ -117,11 +100,11 @@ mod tests {
         writer.field(Name::Text("t"), &Value::Boolean(true));
         writer.end_record();
         writer.field(Name::Text("dropped"), &Value::Integer(1));
-        writer.drop_record();
+        writer.records.drop_record();
         writer.field(Name::Text("gone"), &Value::Missing);
         writer.end_record();
         let expected = "{\"a\\\"b\":\"x\\\"\\\\\\n\\u0001\u{FFFD}\",\"_3\":null,\
                         \"\\u0041\":[1,2],\"f\":null,\"t\":true};{};";
-        assert_eq!(String::from_utf8(writer.take()).expect("UTF-8"), expected);
+        assert_eq!(String::from_utf8(writer.records.take()).expect("UTF-8"), expected);
     }
 }

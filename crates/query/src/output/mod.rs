@@ -3,6 +3,7 @@
 mod arrow;
 mod delimited;
 mod json;
+mod records;
 
 use crate::request::OutputFormat;
 use crate::value::{Problem, Value};
@@ -75,16 +76,16 @@ impl Writer {
     /// Forgets the fields since the last record.
     pub fn drop_record(&mut self) {
         match self {
-            Self::Delimited(writer) => writer.drop_record(),
-            Self::Json(writer) => writer.drop_record(),
+            Self::Delimited(writer) => writer.records.drop_record(),
+            Self::Json(writer) => writer.records.drop_record(),
             Self::Arrow(writer) => writer.drop_record(),
         }
     }
 
     pub fn is_full(&self) -> bool {
         match self {
-            Self::Delimited(writer) => writer.written() >= DATA_BYTES,
-            Self::Json(writer) => writer.written() >= DATA_BYTES,
+            Self::Delimited(writer) => writer.records.written() >= DATA_BYTES,
+            Self::Json(writer) => writer.records.written() >= DATA_BYTES,
             Self::Arrow(writer) => writer.written() >= DATA_BYTES,
         }
     }
@@ -93,8 +94,8 @@ impl Writer {
     /// if there will be no more.
     pub fn take(&mut self, last: bool) -> Vec<u8> {
         match self {
-            Self::Delimited(writer) => writer.take(),
-            Self::Json(writer) => writer.take(),
+            Self::Delimited(writer) => writer.records.take(),
+            Self::Json(writer) => writer.records.take(),
             Self::Arrow(writer) => writer.take(last),
         }
     }
