@@ -28,6 +28,7 @@ use crate::metrics::Metrics;
 use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, check_since, route};
 use crate::query::Query;
+use crate::queue;
 use crate::redact;
 use crate::request::{Call, HeaderNames, RequestId, RequestIds, sent};
 use crate::request_body::RequestBody;
@@ -35,6 +36,7 @@ use crate::server::ConnectionLimits;
 use crate::service::{Endpoint, Service};
 use crate::service_properties;
 use crate::source::{Fetcher, SourceSettings};
+use crate::table;
 use crate::version::Version;
 use crate::website;
 
@@ -315,7 +317,9 @@ impl Frontend {
         };
         match service {
             Service::Blob => blob::dispatch(&call, body).await,
-            Service::Queue | Service::Table | Service::File => Err(Code::NotImplemented.into()),
+            Service::Queue => queue::dispatch(&call, body).await,
+            Service::Table => table::dispatch(&call, body).await,
+            Service::File => Err(Code::NotImplemented.into()),
         }
     }
 
@@ -334,9 +338,8 @@ impl Frontend {
         if let Identity::ServiceSas(sas) = &identity
             && let Some(policy_id) = &sas.policy_id
         {
-            let policies = self.container(address).await?.map(|container| container.policies);
             let named = |policy: &StoredPolicy| policy.id == *policy_id;
-            let policy = policies.and_then(|policies| policies.into_iter().find(named));
+            let policy = self.stored_policies(address).await?.into_iter().find(named);
             identity = Identity::ServiceSas(auth::resolve_policy(sas.clone(), policy, now)?);
         }
         let granted = auth::authorize(&identity, need, version)?;
@@ -345,6 +348,12 @@ impl Frontend {
             auth::check_public_access(&granted, level, true)?;
         }
         Ok(granted)
+    }
+
+    /// The stored access policies of what the address names; none if it is not there.
+    async fn stored_policies(&self, address: &Address<'_>) -> Result<Vec<StoredPolicy>, Error> {
+        let container = self.container(address).await?;
+        Ok(container.map(|container| container.policies).unwrap_or_default())
     }
 
     /// The container that the address names, if it names one of the Blob service and it exists.

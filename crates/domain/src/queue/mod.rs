@@ -1,0 +1,1 @@
+//! Queues and their messages.

@@ -1,0 +1,5 @@
+//! Tables and their entities.
+
+mod value;
+
+pub use value::{Entity, EntityKey, Value};
