@@ -24,6 +24,9 @@ pub struct ServiceProperties {
     pub delete_retention: DeleteRetention,
     pub static_website: StaticWebsite,
     pub protocols: ProtocolSettings,
+    /// Whether deletions have ever been retained: as long as not, nothing that was deleted is there,
+    /// and a write need not look for it.
+    pub has_retained: bool,
 }
 
 /// For how many days something is kept; `None` is for ever.

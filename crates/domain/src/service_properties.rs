@@ -14,7 +14,7 @@ use crate::names::AccountName;
 use crate::rows::{self, Stored};
 
 impl Stored for ServiceProperties {
-    const FORMAT: u8 = 1;
+    const FORMAT: u8 = 2;
     const WHAT: &'static str = "the properties of a service";
 }
 
@@ -24,8 +24,11 @@ pub(crate) struct KnownProperties {
     /// Held from before a commit until its result is known here, so that of two changes the one
     /// that is stored last is also known last.
     changing: tokio::sync::Mutex<()>,
-    by_service: RwLock<HashMap<(AccountName, ServiceKind), Arc<ServiceProperties>>>,
+    by_account: RwLock<HashMap<AccountName, ByService>>,
 }
+
+/// In the order of [`ServiceKind`].
+type ByService = [Option<Arc<ServiceProperties>>; 4];
 
 impl Domain {
     pub async fn service_properties(
@@ -33,17 +36,18 @@ impl Domain {
         account: &AccountName,
         service: ServiceKind,
     ) -> Result<Arc<ServiceProperties>, Fault> {
-        let known = &self.known_properties.by_service;
-        let name = (account.clone(), service);
-        if let Some(properties) = known.read().get(&name) {
-            return Ok(Arc::clone(properties));
+        let known = &self.known_properties.by_account;
+        let of_service = |known: &ByService| known[service as usize].clone();
+        if let Some(properties) = known.read().get(account).and_then(of_service) {
+            return Ok(properties);
         }
         let key = rows::service_properties(account.as_str(), service as u8);
         let row = self.engine.snapshot().await?.get(&key).await?;
         let stored = row.map(|row| ServiceProperties::decode(&row)).transpose()?;
         // If somebody has set or read them meanwhile, theirs are at least as new.
         let mut known = known.write();
-        Ok(Arc::clone(known.entry(name).or_insert_with(|| Arc::new(stored.unwrap_or_default()))))
+        let known = &mut known.entry(account.clone()).or_default()[service as usize];
+        Ok(Arc::clone(known.get_or_insert_with(|| Arc::new(stored.unwrap_or_default()))))
     }
 
     /// Changes the properties by `change`, which gets those that are stored.
@@ -60,12 +64,13 @@ impl Domain {
                 let stored: Option<ServiceProperties> = read(&mut transaction, &key).await?;
                 let mut properties = stored.unwrap_or_default();
                 change(&mut properties);
+                properties.has_retained |= properties.delete_retention.days.is_some();
                 transaction.put(key.clone(), properties.encode());
                 Ok((properties, transaction))
             })
             .await?;
-        let name = (account.clone(), service);
-        self.known_properties.by_service.write().insert(name, Arc::new(changed));
+        let mut known = self.known_properties.by_account.write();
+        known.entry(account.clone()).or_default()[service as usize] = Some(Arc::new(changed));
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdfast_domain::account::ServiceKind;
+use holdfast_domain::account::{ServiceKind, ServiceProperties};
 use holdfast_domain::blob::{
     Blob, BlobRefusal, ContentHeaders, DeleteBlob, DeleteSnapshots, Deleted, GetBlob, LeaseBlob,
     ListBlobs, Listed, ListedState, NewBlob, SetBlobMetadata, SetBlobProperties, Show,
@@ -432,6 +432,18 @@ async fn an_overwrite_of_a_deleted_blob_by_another_kind_purges_it() {
     kept.put_append_blob("a").await.expect("written");
     assert_eq!(kept.states().await, ["a: blob of 0"]);
     assert_eq!(kept.0.bytes_in_extents(), 0);
+}
+
+#[tokio::test]
+async fn what_was_deleted_while_it_was_retained_is_still_purged_when_it_is_not_any_more() {
+    let kept = Kept::with(DELETED).await;
+    kept.put("a", b"1").await;
+    kept.delete("a").await.expect("deleted");
+    let account = AccountName::new("account1").expect("a name");
+    let off = |properties: &mut ServiceProperties| properties.delete_retention = Default::default();
+    kept.0.domain.set_service_properties(&account, ServiceKind::Blob, off).await.expect("set");
+    kept.put_append_blob("a").await.expect("written");
+    assert_eq!(kept.states().await, ["a: blob of 0"]);
 }
 
 #[tokio::test]

@@ -1,54 +1,36 @@
 //! What is sent back: status, headers and a body that is never held whole unless it is small.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use holdfast_domain::content::ContentReader;
-use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{HeaderName, HeaderValue};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::StatusCode;
 
+use crate::answer_headers::AnswerHeaders;
 use crate::body::Encoder;
+use crate::error::Error;
 
 pub struct Answer {
     pub status: StatusCode,
-    pub headers: HeaderMap,
-    /// The names of metadata headers with the case they were stored in, which a header map cannot
-    /// hold.
-    pub metadata_names: Vec<String>,
+    pub headers: AnswerHeaders,
     pub body: AnswerBody,
 }
 
 impl Answer {
     pub fn new(status: StatusCode) -> Self {
-        let headers = HeaderMap::with_capacity(32);
-        Self { status, headers, metadata_names: Vec::new(), body: AnswerBody::Empty }
+        Self { status, headers: AnswerHeaders::new(), body: AnswerBody::Empty }
     }
 
     /// Sets a header, whose name is in lower case. A value that cannot stand in one (a stored
     /// value from elsewhere, say) is left out rather than failing the answer.
     pub fn header(&mut self, name: &'static str, value: impl AsRef<str>) {
-        if let Ok(value) = HeaderValue::from_bytes(value.as_ref().as_bytes()) {
-            self.headers.insert(HeaderName::from_static(name), value);
-        }
+        self.headers.set(name, value.as_ref());
     }
 
     /// Sets the header of one pair of metadata. A name that cannot stand in one is left out, too.
     pub fn metadata_header(&mut self, name: &str, value: &str) {
-        let header = HeaderName::from_bytes(format!("x-ms-meta-{name}").as_bytes());
-        if let (Ok(header), Ok(value)) = (header, HeaderValue::from_bytes(value.as_bytes())) {
-            self.headers.insert(header, value);
-        }
-        self.metadata_names.push(name.to_owned());
-    }
-
-    pub fn into_response(self) -> Response<AnswerBody> {
-        let mut response = Response::new(self.body);
-        *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
-        response
+        self.headers.set_named(&["x-ms-meta-", name].concat(), value);
     }
 
     pub fn optional_header(&mut self, name: &'static str, value: Option<impl AsRef<str>>) {
@@ -64,6 +46,9 @@ impl Answer {
         answer
     }
 }
+
+/// The work that an answer comes from.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
 
 pub enum AnswerBody {
     Empty,
@@ -135,38 +120,4 @@ fn encode(encoder: &mut Encoder, mut bytes: Bytes) -> Vec<Piece> {
         encoded.extend([content, behind].into_iter().filter(|part| !part.is_empty()).map(Ok));
     }
     encoded
-}
-
-impl Body for AnswerBody {
-    type Data = Bytes;
-    type Error = std::io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        match &mut *self {
-            Self::Empty => Poll::Ready(None),
-            Self::Whole(bytes) => {
-                let bytes = std::mem::take(bytes);
-                *self = Self::Empty;
-                Poll::Ready(Some(Ok(Frame::data(bytes))))
-            }
-            Self::Stream(remaining, stream) => {
-                let polled = stream.as_mut().poll_next(context);
-                if let (Poll::Ready(Some(Ok(bytes))), Some(remaining)) = (&polled, remaining) {
-                    *remaining = remaining.saturating_sub(bytes.len() as u64);
-                }
-                polled.map(|item| item.map(|bytes| bytes.map(Frame::data)))
-            }
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.length() == Some(0)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
-    }
 }

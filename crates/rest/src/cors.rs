@@ -5,6 +5,7 @@ use holdfast_domain::account::CorsRule;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method};
 
+use crate::answer_headers::AnswerHeaders;
 use crate::document::{DocumentRefusal, Element, invalid, value};
 
 const RULES_MAX: usize = 5;
@@ -51,7 +52,7 @@ pub fn actual(
     rules: &[CorsRule],
     method: &Method,
     request: &HeaderMap,
-    response: &HeaderMap,
+    response: &AnswerHeaders,
 ) -> Added {
     // Only what caches keep needs to say that it depends on the origin.
     let cached = matches!(*method, Method::GET | Method::HEAD);
@@ -121,7 +122,7 @@ fn listed(names: &[String], header: &str) -> bool {
     })
 }
 
-fn exposed(rule: &CorsRule, response: &HeaderMap) -> String {
+fn exposed(rule: &CorsRule, response: &AnswerHeaders) -> String {
     let mut names: Vec<&str> = rule
         .exposed_headers
         .iter()
@@ -130,7 +131,7 @@ fn exposed(rule: &CorsRule, response: &HeaderMap) -> String {
         .collect();
     let prefixes: Vec<String> =
         rule.exposed_headers.iter().filter(|name| name.ends_with('*')).cloned().collect();
-    for name in response.keys().map(hyper::header::HeaderName::as_str) {
+    for (name, _) in response.iter() {
         let known = names.iter().any(|known| known.eq_ignore_ascii_case(name));
         if !known && listed(&prefixes, name) {
             names.push(name);
@@ -288,7 +289,7 @@ mod tests {
         for row in rows {
             let sent = if row.origin_sent { &[("origin", "http://one.example")][..] } else { &[] };
             for method in [Method::GET, Method::HEAD] {
-                let added = actual(&row.rules, &method, &headers(sent), &HeaderMap::new());
+                let added = actual(&row.rules, &method, &headers(sent), &AnswerHeaders::new());
                 let case = row.case;
                 assert_eq!(found(&added, "vary"), row.vary.then_some("Origin"), "{case}");
                 assert_eq!(
@@ -309,17 +310,20 @@ mod tests {
     fn a_write_gets_no_vary_and_needs_an_origin() {
         let rules = [rule("*", "PUT", "", "")];
         let sent = headers(&[("origin", "http://a")]);
-        let added = actual(&rules, &Method::PUT, &sent, &HeaderMap::new());
+        let added = actual(&rules, &Method::PUT, &sent, &AnswerHeaders::new());
         assert_eq!(found(&added, "access-control-allow-origin"), Some("*"));
         assert_eq!(found(&added, "vary"), None);
-        assert!(actual(&rules, &Method::PUT, &HeaderMap::new(), &HeaderMap::new()).is_empty());
-        assert!(actual(&rules, &Method::DELETE, &sent, &HeaderMap::new()).is_empty());
+        assert!(actual(&rules, &Method::PUT, &HeaderMap::new(), &AnswerHeaders::new()).is_empty());
+        assert!(actual(&rules, &Method::DELETE, &sent, &AnswerHeaders::new()).is_empty());
     }
 
     #[test]
     fn prefixes_expose_the_headers_that_the_answer_has() {
         let rules = [rule("*", "GET", "", "x-ms-meta-*,ETag")];
-        let response = headers(&[("etag", "1"), ("x-ms-meta-a", "1"), ("x-ms-other", "1")]);
+        let mut response = AnswerHeaders::new();
+        for name in ["etag", "x-ms-meta-a", "x-ms-other"] {
+            response.set(name, "1");
+        }
         let added = actual(&rules, &Method::GET, &HeaderMap::new(), &response);
         assert_eq!(found(&added, "access-control-expose-headers"), Some("ETag,x-ms-meta-a"));
     }

@@ -11,19 +11,18 @@ use holdfast_domain::account::ServiceProperties;
 use holdfast_domain::blob::{Container, ContainerPath, ContainerRefusal};
 use holdfast_domain::failure::Failure;
 use holdfast_domain::names::{AccountName, ContainerName};
-use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, ETAG, HeaderValue};
+use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::address::{Address, HostStyle, Resource};
 use crate::answer::Answer;
 use crate::auth::{self, Accounts, BearerSettings, Granted, Identity, Presented};
 use crate::blob;
+use crate::connection::{Incoming, RequestCase, RequestHead};
 use crate::cors;
 use crate::error::{Code, Error};
-use crate::header_case::RequestCase;
 use crate::metrics::Metrics;
 use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, check_since, route};
@@ -148,16 +147,15 @@ impl Frontend {
         &self,
         endpoint: Endpoint,
         peer: Peer,
-        request: Request<Incoming>,
-        case: &RequestCase,
+        RequestHead { parts, case, .. }: RequestHead,
+        body: Incoming,
     ) -> Answer {
-        let (parts, body) = request.into_parts();
-        let body = RequestBody::new(body, &parts.headers, self.limits().stall_timeout);
+        let body = RequestBody::new(body, self.limits().stall_timeout);
         if let Some(account) = self.website_account(endpoint, host(&parts)) {
             return self.web_page(account, peer, &parts, body.declared_length()).await;
         }
         let service = endpoint.service();
-        let arrival = Arrival { service, peer, parts: &parts, case, batch_version: None };
+        let arrival = Arrival { service, peer, parts: &parts, case: &case, batch_version: None };
         self.exchange(arrival, body).await
     }
 
@@ -423,7 +421,7 @@ impl Frontend {
                 answer.headers.remove("x-ms-error-code");
             }
             if version < Version::V2011_08_18 && answer.status == StatusCode::NOT_MODIFIED {
-                unquote_etag(&mut answer.headers);
+                unquote_etag(answer);
             }
         }
         let client_id =
@@ -491,12 +489,10 @@ fn check_conditions(operation: Operation, headers: &HeaderMap) -> Result<(), Err
 }
 
 /// A refusal does not know the version it is sent at; ETags had no quotes before 2011-08-18.
-fn unquote_etag(headers: &mut HeaderMap) {
-    let quoted = headers.get(ETAG).and_then(|etag| etag.to_str().ok());
-    let unquoted = quoted.and_then(|etag| HeaderValue::from_str(etag.trim_matches('"')).ok());
-    if let Some(etag) = unquoted {
-        headers.insert(ETAG, etag);
-    }
+fn unquote_etag(answer: &mut Answer) {
+    let quoted = answer.headers.get("etag");
+    let unquoted = quoted.map(|etag| etag.trim_matches('"').to_owned());
+    answer.optional_header("etag", unquoted);
 }
 
 fn host(parts: &Parts) -> Option<&str> {

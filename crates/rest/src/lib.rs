@@ -6,16 +6,16 @@
 pub mod acl;
 pub mod address;
 mod answer;
+mod answer_headers;
 pub mod auth;
 mod blob;
 pub mod body;
+pub mod connection;
 pub mod cors;
 mod digests_aside;
 pub mod document;
 mod error;
-mod finish;
 pub mod frontend;
-pub mod header_case;
 pub mod metrics;
 pub mod multipart;
 mod negotiate;

@@ -13,9 +13,9 @@ use hyper::header::HeaderValue;
 
 use crate::address::Address;
 use crate::auth::Granted;
+use crate::connection::RequestCase;
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
-use crate::header_case::RequestCase;
 use crate::operation::Operation;
 use crate::query::Query;
 use crate::version::Version;

@@ -5,12 +5,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use holdfast_domain::content::ByteSource;
-use http_body_util::BodyExt;
-use hyper::HeaderMap;
-use hyper::body::{Body, Incoming};
-use tokio::runtime::Handle;
 
 use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, StructuredBody};
+use crate::connection::Incoming;
 use crate::digests_aside::DigestsAside;
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -19,39 +16,23 @@ use crate::version::Version;
 /// The longest document (properties, policies) that is read whole.
 const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What is taken in of a body that nobody wants any more. Closing the connection on a client that is
-/// still sending would lose the answer that says why; beyond this it is lost.
-const UNWANTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
-const UNWANTED_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// A client may take this long for a MiB, as the service allows it; slower is a stall in pieces.
 const TIME_PER_MIB: Duration = Duration::from_secs(10 * 60);
 
 pub struct RequestBody {
-    /// Until it is dropped.
-    incoming: Option<Incoming>,
+    incoming: Incoming,
     stall_timeout: Duration,
     /// What of the declared length has not come yet.
     missing: u64,
     received: u64,
     /// For the client, not for the store.
     waited: Duration,
-    /// The client sends nothing before it is told to go on, which reading does.
-    awaits_continue: bool,
 }
 
 impl RequestBody {
-    pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
-        let missing = incoming.size_hint().exact().unwrap_or(0);
-        let awaits_continue = headers.contains_key(hyper::header::EXPECT);
-        Self {
-            incoming: Some(incoming),
-            stall_timeout,
-            missing,
-            received: 0,
-            waited: Duration::ZERO,
-            awaits_continue,
-        }
+    pub fn new(incoming: Incoming, stall_timeout: Duration) -> Self {
+        let missing = incoming.length_left().unwrap_or(0);
+        Self { incoming, stall_timeout, missing, received: 0, waited: Duration::ZERO }
     }
 
     /// What the client said it would send, as far as it has not been read; 0 if it did not say.
@@ -117,14 +98,7 @@ impl RequestBody {
 
     /// What the parts of a batch have: none.
     pub fn none() -> Self {
-        Self {
-            incoming: None,
-            stall_timeout: Duration::ZERO,
-            missing: 0,
-            received: 0,
-            waited: Duration::ZERO,
-            awaits_continue: false,
-        }
+        Self::new(Incoming::none(), Duration::ZERO)
     }
 
     /// The whole body of an operation that takes a document.
@@ -154,33 +128,25 @@ impl RequestBody {
 
     /// The next bytes, none of them empty.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        let Some(incoming) = &mut self.incoming else { return Ok(None) };
-        self.awaits_continue = false;
-        loop {
-            let begun = Instant::now();
-            let frame = tokio::time::timeout(self.stall_timeout, incoming.frame()).await;
-            self.waited += begun.elapsed();
-            if is_too_slow(self.waited, self.received, self.stall_timeout) {
-                return Err(Code::OperationTimedOut.into());
+        let begun = Instant::now();
+        let next = tokio::time::timeout(self.stall_timeout, self.incoming.next()).await;
+        self.waited += begun.elapsed();
+        if is_too_slow(self.waited, self.received, self.stall_timeout) {
+            return Err(Code::OperationTimedOut.into());
+        }
+        match next {
+            Err(_) => Err(Code::OperationTimedOut.into()),
+            // What was broken off before must not pass for whole.
+            Ok(None) if self.missing > 0 => Err(Code::InvalidInput.into()),
+            Ok(None) => Ok(None),
+            Ok(Some(Err(error))) => {
+                tracing::debug!(%error, "a body was broken off");
+                Err(Code::InvalidInput.into())
             }
-            match frame {
-                Err(_) => return Err(Code::OperationTimedOut.into()),
-                // A request outlives its connection: what ends with it must not pass for whole.
-                Ok(None) if self.missing > 0 => return Err(Code::InvalidInput.into()),
-                Ok(None) => return Ok(None),
-                Ok(Some(Err(error))) => {
-                    tracing::debug!(%error, "a body was broken off");
-                    return Err(Code::InvalidInput.into());
-                }
-                Ok(Some(Ok(frame))) => {
-                    if let Ok(bytes) = frame.into_data()
-                        && !bytes.is_empty()
-                    {
-                        self.missing = self.missing.saturating_sub(bytes.len() as u64);
-                        self.received += bytes.len() as u64;
-                        return Ok(Some(bytes));
-                    }
-                }
+            Ok(Some(Ok(bytes))) => {
+                self.missing = self.missing.saturating_sub(bytes.len() as u64);
+                self.received += bytes.len() as u64;
+                Ok(Some(bytes))
             }
         }
     }
@@ -190,29 +156,6 @@ impl RequestBody {
 pub(crate) fn is_too_slow(waited: Duration, received: u64, stall_timeout: Duration) -> bool {
     let mib = received as f64 / (1024.0 * 1024.0);
     waited > stall_timeout + TIME_PER_MIB.mul_f64(mib)
-}
-
-impl Drop for RequestBody {
-    fn drop(&mut self) {
-        let unwanted = self.incoming.take().filter(|body| !body.is_end_stream());
-        if let Some(unwanted) = unwanted
-            && !self.awaits_continue
-            && let Ok(runtime) = Handle::try_current()
-        {
-            drop(runtime.spawn(tokio::time::timeout(UNWANTED_TIMEOUT, pass_over(unwanted))));
-        }
-    }
-}
-
-/// Takes in the rest of a body, or as much as is bearable.
-async fn pass_over(mut body: Incoming) {
-    let mut passed = 0;
-    while let Some(Ok(frame)) = body.frame().await {
-        passed += frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
-        if passed > UNWANTED_BYTES_MAX {
-            return;
-        }
-    }
 }
 
 /// A body of content. Its end is reached only if everything about it is as the client said.

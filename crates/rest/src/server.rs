@@ -1,24 +1,19 @@
 //! Connections: accepting, TLS, limits and time-outs, and a shutdown that finishes what is running.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::JoinSet;
-use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
-use crate::finish::Finished;
+use crate::answer::Answer;
+use crate::connection::{self, Incoming, RequestHead};
 use crate::frontend::{Frontend, Peer};
-use crate::header_case::CaseKeeping;
 use crate::service::Endpoint;
 
 #[derive(Clone, Debug)]
@@ -44,8 +39,13 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// More headers than any client sends; each takes memory for as long as its request runs.
-const HEADERS_MAX: usize = 256;
+impl ConnectionLimits {
+    fn connection(&self) -> connection::Limits {
+        let Self { header_bytes_max, idle_timeout, stall_timeout, .. } = *self;
+        connection::Limits { header_bytes_max, idle_timeout, stall_timeout }
+    }
+}
+
 const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After a failed accept (no more file descriptors, say) trying again at once would only spin.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -83,7 +83,7 @@ pub async fn serve(
             endpoint,
             frontend: Arc::clone(&frontend),
             shutdown: shutdown.clone(),
-            place: Arc::new(place),
+            _place: place,
         };
         let tls = tls.clone();
         connections.spawn(async move {
@@ -101,8 +101,8 @@ struct Connection {
     endpoint: Endpoint,
     frontend: Arc<Frontend>,
     shutdown: watch::Receiver<bool>,
-    /// Among the connections. A request at work keeps it when its connection has ended.
-    place: Arc<OwnedSemaphorePermit>,
+    /// Among the connections.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Connection {
@@ -112,10 +112,6 @@ impl Connection {
             return;
         }
         let ip = address.ip().to_canonical();
-        let stalled = self.frontend.limits().stall_timeout;
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(stalled));
-        let stream = Box::pin(stream);
         match tls {
             None => self.talk(stream, Peer { ip, tls: false }).await,
             Some(tls) => {
@@ -128,41 +124,33 @@ impl Connection {
         }
     }
 
-    async fn talk(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send, peer: Peer) {
-        let limits = self.frontend.limits();
-        let mut builder = http1::Builder::new();
-        builder
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.idle_timeout)
-            .max_buf_size(limits.header_bytes_max)
-            .max_headers(HEADERS_MAX);
-        let (stream, header_case) = CaseKeeping::new(stream, limits.header_bytes_max);
-        let (frontend, endpoint) = (Arc::clone(&self.frontend), self.endpoint);
-        let place = Arc::clone(&self.place);
-        let answer = service_fn(move |request| {
-            // Here and not in the future: once for each request, in the order they came.
-            let request_case = header_case.next_request();
-            let (frontend, header_case) = (Arc::clone(&frontend), header_case.clone());
-            let place = Arc::clone(&place);
-            Finished::new(async move {
-                let _place = place;
-                let mut answer = frontend.handle(endpoint, peer, request, &request_case).await;
-                let names = std::mem::take(&mut answer.metadata_names);
-                header_case.answer_names(&mut answer.headers, names.iter().map(String::as_str));
-                Ok::<_, Infallible>(answer.into_response())
-            })
-        });
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+    async fn talk(
+        mut self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+    ) {
+        let limits = self.frontend.limits().connection();
         let stopping = async { drop(self.shutdown.wait_for(|down| *down).await) };
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stopping => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, ip = %peer.ip, "connection ended");
+        let requests = Requests { frontend: &self.frontend, endpoint: self.endpoint, peer };
+        if let Err(reason) = connection::serve(stream, limits, stopping, &requests).await {
+            tracing::debug!(?reason, ip = %peer.ip, "connection ended");
         }
+    }
+}
+
+/// Those of one connection.
+struct Requests<'a> {
+    frontend: &'a Frontend,
+    endpoint: Endpoint,
+    peer: Peer,
+}
+
+impl connection::Handler for Requests<'_> {
+    fn handle(
+        &self,
+        head: RequestHead,
+        body: Incoming,
+    ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(self.frontend.handle(self.endpoint, self.peer, head, body))
     }
 }

@@ -374,6 +374,7 @@ mod tests {
                 default_index_document_path: None,
             },
             protocols: ProtocolSettings::default(),
+            has_retained: false,
         }
     }
 

@@ -16,9 +16,9 @@ use crate::address::{Address, Resource};
 use crate::answer::{Answer, AnswerBody};
 use crate::auth::Granted;
 use crate::blob;
+use crate::connection::RequestCase;
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
-use crate::header_case::RequestCase;
 use crate::operation::{Operation, Verbs};
 use crate::query::{Plus, Query, decode};
 use crate::request::{Call, HeaderNames};
@@ -185,12 +185,7 @@ fn is_absent(code: Code) -> bool {
 
 /// A browser gets the content and what belongs to it, not what the service knows of the blob.
 fn keep_web_headers(answer: &mut Answer) {
-    let own: Vec<_> =
-        answer.headers.keys().filter(|name| name.as_str().starts_with("x-ms-")).cloned().collect();
-    for name in own {
-        answer.headers.remove(name);
-    }
-    answer.metadata_names.clear();
+    answer.headers.retain(|name| !name.starts_with("x-ms-"));
 }
 
 /// An error as a page, where there is no document for it.

@@ -50,6 +50,8 @@ pub(super) struct Keeping {
     pub versions: bool,
     pub deleted_days: Option<u32>,
     pub permanent_delete: bool,
+    /// Whether there may be deleted blobs that can be restored.
+    pub has_deleted: bool,
 }
 
 impl Domain {
@@ -60,6 +62,7 @@ impl Domain {
             versions: self.features.versioning,
             deleted_days: retention.days,
             permanent_delete: retention.allow_permanent_delete,
+            has_deleted: properties.has_retained,
         })
     }
 }
@@ -295,7 +298,7 @@ impl Target {
         if change == Change::Overwrite {
             self.drop_upload(transaction).await?;
         }
-        if self.current.is_none() {
+        if self.current.is_none() && keeping.has_deleted {
             self.purge_other_kinds(transaction, blob.kind).await?;
         }
         blob.version = match change {

@@ -3,13 +3,13 @@
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use hyper::header::{DATE, HOST, HeaderName, HeaderValue, SERVER};
+use hyper::header::{HOST, HeaderValue};
 use hyper::{Request, StatusCode};
 
 use crate::address::Address;
 use crate::answer::{Answer, AnswerBody};
+use crate::connection::RequestCase;
 use crate::error::{Code, Error};
-use crate::header_case::RequestCase;
 use crate::multipart::{self, Part};
 use crate::operation::{Operation, route};
 use crate::query::Query;
@@ -94,7 +94,7 @@ async fn answer_part(call: &Call<'_>, case: &RequestCase, part: Part) -> (Option
 }
 
 /// Headers that the batch has for all its parts.
-const OF_THE_BATCH: [HeaderName; 2] = [DATE, SERVER];
+const OF_THE_BATCH: [&str; 2] = ["date", "server"];
 
 fn write(boundary: &str, answers: &[(Option<String>, Answer)]) -> Bytes {
     let mut text = Vec::new();
@@ -108,10 +108,7 @@ fn write(boundary: &str, answers: &[(Option<String>, Answer)]) -> Bytes {
         text.extend_from_slice(head.as_bytes());
         for (name, value) in answer.headers.iter().filter(|(name, _)| !OF_THE_BATCH.contains(name))
         {
-            text.extend_from_slice(name.as_str().as_bytes());
-            text.extend_from_slice(b": ");
-            text.extend_from_slice(value.as_bytes());
-            text.extend_from_slice(b"\r\n");
+            text.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         let body = match &answer.body {
             AnswerBody::Whole(body) => body.as_ref(),

@@ -36,7 +36,9 @@ mod tier;
 pub use copy_elsewhere::COPIES_MAX;
 pub use headers::kind_name;
 
-use crate::answer::Answer;
+use std::future::ready;
+
+use crate::answer::{Answer, Answering};
 use crate::error::{Code, Error};
 use crate::operation::Operation;
 use crate::request::Call;
@@ -53,89 +55,97 @@ pub async fn read(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// Runs an operation of the Blob service that the operation table calls built.
+pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+    parameters::check(call)?;
+    since::check(call)?;
+    operation(call, body).await
+}
+
+/// Each in a box of its own: in one future the largest of them would decide what every request
+/// takes and moves.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "most operations belong to other services or are not built; test_support_matrix.py \
               calls all that are"
 )]
-pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
-    parameters::check(call)?;
-    since::check(call)?;
+fn operation<'a>(call: &'a Call<'_>, body: RequestBody) -> Answering<'a> {
     match call.operation {
-        Operation::GetBlobServiceProperties => service_operations::get_properties(call).await,
-        Operation::SetBlobServiceProperties => service_operations::set_properties(call, body).await,
-        Operation::GetUserDelegationKey => {
-            service_operations::user_delegation_key(call, body).await
+        Operation::GetBlobServiceProperties => Box::pin(service_operations::get_properties(call)),
+        Operation::SetBlobServiceProperties => {
+            Box::pin(service_operations::set_properties(call, body))
         }
-        Operation::GetBlobServiceStats => account::statistics(call),
+        Operation::GetUserDelegationKey => {
+            Box::pin(service_operations::user_delegation_key(call, body))
+        }
+        Operation::GetBlobServiceStats => Box::pin(ready(account::statistics(call))),
         Operation::GetAccountInformation
         | Operation::GetAccountInformationByContainer
-        | Operation::GetAccountInformationByBlob => Ok(account::information(call)),
-        Operation::BlobBatch | Operation::BlobBatchInContainer => batch::run(call, body).await,
-        Operation::ListContainers => list::containers(call).await,
-        Operation::CreateContainer => container::create(call).await,
-        Operation::GetContainerProperties => container::get_properties(call).await,
-        Operation::GetContainerMetadata => container::get_metadata(call).await,
-        Operation::SetContainerMetadata => container::set_metadata(call).await,
-        Operation::GetContainerAcl => acl::get(call).await,
-        Operation::SetContainerAcl => acl::set(call, body).await,
-        Operation::RestoreContainer => container::restore(call).await,
-        Operation::RenameContainer => container::rename(call).await,
-        Operation::DeleteContainer => container::delete(call).await,
+        | Operation::GetAccountInformationByBlob => Box::pin(ready(Ok(account::information(call)))),
+        Operation::BlobBatch | Operation::BlobBatchInContainer => Box::pin(batch::run(call, body)),
+        Operation::ListContainers => Box::pin(list::containers(call)),
+        Operation::CreateContainer => Box::pin(container::create(call)),
+        Operation::GetContainerProperties => Box::pin(container::get_properties(call)),
+        Operation::GetContainerMetadata => Box::pin(container::get_metadata(call)),
+        Operation::SetContainerMetadata => Box::pin(container::set_metadata(call)),
+        Operation::GetContainerAcl => Box::pin(acl::get(call)),
+        Operation::SetContainerAcl => Box::pin(acl::set(call, body)),
+        Operation::RestoreContainer => Box::pin(container::restore(call)),
+        Operation::RenameContainer => Box::pin(container::rename(call)),
+        Operation::DeleteContainer => Box::pin(container::delete(call)),
         Operation::AcquireContainerLease
         | Operation::RenewContainerLease
         | Operation::ChangeContainerLease
         | Operation::ReleaseContainerLease
-        | Operation::BreakContainerLease => lease::container(call).await,
-        Operation::ListBlobs | Operation::ListBlobsByDelimiter => list_blobs::list(call).await,
+        | Operation::BreakContainerLease => Box::pin(lease::container(call)),
+        Operation::ListBlobs | Operation::ListBlobsByDelimiter => Box::pin(list_blobs::list(call)),
         Operation::ListBlobsAsArrow | Operation::ListBlobsByDelimiterAsArrow => {
-            list_blobs_arrow::list(call).await
+            Box::pin(list_blobs_arrow::list(call))
         }
-        Operation::PutBlockBlob => put_blob::put(call, body).await,
-        Operation::PutPageBlob => put_blob::put_page_blob(call).await,
-        Operation::CopyBlob => copy::copy(call).await,
-        Operation::CopyBlobFromUrl => copy::copy_from_url(call).await,
-        Operation::IncrementalCopyBlob => copy::incremental(call).await,
-        Operation::AbortCopyBlob => copy::abort(call).await,
-        Operation::PutBlobFromUrl => put_from_url::put(call).await,
-        Operation::PutAppendBlob => put_blob::put_append_blob(call).await,
-        Operation::PutBlockFromUrl => block::put_from_url(call).await,
-        Operation::PutBlock => block::put(call, body).await,
-        Operation::PutBlockList => block_list::put(call, body).await,
-        Operation::GetBlockList => block_list::get(call).await,
-        Operation::AppendBlockFromUrl => append::append_from_url(call).await,
-        Operation::AppendBlock => append::append(call, body).await,
-        Operation::SealAppendBlob => append::seal(call).await,
-        Operation::GetBlob => get_blob::get(call).await,
-        Operation::GetBlobProperties => get_blob::get_properties(call).await,
-        Operation::GetBlobMetadata => get_blob::get_metadata(call).await,
-        Operation::SetBlobMetadata => set_blob::set_metadata(call).await,
+        Operation::PutBlockBlob => Box::pin(put_blob::put(call, body)),
+        Operation::PutPageBlob => Box::pin(put_blob::put_page_blob(call)),
+        Operation::CopyBlob => Box::pin(copy::copy(call)),
+        Operation::CopyBlobFromUrl => Box::pin(copy::copy_from_url(call)),
+        Operation::IncrementalCopyBlob => Box::pin(copy::incremental(call)),
+        Operation::AbortCopyBlob => Box::pin(copy::abort(call)),
+        Operation::PutBlobFromUrl => Box::pin(put_from_url::put(call)),
+        Operation::PutAppendBlob => Box::pin(put_blob::put_append_blob(call)),
+        Operation::PutBlockFromUrl => Box::pin(block::put_from_url(call)),
+        Operation::PutBlock => Box::pin(block::put(call, body)),
+        Operation::PutBlockList => Box::pin(block_list::put(call, body)),
+        Operation::GetBlockList => Box::pin(block_list::get(call)),
+        Operation::AppendBlockFromUrl => Box::pin(append::append_from_url(call)),
+        Operation::AppendBlock => Box::pin(append::append(call, body)),
+        Operation::SealAppendBlob => Box::pin(append::seal(call)),
+        Operation::GetBlob => Box::pin(get_blob::get(call)),
+        Operation::GetBlobProperties => Box::pin(get_blob::get_properties(call)),
+        Operation::GetBlobMetadata => Box::pin(get_blob::get_metadata(call)),
+        Operation::SetBlobMetadata => Box::pin(set_blob::set_metadata(call)),
         Operation::SetBlobProperties
         | Operation::ResizePageBlob
-        | Operation::SetPageBlobSequenceNumber => set_blob::set_properties(call).await,
-        Operation::PutPage => page::put(call, body).await,
-        Operation::PutPageFromUrl => page::put_from_url(call).await,
-        Operation::ClearPage => page::clear(call).await,
-        Operation::GetPageRanges | Operation::GetPageRangesDiff => page::ranges(call).await,
+        | Operation::SetPageBlobSequenceNumber => Box::pin(set_blob::set_properties(call)),
+        Operation::PutPage => Box::pin(page::put(call, body)),
+        Operation::PutPageFromUrl => Box::pin(page::put_from_url(call)),
+        Operation::ClearPage => Box::pin(page::clear(call)),
+        Operation::GetPageRanges | Operation::GetPageRangesDiff => Box::pin(page::ranges(call)),
         Operation::AcquireBlobLease
         | Operation::RenewBlobLease
         | Operation::ChangeBlobLease
         | Operation::ReleaseBlobLease
-        | Operation::BreakBlobLease => lease::blob(call).await,
+        | Operation::BreakBlobLease => Box::pin(lease::blob(call)),
         #[cfg(feature = "query")]
-        Operation::QueryBlobContents => query::query(call, body).await,
-        Operation::FindBlobsByTags => find::in_account(call).await,
-        Operation::FindBlobsByTagsInContainer => find::in_container(call).await,
-        Operation::SetBlobExpiry => expiry::set(call).await,
-        Operation::SetBlobImmutabilityPolicy => immutability::set(call).await,
-        Operation::DeleteBlobImmutabilityPolicy => immutability::delete(call).await,
-        Operation::SetBlobLegalHold => immutability::set_legal_hold(call).await,
-        Operation::SetBlobTier => tier::set(call).await,
-        Operation::GetBlobTags => tags::get(call).await,
-        Operation::SetBlobTags => tags::set(call, body).await,
-        Operation::DeleteBlob => delete_blob::delete(call).await,
-        Operation::UndeleteBlob => delete_blob::undelete(call).await,
-        Operation::SnapshotBlob => snapshot::create(call).await,
-        _ => Err(Code::NotImplemented.into()),
+        Operation::QueryBlobContents => Box::pin(query::query(call, body)),
+        Operation::FindBlobsByTags => Box::pin(find::in_account(call)),
+        Operation::FindBlobsByTagsInContainer => Box::pin(find::in_container(call)),
+        Operation::SetBlobExpiry => Box::pin(expiry::set(call)),
+        Operation::SetBlobImmutabilityPolicy => Box::pin(immutability::set(call)),
+        Operation::DeleteBlobImmutabilityPolicy => Box::pin(immutability::delete(call)),
+        Operation::SetBlobLegalHold => Box::pin(immutability::set_legal_hold(call)),
+        Operation::SetBlobTier => Box::pin(tier::set(call)),
+        Operation::GetBlobTags => Box::pin(tags::get(call)),
+        Operation::SetBlobTags => Box::pin(tags::set(call, body)),
+        Operation::DeleteBlob => Box::pin(delete_blob::delete(call)),
+        Operation::UndeleteBlob => Box::pin(delete_blob::undelete(call)),
+        Operation::SnapshotBlob => Box::pin(snapshot::create(call)),
+        _ => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }

@@ -1,0 +1,155 @@
+//! The bytes of a connection, shared by the loop that answers requests and the body of the request
+//! that is being handled. The two take turns: while a handler runs only its body is read.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::framing::Framing;
+
+/// Enough for the heads of all clients and small bodies with them.
+const READ_BYTES: usize = 8 * 1024;
+/// What is read at once of a large body.
+const BODY_READ_BYTES_MAX: u64 = 256 * 1024;
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+pub(super) struct Io<S> {
+    pub stream: S,
+    /// What has been read and not been taken.
+    pub input: BytesMut,
+    pub body: Framing,
+    /// What must be written before the client sends its body.
+    continue_due: &'static [u8],
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
+    pub fn new(stream: S) -> Self {
+        Self { stream, input: BytesMut::new(), body: Framing::Ended, continue_due: b"" }
+    }
+
+    /// Prepares for the body of the next request.
+    pub fn expect_body(&mut self, framing: Framing, expects_continue: bool) {
+        let waits = expects_continue && !framing.has_ended() && self.input.is_empty();
+        self.continue_due = if waits { CONTINUE } else { b"" };
+        self.body = framing;
+    }
+
+    /// Whether the client still waits to be told to send its body.
+    pub fn is_continue_due(&self) -> bool {
+        !self.continue_due.is_empty()
+    }
+
+    /// Reads more input; 0 bytes at the end of the stream.
+    pub fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: usize,
+    ) -> Poll<io::Result<usize>> {
+        self.input.reserve(bytes);
+        let mut unfilled = ReadBuf::uninit(self.input.spare_capacity_mut());
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut unfilled))?;
+        let read = unfilled.filled().len();
+        // SAFETY: `ReadBuf` counts as filled only what has been initialized, from the beginning of
+        // the spare capacity on.
+        unsafe { self.input.set_len(self.input.len() + read) };
+        Poll::Ready(Ok(read))
+    }
+
+    pub fn poll_read_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.poll_read(context, READ_BYTES)
+    }
+
+    /// Writes some of `slices`; an error if the stream takes no more.
+    pub fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, slices))?;
+        Poll::Ready(if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(written) })
+    }
+
+    fn poll_continue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.continue_due.is_empty() {
+            let slice = IoSlice::new(self.continue_due);
+            let written = ready!(self.poll_write(context, &[slice]))?;
+            self.continue_due = self.continue_due.get(written..).unwrap_or_default();
+        }
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+}
+
+/// A body that is read as it comes in.
+trait Source: Send {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
+    fn framing(&self) -> &Framing;
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Source for Io<S> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            match self.body.take(&mut self.input) {
+                Ok(Some(bytes)) => return Poll::Ready(Some(Ok(bytes))),
+                Ok(None) if self.body.has_ended() => return Poll::Ready(None),
+                Ok(None) => {}
+                Err(_) => return Poll::Ready(Some(Err(io::ErrorKind::InvalidData.into()))),
+            }
+            if self.is_continue_due() {
+                ready!(self.poll_continue(context))?;
+            }
+            let left = self.body.left().unwrap_or(0).min(BODY_READ_BYTES_MAX);
+            let bytes = usize::try_from(left).unwrap_or(READ_BYTES).max(READ_BYTES);
+            if ready!(self.poll_read(context, bytes))? == 0 {
+                return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into())));
+            }
+        }
+    }
+
+    fn framing(&self) -> &Framing {
+        &self.body
+    }
+}
+
+/// The body of the request that is being handled.
+pub struct Incoming {
+    /// `None` if there is nothing in it.
+    source: Option<Arc<Mutex<dyn Source>>>,
+}
+
+impl Incoming {
+    pub const fn none() -> Self {
+        Self { source: None }
+    }
+
+    pub(super) fn of<S>(io: &Arc<Mutex<Io<S>>>) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        if io.lock().body.has_ended() {
+            return Self::none();
+        }
+        Self { source: Some(Arc::clone(io) as Arc<Mutex<dyn Source>>) }
+    }
+
+    /// What the client has declared and not sent yet; `None` if it did not say.
+    pub fn length_left(&self) -> Option<u64> {
+        self.source.as_ref().map_or(Some(0), |source| source.lock().framing().left())
+    }
+
+    /// The next bytes, none of them empty. After an error there is nothing more.
+    pub async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        let next = match &self.source {
+            None => return None,
+            Some(source) => std::future::poll_fn(|context| source.lock().poll_next(context)).await,
+        };
+        if !matches!(next, Some(Ok(_))) {
+            self.source = None;
+        }
+        next
+    }
+}

@@ -1,0 +1,237 @@
+//! HTTP/1.1 on one connection: requests are read, handled and answered one after the other.
+//!
+//! hyper would do this too, but it knows header names in lower case only, and the names of metadata
+//! must come back as they were sent; see `docs/design/0003-http-connections.md`.
+
+mod framing;
+mod head;
+mod io;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use head::{HeadRefusal, RequestCase, RequestHead};
+pub use io::Incoming;
+
+use std::future::{Future, poll_fn};
+use std::io::ErrorKind;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::{Method, Version};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::answer::Answer;
+use head::HeadEnd;
+use io::Io;
+use write::{After, Output};
+
+/// What is taken in of a body that nobody wants any more. Closing the connection on a client that is
+/// still sending would lose the answer that says why; beyond this it is lost.
+const UNWANTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const UNWANTED_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for what follows something that was no request.
+const UNREADABLE_BYTES_MAX: u64 = 1024 * 1024;
+const UNREADABLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The request line and all headers together.
+    pub header_bytes_max: usize,
+    /// How long a connection may be idle, and how long the head of a request may take.
+    pub idle_timeout: Duration,
+    /// How long a client may leave bytes unread without any progress.
+    pub stall_timeout: Duration,
+}
+
+/// Why a connection ended before its client ended it.
+#[derive(Debug)]
+pub enum Ended {
+    Idle,
+    Refused(HeadRefusal),
+    Failed(std::io::Error),
+}
+
+impl From<std::io::Error> for Ended {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What answers the requests of a connection.
+pub trait Handler: Sync {
+    /// The future is in a box, since a connection that waits should not hold the room that a
+    /// request needs.
+    fn handle(
+        &self,
+        head: RequestHead,
+        body: Incoming,
+    ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+}
+
+/// Answers requests until the client or `stopping` ends the connection. A request that has been
+/// begun is always finished, whether or not its client waits for the answer.
+pub async fn serve<S>(
+    stream: S,
+    limits: Limits,
+    stopping: impl Future<Output = ()>,
+    handler: &impl Handler,
+) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let io = Arc::new(Mutex::new(Io::new(stream)));
+    let mut waiting = Waiting {
+        io: &io,
+        limits,
+        stopping: pin!(stopping),
+        is_stopping: false,
+        timer: pin!(sleep_until(Instant::now() + limits.idle_timeout)),
+    };
+    let mut output = Output::new(&io, limits.stall_timeout);
+    loop {
+        let head = match waiting.next_head().await {
+            Ok(Some(head)) => head,
+            Ok(None) => break,
+            Err(Ended::Refused(refusal)) => {
+                output.refuse(refusal.status()).await?;
+                output.end().await?;
+                pass_over(&io, UNREADABLE_BYTES_MAX, UNREADABLE_TIMEOUT).await;
+                return Err(Ended::Refused(refusal));
+            }
+            Err(ended) => return Err(ended),
+        };
+        io.lock().expect_body(head.framing, head.expects_continue);
+        let bodiless = head.parts.method == Method::HEAD;
+        let (version, keeps_alive) = (head.parts.version, head.keeps_alive);
+        let body = Incoming::of(&io);
+        let answer = handler.handle(head, body).await;
+        let after = match (keeps_alive && can_go_on(&io.lock()), waiting.is_stopping()) {
+            (true, false) if version == Version::HTTP_10 => After::KeptOld,
+            (true, false) => After::Kept,
+            _ => After::Closed,
+        };
+        output.answer(answer, bodiless, version, after).await?;
+        pass_over_body(&io).await;
+        if after == After::Closed || !io.lock().body.has_ended() {
+            break;
+        }
+    }
+    output.end().await?;
+    Ok(())
+}
+
+/// Whether another request can follow: the rest of the body, if the handler has left one, is short
+/// enough to be passed over, and the client will send it.
+fn can_go_on<S: AsyncRead + AsyncWrite + Unpin>(io: &Io<S>) -> bool {
+    let is_short = io.body.left().is_none_or(|left| left <= UNWANTED_BYTES_MAX);
+    io.body.has_ended() || (is_short && !io.is_continue_due())
+}
+
+/// Takes in the rest of a body, or as much as is bearable.
+async fn pass_over_body<S>(io: &Arc<Mutex<Io<S>>>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    if io.lock().is_continue_due() {
+        return;
+    }
+    let mut body = Incoming::of(io);
+    let pass = async {
+        let mut passed = 0;
+        while let Some(Ok(bytes)) = body.next().await {
+            passed += bytes.len() as u64;
+            if passed > UNWANTED_BYTES_MAX {
+                return;
+            }
+        }
+    };
+    drop(tokio::time::timeout(UNWANTED_TIMEOUT, pass).await);
+}
+
+/// Takes in what a client sends whose connection is at its end: closing it with bytes unread would
+/// take the answer away from the client.
+async fn pass_over<S>(io: &Mutex<Io<S>>, bytes_max: u64, timeout: Duration)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let pass = async {
+        let mut passed = 0;
+        while passed <= bytes_max {
+            io.lock().input.clear();
+            match poll_fn(|context| io.lock().poll_read_head(context)).await {
+                Ok(0) | Err(_) => return,
+                Ok(read) => passed += read as u64,
+            }
+        }
+    };
+    drop(tokio::time::timeout(timeout, pass).await);
+}
+
+/// What a connection does between requests.
+struct Waiting<'a, S, Stopping> {
+    io: &'a Mutex<Io<S>>,
+    limits: Limits,
+    stopping: Pin<&'a mut Stopping>,
+    is_stopping: bool,
+    /// One for the whole connection: it is moved on only when it rings too early, so that a
+    /// request costs no timer.
+    timer: Pin<&'a mut Sleep>,
+}
+
+impl<S, Stopping> Waiting<'_, S, Stopping>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    Stopping: Future<Output = ()>,
+{
+    fn is_stopping(&mut self) -> bool {
+        use futures_util::FutureExt as _;
+        self.is_stopping = self.is_stopping || self.stopping.as_mut().now_or_never().is_some();
+        self.is_stopping
+    }
+
+    /// The next request; none if the client is done, or the server is.
+    async fn next_head(&mut self) -> Result<Option<RequestHead>, Ended> {
+        let mut deadline = Instant::now() + self.limits.idle_timeout;
+        let mut end = HeadEnd::default();
+        loop {
+            {
+                let input = &mut self.io.lock().input;
+                let bytes_max = self.limits.header_bytes_max;
+                let looked = end.is_in(input).then(|| head::take(input, bytes_max)).transpose();
+                if let Some(head) = looked.map_err(Ended::Refused)?.flatten() {
+                    return Ok(Some(head));
+                }
+                if input.len() >= bytes_max {
+                    return Err(Ended::Refused(HeadRefusal::TooLarge));
+                }
+            }
+            let idle = self.io.lock().input.is_empty();
+            if idle && self.is_stopping {
+                return Ok(None);
+            }
+            tokio::select! {
+                biased;
+                read = poll_fn(|context| self.io.lock().poll_read_head(context)) => match read {
+                    Ok(0) if idle => return Ok(None),
+                    Ok(0) => return Err(Ended::Failed(ErrorKind::UnexpectedEof.into())),
+                    // A client that is gone between two requests is nobody's failure.
+                    Err(_) if idle => return Ok(None),
+                    Err(error) => return Err(error.into()),
+                    Ok(_) if idle => deadline = Instant::now() + self.limits.idle_timeout,
+                    Ok(_) => {}
+                },
+                () = self.stopping.as_mut(), if !self.is_stopping => self.is_stopping = true,
+                () = self.timer.as_mut() => {
+                    if Instant::now() >= deadline {
+                        return Err(Ended::Idle);
+                    }
+                    self.timer.as_mut().reset(deadline);
+                }
+            }
+        }
+    }
+}

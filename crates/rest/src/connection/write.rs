@@ -1,0 +1,164 @@
+//! Answers on their way out.
+
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, IoSlice, Write as _};
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::{StatusCode, Version};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::io::Io;
+use crate::answer::{Answer, AnswerBody};
+
+/// What becomes of the connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    Kept,
+    /// By a client of HTTP/1.0, which must be told.
+    KeptOld,
+    Closed,
+}
+
+pub(super) struct Output<'a, S> {
+    io: &'a Mutex<Io<S>>,
+    stall_timeout: Duration,
+    /// The head of an answer; kept for the next.
+    head: Vec<u8>,
+}
+
+/// How the end of a body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Length(u64),
+    Chunks,
+    /// By the end of the connection.
+    Close,
+}
+
+impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
+    pub fn new(io: &'a Mutex<Io<S>>, stall_timeout: Duration) -> Self {
+        Self { io, stall_timeout, head: Vec::with_capacity(1024) }
+    }
+
+    pub async fn answer(
+        &mut self,
+        answer: Answer,
+        bodiless: bool,
+        version: Version,
+        after: After,
+    ) -> io::Result<()> {
+        let ending = match answer.body.length() {
+            Some(length) => Ending::Length(length),
+            None if version == Version::HTTP_10 => Ending::Close,
+            None => Ending::Chunks,
+        };
+        let after = if ending == Ending::Close { After::Closed } else { after };
+        self.head.clear();
+        write_head(&mut self.head, &answer, bodiless, ending, after);
+        let head = std::mem::take(&mut self.head);
+        let sent = if bodiless || has_no_body(answer.status) {
+            self.write([&head]).await
+        } else {
+            self.with_body(&head, answer.body, ending).await
+        };
+        self.head = head;
+        sent?;
+        poll_fn(|context| Pin::new(&mut self.io.lock().stream).poll_flush(context)).await
+    }
+
+    async fn with_body(&self, head: &[u8], body: AnswerBody, ending: Ending) -> io::Result<()> {
+        let mut stream = match body {
+            AnswerBody::Empty => return self.write([head]).await,
+            AnswerBody::Whole(bytes) => return self.write([head, &bytes]).await,
+            AnswerBody::Stream(_, stream) => stream,
+        };
+        use futures_util::StreamExt as _;
+        let (mut head, mut sent) = (head, 0);
+        while let Some(piece) = stream.next().await {
+            let piece: Bytes = piece?;
+            sent += piece.len() as u64;
+            match ending {
+                _ if piece.is_empty() => continue,
+                Ending::Length(length) if sent > length => {
+                    return Err(ErrorKind::InvalidData.into());
+                }
+                Ending::Length(_) | Ending::Close => self.write([head, &piece]).await?,
+                Ending::Chunks => {
+                    let size = format!("{:x}\r\n", piece.len());
+                    self.write([head, size.as_bytes(), &piece, b"\r\n"]).await?;
+                }
+            }
+            head = b"";
+        }
+        match ending {
+            // The client must not take a part for the whole.
+            Ending::Length(length) if sent < length => Err(ErrorKind::UnexpectedEof.into()),
+            Ending::Length(_) | Ending::Close => self.write([head]).await,
+            Ending::Chunks => self.write([head, b"0\r\n\r\n"]).await,
+        }
+    }
+
+    /// Answers what was no request.
+    pub async fn refuse(&mut self, status: StatusCode) -> io::Result<()> {
+        let answer = Answer::new(status);
+        self.answer(answer, false, Version::HTTP_11, After::Closed).await
+    }
+
+    /// Tells the client that nothing more will come.
+    pub async fn end(&mut self) -> io::Result<()> {
+        let end = poll_fn(|context| Pin::new(&mut self.io.lock().stream).poll_shutdown(context));
+        self.in_time(end).await
+    }
+
+    async fn write<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> io::Result<()> {
+        let mut slices = parts.map(IoSlice::new);
+        let mut left = &mut slices[..];
+        // Empty slices in front must go, or a write of nothing would pass for a closed stream.
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            let write = poll_fn(|context| self.io.lock().poll_write(context, left));
+            let written = self.in_time(write).await?;
+            IoSlice::advance_slices(&mut left, written);
+        }
+        Ok(())
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        tokio::time::timeout(self.stall_timeout, work).await?
+    }
+}
+
+/// Whatever its headers say, such an answer ends with them.
+fn has_no_body(status: StatusCode) -> bool {
+    status.is_informational() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+fn write_head(head: &mut Vec<u8>, answer: &Answer, bodiless: bool, ending: Ending, after: After) {
+    let reason = answer.status.canonical_reason().unwrap_or_default();
+    head.extend_from_slice(b"HTTP/1.1 ");
+    head.extend_from_slice(answer.status.as_str().as_bytes());
+    head.push(b' ');
+    head.extend_from_slice(reason.as_bytes());
+    head.extend_from_slice(b"\r\n");
+    head.extend_from_slice(answer.headers.as_wire());
+    // The length of what is not sent is known to the handler only.
+    let tells_length = answer.headers.contains("content-length");
+    if !(bodiless || tells_length || has_no_body(answer.status)) {
+        match ending {
+            Ending::Length(length) => {
+                // Writing to memory cannot fail.
+                let _ = write!(head, "content-length: {length}\r\n");
+            }
+            Ending::Chunks => head.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+            Ending::Close => {}
+        }
+    }
+    head.extend_from_slice(match after {
+        After::Kept => b"\r\n",
+        After::KeptOld => b"connection: keep-alive\r\n\r\n",
+        After::Closed => b"connection: close\r\n\r\n",
+    });
+}
