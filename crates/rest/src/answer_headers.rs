@@ -43,7 +43,9 @@ impl AnswerHeaders {
         self.remove(name);
         let value = value.trim_ascii();
         let end = self.wire.len() + name.len() + BETWEEN.len() + value.len() + LINE_END.len();
-        if u32::try_from(end).is_err() || !value.bytes().all(is_in_value) {
+        // Without leaving at the first that is not: so the compiler looks at many bytes at once.
+        let is_sendable = value.bytes().fold(true, |all, byte| all & is_in_value(byte));
+        if u32::try_from(end).is_err() || !is_sendable {
             return;
         }
         let start = self.wire.len() as u32;
@@ -114,7 +116,7 @@ pub fn is_header_name(name: &str) -> bool {
 }
 
 fn is_in_value(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+    (byte == b'\t') | ((byte >= b' ') & (byte != 0x7f))
 }
 
 #[cfg(test)]
