@@ -22,6 +22,8 @@ from support import base64_text, md5, refused, unique
 from test_access import unsigned_token
 
 HOUR = timedelta(hours=1)
+# Of Put Blob From URL the SDK has no such argument.
+COPY_TAGS = {"x-ms-copy-source-tag-option": "COPY"}
 OTHER_ACCOUNT, OTHER_KEY = "otheraccount", base64.b64encode(b"o" * 64).decode()
 WELL_KNOWN_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 UNSERVED = "http://127.0.0.1:9/nothing"
@@ -419,6 +421,61 @@ def remote(elsewhere):
     source, url, container, _ = elsewhere
     yield source, url, container.get_blob_client(unique("copy"))
     source.go_on.set()
+
+
+@pytest.fixture(scope="module")
+def other_server():
+    """A blob with tags on one server, and a container of another that may read from there."""
+    with own_server() as theirs, BlobServiceClient.from_connection_string(theirs, retry_total=0) as there:
+        source = there.create_container("sources").get_blob_client("tagged")
+        source.upload_blob(b"content", tags={"who": "source", "a b": "c+d"})
+        host = source.url.split("/")[2]
+        with own_server(f"--copy-source-host={host}") as mine:
+            with BlobServiceClient.from_connection_string(mine, retry_total=0) as here:
+                yield source, here.create_container("copies")
+
+
+def signed(source, **permissions):
+    sas = generate_blob_sas(
+        source.account_name, source.container_name, source.blob_name,
+        account_key=WELL_KNOWN_KEY, permission=BlobSasPermissions(**permissions),
+        expiry=datetime.now(timezone.utc) + HOUR,
+    )
+    return f"{source.url}?{sas}"
+
+
+def test_tags_come_from_another_server_too(other_server):
+    source, container = other_server
+    url = signed(source, read=True, tag=True)
+    copied = container.get_blob_client(unique("copied"))
+    copied.start_copy_from_url(url, requires_sync=True, tags="COPY")
+    put = container.get_blob_client(unique("put"))
+    put.upload_blob_from_url(url, headers=COPY_TAGS)
+    for blob in (copied, put):
+        assert blob.get_blob_tags() == {"who": "source", "a b": "c+d"}
+        assert blob.download_blob().readall() == b"content"
+
+
+def test_tags_of_another_server_need_the_permission_to_read_them(other_server):
+    source, container = other_server
+    blob = container.get_blob_client(unique("copied"))
+    url = signed(source, read=True)
+    with refused(403, "CannotVerifyCopySource"):
+        blob.start_copy_from_url(url, requires_sync=True, tags="COPY")
+    with refused(403, "CannotVerifyCopySource"):
+        blob.upload_blob_from_url(url, headers=COPY_TAGS)
+    assert not blob.exists()
+
+
+def test_a_source_that_knows_no_tags_has_none_to_copy(remote):
+    source, url, destination = remote
+    source.serve("/untagged", b"no document of tags")
+    with refused(500, "CannotVerifyCopySource"):
+        destination.start_copy_from_url(f"{url}/untagged", requires_sync=True, tags="COPY")
+    source.serve("/long", b"x" * 100_000)
+    with refused(500, "CannotVerifyCopySource"):
+        destination.upload_blob_from_url(f"{url}/long", headers=COPY_TAGS)
+    assert not destination.exists()
 
 
 def status(client):

@@ -68,7 +68,10 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
             (CopySource::Here(here(&source, local, etag)), tags, digests)
         }
         Located::Elsewhere => {
-            wants.check_elsewhere()?;
+            let tags = match wants {
+                SourceTags::Replaced => put_blob::tags(call)?,
+                SourceTags::Copied => source.tags_elsewhere(call).await?,
+            };
             let opened = source.open(call, SYNCHRONOUS_BYTES_MAX).await;
             let mut opened = opened.map_err(too_large_is_a_conflict)?;
             let received = call.frontend.domain().receive(&mut opened.body).await;
@@ -76,8 +79,7 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
             let digests = opened.body.finished();
             let mut source = elsewhere(opened.properties);
             (source.kind, source.length) = (SourceKind::Block, received.length());
-            let tags = CopiedTags::Sent(put_blob::tags(call)?);
-            (CopySource::Fetched(received, source), tags, digests)
+            (CopySource::Fetched(received, source), CopiedTags::Sent(tags), digests)
         }
         Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
     };
@@ -198,14 +200,6 @@ impl SourceTags {
                 false => Err(Code::AuthorizationPermissionMismatch.into()),
             },
             Some(text) => Err(Error::invalid_header(Self::NAME, text)),
-        }
-    }
-
-    /// The tags of a source on another host are not asked for.
-    pub fn check_elsewhere(self) -> Result<(), Error> {
-        match self {
-            Self::Replaced => Ok(()),
-            Self::Copied => Err(Error::from(Code::NotImplemented).detail("HeaderName", Self::NAME)),
         }
     }
 }

@@ -35,6 +35,7 @@ mod tier;
 
 pub use copy_elsewhere::COPIES_MAX;
 pub use headers::kind_name;
+pub use tags::parse as parse_tags;
 
 use std::future::ready;
 

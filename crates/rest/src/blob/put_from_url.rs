@@ -22,14 +22,15 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
     let sent = headers::content_headers(call, false)?;
     let (chosen, wanted_tags) = (Chosen::read(call)?, SourceTags::asked(call)?);
     let copies_properties = copies_properties(call)?;
-    if matches!(source.locate(call)?, Located::Elsewhere) {
-        wanted_tags.check_elsewhere()?;
-    }
     let mut command = put_blob::command(call, &chosen)?;
 
+    let fetched_tags = match (wanted_tags, source.locate(call)?) {
+        (SourceTags::Copied, Located::Elsewhere) => Some(source.tags_elsewhere(call).await?),
+        (SourceTags::Copied | SourceTags::Replaced, _) => None,
+    };
     let mut opened = source.open(call, SOURCE_BYTES_MAX).await?;
     if wanted_tags == SourceTags::Copied {
-        command.tags = copied_tags(opened.properties.tags)?;
+        command.tags = copied_tags(fetched_tags.or(opened.properties.tags))?;
     }
     let sealing = chosen.sealing();
     let domain = call.frontend.domain();

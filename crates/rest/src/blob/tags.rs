@@ -52,7 +52,8 @@ pub fn write<'a>(xml: &mut Writer, tags: impl Iterator<Item = (&'a str, &'a str)
     xml.close("Tags");
 }
 
-fn parse(document: &[u8]) -> Result<Vec<(String, String)>, DocumentRefusal> {
+/// The tags in a document of Get or Set Blob Tags, not checked yet.
+pub fn parse(document: &[u8]) -> Result<Vec<(String, String)>, DocumentRefusal> {
     let root = document::parse(document, "Tags")?;
     let set = root.fields(&["TagSet"])?.required("TagSet")?;
     set.children.iter().map(parse_tag).collect()

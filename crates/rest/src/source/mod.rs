@@ -39,6 +39,7 @@ mod fetch;
 mod headers;
 mod locate;
 mod resolve;
+mod tags;
 mod url;
 
 pub use allowed::{AllowedHosts, HostPattern, InvalidHostPattern};

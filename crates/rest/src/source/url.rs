@@ -118,6 +118,13 @@ pub struct SourceUrl {
 pub struct InvalidSourceUrl;
 
 impl SourceUrl {
+    /// The same with one more parameter, which is encoded already.
+    pub fn with_parameter(&self, parameter: &str) -> Option<Self> {
+        let separator = if self.target.query().is_some() { '&' } else { '?' };
+        let target = format!("{}{separator}{parameter}", self.target).parse().ok()?;
+        Some(Self { target, ..self.clone() })
+    }
+
     pub fn parse(text: &str) -> Result<Self, InvalidSourceUrl> {
         Self::read(text).ok_or(InvalidSourceUrl)
     }
