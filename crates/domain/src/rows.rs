@@ -422,11 +422,24 @@ pub trait Stored: Serialize + DeserializeOwned {
                     Fault::because(format!("the row of {} is corrupt", Self::WHAT), error)
                 })
             }
-            Some((format, _)) => {
-                Err(Fault::new(format!("the row of {} has unknown format {format}", Self::WHAT)))
-            }
+            Some((format, rest)) => match Self::decode_earlier(*format, rest) {
+                Some(Ok(earlier)) => Ok(earlier),
+                Some(Err(error)) => Err(Fault::because(
+                    format!("the row of {} of format {format} is corrupt", Self::WHAT),
+                    error,
+                )),
+                None => Err(Fault::new(format!(
+                    "the row of {} has unknown format {format}",
+                    Self::WHAT
+                ))),
+            },
             None => Err(corrupt(Self::WHAT)),
         }
+    }
+
+    /// A row of a format that earlier builds wrote, if this is one.
+    fn decode_earlier(_format: u8, _row: &[u8]) -> Option<Result<Self, postcard::Error>> {
+        None
     }
 }
 

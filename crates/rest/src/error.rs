@@ -142,6 +142,7 @@ codes! {
     TargetConditionNotMet = 412 "A condition on the destination of the copy is not met.";
     UnauthorizedBlobOverwrite = 403 "The caller may create blobs but not replace them.";
     UnsatisfiableCondition = 400 "The condition can never be met.";
+    UnsupportedHeader = 400 "This operation does not take one of the headers that were sent.";
     UnsupportedHttpVerb = 405 "The resource does not support this method.";
     UnsupportedXmlNode = 400 "The XML body has an element that is not supported.";
     WebContentNotFound = 404 "The requested content does not exist.";

@@ -11,17 +11,20 @@ import pytest
 from azure.storage.blob import BlobSasPermissions, generate_blob_sas
 from support import NEWEST_VERSION, base64_text, md5, unique
 
-NOT_BUILT = {
+NOT_OF_COPIES = {
     "encryption context": {"x-ms-encryption-context": "context"},
     "expiry": {"x-ms-expiry-option": "RelativeToNow", "x-ms-expiry-time": "1000"},
 }
 
 
-@pytest.mark.parametrize("headers", NOT_BUILT.values(), ids=NOT_BUILT.keys())
-def test_feature_that_is_not_built_is_refused_and_stores_nothing(container, raw, headers):
+@pytest.mark.parametrize("manner", [{}, {"x-ms-requires-sync": "true"}], ids=["copy", "copy from url"])
+@pytest.mark.parametrize("headers", NOT_OF_COPIES.values(), ids=NOT_OF_COPIES.keys())
+def test_what_copies_do_not_have_is_refused_and_stores_nothing(container, raw, headers, manner):
+    source = container.upload_blob("source", b"x")
     path = f"/{container.container_name}/b"
-    answer = raw.send("PUT", path, headers={"x-ms-blob-type": "BlockBlob", **headers}, body=b"x")
-    assert (answer.status, answer.code) == (501, "NotImplemented")
+    answer = raw.send("PUT", path, headers={"x-ms-copy-source": source.url, **manner, **headers})
+    assert (answer.status, answer.code) == (400, "UnsupportedHeader")
+    assert answer.xml().findtext("HeaderName") in headers
     assert not container.get_blob_client("b").exists()
 
 

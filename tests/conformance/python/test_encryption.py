@@ -150,3 +150,51 @@ class TestScope:
         headers = {"x-ms-blob-type": "BlockBlob", "x-ms-encryption-scope": "a b"}
         answer = raw.send("PUT", path_of(blob), headers=headers, body=b"x")
         assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
+
+
+# What a client keeps with a blob for its own encryption; no SDK for blobs sends it
+
+CONTEXT = "x-ms-encryption-context"
+
+
+def context_of(raw, blob, method="HEAD", version="2021-08-06", query=""):
+    return raw.send(method, path_of(blob), query, version=version).headers.get(CONTEXT)
+
+
+def test_an_encryption_context_is_kept_with_the_blob(raw, container):
+    blob = container.get_blob_client("with a context")
+    headers = {"x-ms-blob-type": "BlockBlob", CONTEXT: "the key is in the drawer"}
+    assert raw.send("PUT", path_of(blob), headers=headers, body=b"x").status == 201
+    for method in ("GET", "HEAD"):
+        assert context_of(raw, blob, method) == headers[CONTEXT]
+        assert context_of(raw, blob, method, version="2021-06-08") is None
+    blob.set_blob_metadata({"a": "b"})
+    snapshot = blob.create_snapshot()["snapshot"]
+    assert context_of(raw, blob) == headers[CONTEXT]
+    assert context_of(raw, blob, query=f"snapshot={snapshot}") == headers[CONTEXT]
+    blob.upload_blob(b"without", overwrite=True)
+    assert context_of(raw, blob) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "body"),
+    [
+        ("", {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"}, b""),
+        ("", {"x-ms-blob-type": "AppendBlob"}, b""),
+        ("comp=blocklist", {}, b"<BlockList/>"),
+    ],
+    ids=["page", "append", "block list"],
+)
+def test_every_new_blob_takes_an_encryption_context(raw, container, query, headers, body):
+    blob = container.get_blob_client("new")
+    assert raw.send("PUT", path_of(blob), query, headers | {CONTEXT: "c"}, body).status == 201
+    assert context_of(raw, blob) == "c"
+
+
+def test_an_encryption_context_has_at_most_1024_characters(raw, container):
+    blob = container.get_blob_client("new")
+    for length, status in ((1024, 201), (1025, 400)):
+        headers = {"x-ms-blob-type": "BlockBlob", CONTEXT: "c" * length}
+        answer = raw.send("PUT", path_of(blob), headers=headers, body=b"x")
+        assert answer.status == status
+    assert answer.code == "InvalidHeaderValue"

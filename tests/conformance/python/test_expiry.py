@@ -1,4 +1,4 @@
-"""Set Blob Expiry, which the SDK for blobs does not have."""
+"""Set Blob Expiry and the expiry of new blobs, which the SDK for blobs does not have."""
 
 import time
 from datetime import datetime, timedelta, timezone
@@ -76,3 +76,78 @@ def test_what_is_no_expiry_is_refused(raw, blob, option, expiry_time, code):
 def test_no_blob_no_expiry(raw, container):
     answer = set_expiry(raw, container.get_blob_client("missing"), "NeverExpire")
     assert (answer.status, answer.code) == (404, "BlobNotFound")
+
+
+# New blobs
+
+BLOCK_LIST = b"<BlockList><Latest>YQ==</Latest></BlockList>"
+KINDS = {
+    "Put Blob, block": ("", {"x-ms-blob-type": "BlockBlob"}, b"content"),
+    "Put Blob, page": ("", {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"}, b""),
+    "Put Blob, append": ("", {"x-ms-blob-type": "AppendBlob"}, b""),
+    "Put Block List": ("comp=blocklist", {}, BLOCK_LIST),
+    "Put Blob From URL": ("", {"x-ms-blob-type": "BlockBlob"}, b""),
+}
+
+
+@pytest.fixture(params=KINDS.items(), ids=KINDS.keys())
+def put_new(request, raw, container):
+    """Puts the blob `new` by each of the operations that make one."""
+    kind, (query, headers, body) = request.param
+    path = f"/{container.container_name}/new"
+    if kind == "Put Blob From URL":
+        headers = headers | {"x-ms-copy-source": container.upload_blob("source", b"content").url}
+
+    def send(more, version="2023-08-03"):
+        if kind == "Put Block List":
+            assert raw.send("PUT", path, "comp=block&blockid=YQ%3D%3D", body=b"content").status == 201
+        return raw.send("PUT", path, query, headers | more, body, version=version)
+
+    return send
+
+
+def test_a_new_blob_expires(raw, container, put_new):
+    new = container.get_blob_client("new")
+    assert put_new({"x-ms-expiry-option": "RelativeToNow", "x-ms-expiry-time": "500"}).status == 201
+    assert shown(raw, new) is not None
+    time.sleep(0.6)
+    assert not new.exists()
+    until = in_an_hour()
+    assert put_new({"x-ms-expiry-option": "Absolute", "x-ms-expiry-time": until}).status == 201
+    assert shown(raw, new) == until
+    assert put_new({"x-ms-expiry-option": "NeverExpire"}).status == 201
+    assert shown(raw, new) is None
+
+
+def test_an_overwrite_takes_the_expiry_away(raw, container, put_new):
+    new = container.get_blob_client("new")
+    asked = {"x-ms-expiry-option": "RelativeToCreation", "x-ms-expiry-time": "3600000"}
+    assert put_new(asked).status == 201
+    assert shown(raw, new) is not None
+    assert put_new({}).status == 201
+    assert shown(raw, new) is None
+
+
+def test_versions_that_do_not_know_the_expiry_of_new_blobs_pass_over_it(raw, container):
+    headers = {"x-ms-blob-type": "BlockBlob", "x-ms-expiry-option": "RelativeToNow", "x-ms-expiry-time": "1"}
+    path = f"/{container.container_name}/new"
+    assert raw.send("PUT", path, headers=headers, body=b"x", version="2023-05-03").status == 201
+    assert shown(raw, container.get_blob_client("new")) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "expiry_time", "code"),
+    [
+        (None, "1000", "MissingRequiredHeader"),
+        ("Someday", "1000", "InvalidHeaderValue"),
+        ("NeverExpire", "1000", "InvalidHeaderValue"),
+        ("RelativeToNow", None, "MissingRequiredHeader"),
+        ("RelativeToCreation", "0", "InvalidHeaderValue"),
+        ("Absolute", "Mon, 01 Jan 2001 00:00:00 GMT", "InvalidHeaderValue"),
+    ],
+)
+def test_what_is_no_expiry_of_a_new_blob_stores_nothing(raw, container, option, expiry_time, code):
+    headers = {"x-ms-blob-type": "BlockBlob", "x-ms-expiry-option": option, "x-ms-expiry-time": expiry_time}
+    answer = raw.send("PUT", f"/{container.container_name}/new", headers=headers, body=b"x")
+    assert (answer.status, answer.code) == (400, code)
+    assert not container.get_blob_client("new").exists()

@@ -332,6 +332,7 @@ fn blob(
         immutability: command.immutability,
         legal_hold: command.legal_hold,
         encryption,
+        encryption_context: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Set Blob Expiry. From its time on a blob is gone for every reader; the background gives its
+//! Set Blob Expiry, and the expiry that a new blob is put with. From its time on a blob is gone for every reader; the background gives its
 //! space back.
 
 use std::time::Duration;
@@ -45,14 +45,24 @@ impl Domain {
 fn decide_expiry(blob: Option<&Blob>, expiry: Expiry, stamp: Stamp) -> Result<Blob, BlobRefusal> {
     let blob = blob.ok_or(BlobRefusal::NotFound)?;
     check_changeable(blob, stamp.now)?;
-    let expires = expiry.time(blob.created, stamp.now);
-    if expires.is_some_and(|expires| expires <= stamp.now) {
-        return Err(BlobRefusal::DateNotInFuture);
-    }
+    let expires = expiry.decide(blob.created, stamp.now)?;
     Ok(Blob { expires, etag: stamp.etag, last_modified: stamp.now, ..blob.clone() })
 }
 
 impl Expiry {
+    /// When a blob that was created then goes, which must be later than now.
+    pub(super) fn decide(
+        self,
+        created: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, BlobRefusal> {
+        let expires = self.time(created, now);
+        if expires.is_some_and(|expires| expires <= now) {
+            return Err(BlobRefusal::DateNotInFuture);
+        }
+        Ok(expires)
+    }
+
     fn time(self, created: Timestamp, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Never => None,
@@ -82,5 +92,7 @@ mod tests {
         for (option, expiry, expected) in cases {
             assert_eq!(expiry.time(created, now), expected, "{option}");
         }
+        let past = Expiry::AfterCreation(Duration::from_secs(100)).decide(created, now);
+        assert_eq!(past, Err(BlobRefusal::DateNotInFuture), "not later than now");
     }
 }

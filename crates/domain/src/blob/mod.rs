@@ -9,6 +9,7 @@ mod container;
 mod copy;
 mod delete;
 mod deleted_container;
+mod earlier;
 mod expiry;
 mod find;
 mod get;

@@ -12,7 +12,7 @@ use crate::rows::Stored;
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 
-use super::{BlobRefusal, check_not_held};
+use super::{BlobRefusal, check_not_held, earlier};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Container {
@@ -69,11 +69,18 @@ pub struct Blob {
     pub immutability: Option<Immutability>,
     pub legal_hold: bool,
     pub encryption: Encryption,
+    /// What a client keeps with the blob for its own encryption; nothing here depends on it.
+    pub encryption_context: Option<String>,
 }
 
 impl Stored for Blob {
-    const FORMAT: u8 = 2;
+    const FORMAT: u8 = 3;
     const WHAT: &'static str = "a blob";
+
+    fn decode_earlier(format: u8, row: &[u8]) -> Option<Result<Self, postcard::Error>> {
+        let without_context = || postcard::from_bytes::<earlier::Blob2>(row);
+        (format == 2).then(|| without_context().map(Self::from))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -272,8 +279,13 @@ pub struct Past {
 }
 
 impl Stored for Past {
-    const FORMAT: u8 = 1;
+    const FORMAT: u8 = 2;
     const WHAT: &'static str = "an earlier state of a blob";
+
+    fn decode_earlier(format: u8, row: &[u8]) -> Option<Result<Self, postcard::Error>> {
+        let without_context = || postcard::from_bytes::<earlier::Past1>(row);
+        (format == 1).then(|| without_context().map(Self::from))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 //! block blob of blocks that are there already.
 
 use super::block::{self, BlockListEntry};
+use super::expiry::Expiry;
 use super::immutability::check_policy;
 use super::model::{Blob, Encryption, Immutability, Kind};
 use super::target::{Change, Keeping, Target};
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::lease::{self, Access, Lease, LeaseId};
 use crate::metadata::Metadata;
 use crate::tags::TagSet;
+use crate::time::Timestamp;
 
 pub struct PutBlob {
     pub path: BlobPath,
@@ -26,6 +28,8 @@ pub struct PutBlob {
     pub immutability: Option<Immutability>,
     pub legal_hold: bool,
     pub encryption: Encryption,
+    pub encryption_context: Option<String>,
+    pub expiry: Option<Expiry>,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
     /// The caller may create a blob but not replace one.
@@ -51,6 +55,7 @@ impl Domain {
                 let stamp = self.stamp();
                 let target = Target::read(&mut transaction, &command.path).await?;
                 let existing = target.current.as_ref();
+                let expires = command.expires(stamp).map_err(Failure::Refused)?;
                 let lease =
                     decide_put(existing, &command, keeping, stamp).map_err(Failure::Refused)?;
                 let encryption =
@@ -86,20 +91,32 @@ impl Domain {
                     tier_changed,
                     rehydration: None,
                     copy: None,
-                    expires: None,
+                    expires,
                     immutability: command.immutability,
                     legal_hold: command.legal_hold,
                     encryption,
+                    encryption_context: command.encryption_context.clone(),
                 };
                 let replaced =
                     target.replace(&mut transaction, blob, Change::Overwrite, keeping, stamp);
-                Ok((replaced.await?, transaction))
+                let replaced = replaced.await?;
+                if let Some(expires) = expires {
+                    target.remove_when_expired(&mut transaction, expires, stamp.etag.ticks());
+                }
+                Ok((replaced, transaction))
             })
             .await;
         match command.blob {
             NewBlob::Block(received) => received.conclude(written),
             NewBlob::BlockList(_) | NewBlob::Page { .. } | NewBlob::Append => written,
         }
+    }
+}
+
+impl PutBlob {
+    /// When the new blob goes; it is created now.
+    fn expires(&self, stamp: Stamp) -> Result<Option<Timestamp>, BlobRefusal> {
+        self.expiry.map_or(Ok(None), |expiry| expiry.decide(stamp.now, stamp.now))
     }
 }
 

@@ -215,6 +215,12 @@ impl Store {
         }
     }
 
+    /// All that the background does of itself.
+    pub async fn do_what_is_due(&self) {
+        while self.domain.do_what_is_due().await.expect("done") {}
+        self.collect_garbage().await;
+    }
+
     pub fn bytes_in_extents(&self) -> u64 {
         let statistics = self.extents.statistics();
         statistics.bytes_written - statistics.bytes_freed
@@ -243,6 +249,8 @@ pub fn put(name: &str, new: NewBlob) -> PutBlob {
         immutability: None,
         legal_hold: false,
         encryption: Encryption::Account,
+        encryption_context: None,
+        expiry: None,
         conditions: Conditions::default(),
         lease_id: None,
         create_only: false,

@@ -9,16 +9,19 @@ use holdfast_domain::content::{CustomerKey, Sealing};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
+use crate::version::Version;
 
 const KEY: &str = "x-ms-encryption-key";
 const KEY_SHA256: &str = "x-ms-encryption-key-sha256";
 const ALGORITHM: &str = "x-ms-encryption-algorithm";
 const SCOPE: &str = "x-ms-encryption-scope";
+pub(super) const CONTEXT: &str = "x-ms-encryption-context";
 const DEFAULT_SCOPE: &str = "x-ms-default-encryption-scope";
 const DENY_OVERRIDE: &str = "x-ms-deny-encryption-scope-override";
 /// What a container without a scope of its own is said to have.
 const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
+const CONTEXT_CHARACTERS_MAX: usize = 1024;
 const SCOPE_CHARACTERS: std::ops::RangeInclusive<usize> = 3..=63;
 
 /// What a write asks for.
@@ -126,6 +129,19 @@ fn scope(call: &Call<'_>) -> Result<Option<String>, Error> {
 fn is_scope_name(name: &str) -> bool {
     SCOPE_CHARACTERS.contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// What the client keeps with a new blob for its own encryption, since 2021-08-06.
+pub fn context(call: &Call<'_>) -> Result<Option<String>, Error> {
+    if call.version < Version::V2021_08_06 {
+        return Ok(None);
+    }
+    match call.header(CONTEXT)? {
+        Some(text) if text.chars().count() > CONTEXT_CHARACTERS_MAX => {
+            Err(Error::invalid_header(CONTEXT, text))
+        }
+        sent => Ok(sent.filter(|text| !text.is_empty()).map(str::to_owned)),
+    }
 }
 
 /// What Create Container says about the scopes of its blobs.

@@ -1,4 +1,5 @@
-//! Set Blob Expiry. Azure has it only where a namespace is hierarchical; here every blob can expire.
+//! Set Blob Expiry, and the expiry of new blobs. Azure has both only where a namespace is
+//! hierarchical; here every blob can expire.
 
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use super::headers;
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::request::Call;
+use crate::version::Version;
 
-const OPTION: &str = "x-ms-expiry-option";
+pub(super) const OPTION: &str = "x-ms-expiry-option";
 const TIME: &str = "x-ms-expiry-time";
 
 pub async fn set(call: &Call<'_>) -> Result<Answer, Error> {
@@ -21,6 +23,18 @@ pub async fn set(call: &Call<'_>) -> Result<Answer, Error> {
     let mut answer = Answer::new(StatusCode::OK);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
     Ok(answer)
+}
+
+/// The expiry that a blob is put with, since 2023-08-03.
+pub fn of_new_blob(call: &Call<'_>) -> Result<Option<Expiry>, Error> {
+    if call.version < Version::V2023_08_03 {
+        return Ok(None);
+    }
+    match (call.header(OPTION)?, call.header(TIME)?) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Error::missing_header(OPTION)),
+        (Some(option), time) => parse(option, time).map(Some),
+    }
 }
 
 fn parse(option: &str, time: Option<&str>) -> Result<Expiry, Error> {

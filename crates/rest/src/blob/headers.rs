@@ -264,6 +264,9 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
     answer.header("x-ms-server-encrypted", "true");
     encryption::describe(answer, &blob.encryption);
+    if call.version >= Version::V2021_08_06 {
+        answer.optional_header(encryption::CONTEXT, blob.encryption_context.as_deref());
+    }
     if let Some(copy) = &blob.copy {
         copy_state(answer, copy);
     }

@@ -1,30 +1,28 @@
-//! Which state of a blob a request is about, and what it asks of features that are not built: to
-//! pass over that would be to do something else than what was asked, so it is refused.
+//! Which state of a blob a request is about, and what it asks for that its operation does not have:
+//! to pass over that would be to do something else than what was asked, so it is refused.
 
 use holdfast_domain::blob::Which;
 use holdfast_domain::time::Timestamp;
 
+use super::{encryption, expiry};
 use crate::error::{Code, Error};
 use crate::operation::{Operation, Scope};
 use crate::query::QueryRefusal;
 use crate::request::Call;
 
-/// Headers of features that are not built.
-const NOT_BUILT: [&str; 1] = ["x-ms-encryption-context"];
-
-/// Headers that one operation alone takes: on others they are not built.
-const EXPIRY: [&str; 2] = ["x-ms-expiry-option", "x-ms-expiry-time"];
+/// What a blob can be put with, but not copied.
+const NOT_OF_COPIES: [&str; 2] = [encryption::CONTEXT, expiry::OPTION];
 
 const SNAPSHOT: &str = "snapshot";
 const VERSION: &str = "versionid";
 
 /// For every operation, before it does anything.
 pub fn check(call: &Call<'_>) -> Result<(), Error> {
-    let expires = call.operation == Operation::SetBlobExpiry;
-    let refused = NOT_BUILT.iter().chain(EXPIRY.iter().filter(|_| !expires));
-    for name in refused.copied() {
-        if call.header(name)?.is_some() {
-            return Err(Error::from(Code::NotImplemented).detail("HeaderName", name));
+    if is_copy(call.operation) {
+        for name in NOT_OF_COPIES {
+            if call.header(name)?.is_some() {
+                return Err(Error::from(Code::UnsupportedHeader).detail("HeaderName", name));
+            }
         }
     }
     check_states(call)
@@ -45,6 +43,13 @@ fn check_states(call: &Call<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+fn is_copy(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::CopyBlob | Operation::CopyBlobFromUrl | Operation::IncrementalCopyBlob
+    )
 }
 
 fn takes_snapshot(operation: Operation) -> bool {

@@ -7,7 +7,7 @@ use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};
-use super::{headers, immutability, page, tier};
+use super::{expiry, headers, immutability, page, tier};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -107,6 +107,8 @@ pub(super) fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error
         immutability,
         legal_hold,
         encryption: chosen.encryption(),
+        encryption_context: encryption::context(call)?,
+        expiry: expiry::of_new_blob(call)?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
         create_only: call.granted.create_only,

@@ -85,6 +85,8 @@ impl SeedTarget for Node {
             immutability: None,
             legal_hold: false,
             encryption: Encryption::Account,
+            encryption_context: None,
+            expiry: None,
             conditions: Conditions::default(),
             lease_id: None,
             create_only: true,
