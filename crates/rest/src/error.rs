@@ -11,6 +11,9 @@ use crate::website;
 use crate::xml;
 use holdfast_domain::time::Timestamp;
 
+#[cfg(test)]
+mod listed;
+
 macro_rules! codes {
     ($($name:ident = $status:literal $message:literal;)*) => {
         /// An error code of the services, with the status and message it is answered with.
@@ -18,6 +21,9 @@ macro_rules! codes {
         pub enum Code { $($name,)* }
 
         impl Code {
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$name),*];
+
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
@@ -34,6 +40,7 @@ macro_rules! codes {
 }
 
 codes! {
+    AccountIsDisabled = 403 "The account is disabled.";
     AllBatchSubRequestsShouldBeSameApi = 400 "The parts of a batch must all be of one operation.";
     AccessTierNotSupportedForBlobType = 400 "The tier is not for blobs of this type.";
     AppendPositionConditionNotMet = 412 "The blob does not end where the block is to be appended.";
@@ -65,9 +72,12 @@ codes! {
     ContainerAlreadyExists = 409 "The container already exists.";
     ContainerBeingDeleted = 409 "The container was deleted, and its name is not free yet.";
     ContainerNotFound = 404 "The container does not exist.";
+    ContentLengthLargerThanTierLimit = 409 "The blob would become longer than its tier allows.";
+    CopyAcrossAccountsNotSupported = 400 "At this version a blob is copied within its account only.";
     CopyIdMismatch = 409 "The copy id of the request is not that of the copy under way.";
     CorsPreflightFailure = 403 "Cross-origin access is switched off, or no rule allows this request.";
     Crc64Mismatch = 400 "The CRC64 of the body differs from the one in the request.";
+    DirectorySasNotSupportedVersion = 409 "Signatures for directories are of a later version.";
     EmptyMetadataKey = 400 "A metadata name is empty.";
     ExceedsMaxBatchRequestCount = 400 "The batch has more parts than allowed.";
     ErrorProcessingQueryExpression = 400 "The query expression cannot be processed.";
@@ -80,20 +90,27 @@ codes! {
     InternalError = 500 "The server met an internal error. Please retry the request.";
     InvalidAuthenticationInfo = 400 "The authentication information has not the right form.";
     InvalidBlobOrBlock = 400 "The ids of the blocks of a blob must all be of the same length.";
+    InvalidBlobTier = 400 "There is no such tier.";
     InvalidBlobType = 409 "The operation is not for blobs of this type.";
     InvalidBlockId = 400 "The id of a block is not valid.";
     InvalidBlockList = 400 "The list names a block that is not there, or one block in two ways.";
     InvalidHeaderValue = 400 "A request header has a value that is not valid.";
+    InvalidHttpVerb = 400 "The method of the request is not known.";
     InvalidInput = 400 "A part of the request is not valid.";
     InvalidMd5 = 400 "The MD5 in the request is not valid.";
     InvalidMetadata = 400 "A metadata name or value has characters that are not allowed.";
+    InvalidOperation = 400 "This cannot be done to a snapshot.";
     InvalidPageRange = 416 "The range is not one of whole pages within the blob.";
     InvalidQueryParameterValue = 400 "A query parameter has a value that is not valid.";
     InvalidRange = 416 "The range lies outside the resource.";
     InvalidResourceName = 400 "The name of the resource has characters that are not allowed.";
+    InvalidSourceBlobType = 409 "The source of the copy is of a type that this operation does not copy.";
+    InvalidSourceBlobUrl = 409 "The source of an incremental copy must be a blob on this server.";
     InvalidUri = 400 "The address of the request is not valid.";
+    InvalidVersionForPageBlobOperation = 400 "There are page blobs since version 2009-09-19.";
     InvalidXmlDocument = 400 "The body is not a valid XML document for this operation.";
     InvalidXmlNodeValue = 400 "A value in the XML body is not valid.";
+    LeaseAlreadyBroken = 409 "The lease is broken already.";
     LeaseAlreadyPresent = 409 "There is a lease already.";
     LeaseIdMismatchWithBlobOperation = 412 "The lease id of the request is not that of the lease of the blob.";
     LeaseIdMismatchWithContainerOperation = 412 "The lease id of the request is not that of the lease of the container.";
@@ -102,6 +119,7 @@ codes! {
     LeaseIsBreakingAndCannotBeAcquired = 409 "The lease is being broken and cannot be acquired until it is.";
     LeaseIsBreakingAndCannotBeChanged = 409 "The lease is being broken and its id cannot be changed.";
     LeaseIsBrokenAndCannotBeRenewed = 409 "The lease has been broken and cannot be renewed.";
+    LeaseLost = 412 "The lease that the request names has expired.";
     LeaseNotPresentWithBlobOperation = 412 "The request names a lease id, but the blob has no lease.";
     LeaseNotPresentWithContainerOperation = 412 "The request names a lease id, but the container has no lease.";
     LeaseNotPresentWithLeaseOperation = 409 "There is no lease.";
@@ -129,10 +147,13 @@ codes! {
     QueryParameterSddInvalid = 403 "The directory depth of the signature does not fit the path.";
     RequestBodyTooLarge = 413 "The body is larger than allowed.";
     RequestForbiddenByContainerEncryptionPolicy = 403 "The container fixes another encryption scope.";
+    RequestUrlFailedToParse = 400 "The address of the request cannot be read.";
     ResourceNotFound = 404 "The resource does not exist.";
     SequenceNumberConditionNotMet = 412 "The condition on the sequence number is not met.";
     SequenceNumberIncrementTooLarge = 409 "The sequence number cannot be incremented further.";
     ServerBusy = 503 "The server is busy. Please retry the request.";
+    SnapshotCountExceeded = 409 "The blob has as many snapshots as a page blob with a tier can have.";
+    SnapshotOperationRateExceeded = 409 "A page blob with a tier can have a snapshot every ten minutes.";
     SnapshotsPresent = 409 "The blob has snapshots, and the request does not say what becomes of them.";
     SourceConditionNotMet = 412 "A condition on the source of the copy is not met.";
     TagsTooLarge = 400 "The tags are larger than allowed.";
@@ -144,6 +165,7 @@ codes! {
     UnsatisfiableCondition = 400 "The condition can never be met.";
     UnsupportedHeader = 400 "This operation does not take one of the headers that were sent.";
     UnsupportedHttpVerb = 405 "The resource does not support this method.";
+    UnsupportedQueryParameter = 400 "This operation does not take one of the query parameters that were sent.";
     UnsupportedXmlNode = 400 "The XML body has an element that is not supported.";
     WebContentNotFound = 404 "The requested content does not exist.";
     XMethodIncorrectCount = 400 "The X-HTTP-Method header is sent more than once.";

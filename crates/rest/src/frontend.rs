@@ -26,7 +26,7 @@ use crate::error::{Code, Error};
 use crate::metrics::Metrics;
 use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, check_since, route};
-use crate::query::Query;
+use crate::query::{self, Plus, Query};
 use crate::queue;
 use crate::redact;
 use crate::request::{Call, HeaderNames, RequestId, RequestIds, sent};
@@ -253,7 +253,8 @@ impl Frontend {
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let host = host(parts);
         let address =
-            Address::parse(service, host, self.settings.host_style, parts.uri.path(), &query)?;
+            Address::parse(service, host, self.settings.host_style, parts.uri.path(), &query)
+                .map_err(|refusal| unreadable(parts.uri.path()).unwrap_or(refusal.into()))?;
         seen.account = AccountName::new(address.account).ok();
         let operation = route(
             service,
@@ -268,7 +269,10 @@ impl Frontend {
         }
         let named = match batch_version {
             Some(version) => Some(version),
-            None => negotiate(service, &parts.headers, &query)?,
+            None => {
+                negotiate::check_page_blobs(operation, &parts.headers)?;
+                negotiate(service, &parts.headers, &query)?
+            }
         };
         let version = match named {
             Some(version) => version,
@@ -329,6 +333,9 @@ impl Frontend {
         address: &Address<'_>,
         need: &Need,
     ) -> Result<Granted, Error> {
+        if self.accounts().is_disabled(address.account) {
+            return Err(Code::AccountIsDisabled.into());
+        }
         let now = self.domain.now();
         let settings = &self.settings;
         let mut identity =
@@ -469,6 +476,11 @@ fn presented<'a>(
         client_ip: peer.ip,
         target: address.target(),
     }
+}
+
+/// A path that cannot be read names something, but nobody knows what.
+fn unreadable(path: &str) -> Option<Error> {
+    query::decode(path, Plus::IsPlus).is_none().then(|| Code::RequestUrlFailedToParse.into())
 }
 
 /// A condition that the operation would not look at must not be passed over in silence.

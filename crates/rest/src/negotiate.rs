@@ -2,7 +2,8 @@
 
 use hyper::HeaderMap;
 
-use crate::error::Error;
+use crate::error::{Code, Error};
+use crate::operation::Operation;
 use crate::query::Query;
 use crate::request::{header, sent};
 use crate::service::Service;
@@ -52,10 +53,30 @@ pub fn negotiate(
     }
 }
 
+/// Versions from before there were page blobs are refused in a way of their own by the operations on
+/// them.
+pub fn check_page_blobs(operation: Operation, headers: &HeaderMap) -> Result<(), Error> {
+    let on_pages = matches!(
+        operation,
+        Operation::PutPageBlob
+            | Operation::PutPage
+            | Operation::ClearPage
+            | Operation::PutPageFromUrl
+            | Operation::GetPageRanges
+            | Operation::GetPageRangesDiff
+    );
+    let named = header(headers, HEADER)?.and_then(|text| Version::parse(text).ok());
+    match named {
+        Some(version) if on_pages && version < Version::V2009_09_19 => {
+            Err(Code::InvalidVersionForPageBlobOperation.into())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
 
     fn negotiated(
         service: Service,

@@ -87,6 +87,7 @@ impl From<ContainerRefusal> for Error {
                 AccessRefusal::IdMissing => Code::LeaseIdMissing,
                 AccessRefusal::IdMismatch => Code::LeaseIdMismatchWithContainerOperation,
                 AccessRefusal::NotPresent => Code::LeaseNotPresentWithContainerOperation,
+                AccessRefusal::Lost => Code::LeaseLost,
                 AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
             },
             ContainerRefusal::LeaseAction(refusal) => lease_code(refusal),
@@ -126,6 +127,9 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::BeingRehydrated => Code::BlobBeingRehydrated,
             BlobRefusal::SnapshotStaysArchived => Code::BlobArchived,
             BlobRefusal::LowerTier => Code::CannotChangeToLowerTier,
+            BlobRefusal::LengthOverTier => Code::ContentLengthLargerThanTierLimit,
+            BlobRefusal::TooManySnapshots => Code::SnapshotCountExceeded,
+            BlobRefusal::SnapshotTooSoon => Code::SnapshotOperationRateExceeded,
             BlobRefusal::TierTooSmall => Code::BlobTierInadequateForContentLength,
             BlobRefusal::TierOfOtherKind => Code::AccessTierNotSupportedForBlobType,
             BlobRefusal::SourceConditionNotMet => Code::SourceConditionNotMet,
@@ -171,6 +175,7 @@ impl From<BlobRefusal> for Error {
                 AccessRefusal::IdMissing => Code::LeaseIdMissing,
                 AccessRefusal::IdMismatch => Code::LeaseIdMismatchWithBlobOperation,
                 AccessRefusal::NotPresent => Code::LeaseNotPresentWithBlobOperation,
+                AccessRefusal::Lost => Code::LeaseLost,
                 AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
             },
             BlobRefusal::LeaseAction(refusal) => lease_code(refusal),
@@ -188,6 +193,7 @@ fn lease_code(refusal: LeaseRefusal) -> Code {
         LeaseRefusal::IdMismatch => Code::LeaseIdMismatchWithLeaseOperation,
         LeaseRefusal::NotPresent => Code::LeaseNotPresentWithLeaseOperation,
         LeaseRefusal::RenewNotSupported => Code::InvalidHeaderValue,
+        LeaseRefusal::AlreadyBroken => Code::LeaseAlreadyBroken,
     }
 }
 
@@ -351,7 +357,7 @@ impl From<InvalidUri> for Error {
 impl From<QueryRefusal> for Error {
     fn from(refusal: QueryRefusal) -> Self {
         match refusal {
-            QueryRefusal::Unreadable => Code::InvalidUri.into(),
+            QueryRefusal::Unreadable => Code::RequestUrlFailedToParse.into(),
             QueryRefusal::Missing { name } => {
                 Self::from(Code::MissingRequiredQueryParameter).detail("QueryParameterName", name)
             }
@@ -378,6 +384,7 @@ impl From<RouteRefusal> for Error {
             RouteRefusal::UnsupportedVerb { allow } => {
                 Self::from(Code::UnsupportedHttpVerb).header("allow", allow.to_string())
             }
+            RouteRefusal::UnknownVerb => Code::InvalidHttpVerb.into(),
             RouteRefusal::InvalidQueryParameterValue { name, value } => {
                 QueryRefusal::InvalidValue { name, value }.into()
             }
@@ -442,6 +449,7 @@ impl From<AuthRefusal> for Error {
             AuthRefusal::SasParameterMandatory { name } => {
                 Self::from(Code::QueryParameterSasMandatory).detail("QueryParameterName", name)
             }
+            AuthRefusal::DirectorySasNotSupported => Code::DirectorySasNotSupportedVersion.into(),
             AuthRefusal::DirectoryDepthInvalid => Code::QueryParameterSddInvalid.into(),
         }
     }

@@ -86,6 +86,9 @@ pub async fn answer(
             return Err(Error::from(Code::UnsupportedHttpVerb).header("allow", allow));
         }
     };
+    if frontend.accounts().is_disabled(account) {
+        return Err(Code::AccountIsDisabled.into());
+    }
     if !website.enabled {
         return Err(Code::WebContentNotFound.into());
     }

@@ -25,6 +25,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub struct Account {
     pub name: String,
     pub keys: Vec<Key>,
+    /// Its data is kept, but nothing is done for it.
+    pub disabled: bool,
 }
 
 /// The bytes of an account key. Never shown.
@@ -50,7 +52,7 @@ impl fmt::Debug for Key {
 impl Account {
     pub fn development() -> Self {
         let key = Key::from_base64(WELL_KNOWN_KEY).expect("the well-known key is Base64");
-        Self { name: DEVELOPMENT_ACCOUNT.to_owned(), keys: vec![key] }
+        Self { name: DEVELOPMENT_ACCOUNT.to_owned(), keys: vec![key], disabled: false }
     }
 
     /// `NAME:KEY[:KEY2]`
@@ -59,7 +61,7 @@ impl Account {
         let name = parts.next().filter(|name| is_account_name(name))?;
         let keys: Option<Vec<Key>> = parts.map(Key::from_base64).collect();
         let keys = keys.filter(|keys| matches!(keys.len(), 1 | 2))?;
-        Some(Self { name: name.to_owned(), keys })
+        Some(Self { name: name.to_owned(), keys, disabled: false })
     }
 
     pub fn has_well_known_key(&self) -> bool {

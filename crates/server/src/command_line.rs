@@ -126,6 +126,8 @@ pub const SETTINGS: &[Setting] = &[
     row(ACCESS, "account", Kind::List, "NAME:KEY[:KEY2]", "",
         "Serve this account, with one or two Base64 keys (repeatable); also AZURITE_ACCOUNTS. \
          Without any: devstoreaccount1 with its well-known key"),
+    row(ACCESS, "disabled-account", Kind::List, "NAME", "",
+        "Refuse every request to this account, and keep its data (repeatable)"),
     row(ACCESS, "allow-well-known-key", Kind::Switch, "", "false",
         "Accept the well-known key of devstoreaccount1 on an address other than loopback"),
     row(ACCESS, "oauth-issuer", Kind::Value, "URL", "",

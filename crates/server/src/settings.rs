@@ -174,7 +174,7 @@ impl Reader {
             web: self.listen(&host, "web-port")?,
             admin: self.listen(&host, "admin-port")?,
             tls: self.tls()?,
-            accounts: accounts(self.given.get("account"))?,
+            accounts: self.accounts()?,
             host_style_addresses: true,
             bearer: self.bearer()?,
             features: self.features()?,
@@ -199,6 +199,22 @@ impl Reader {
             }
             Some(_) | None => Ok(settings),
         }
+    }
+
+    fn accounts(&self) -> Result<Vec<Account>, SettingsError> {
+        const DISABLED: &str = "disabled-account";
+        let mut accounts = accounts(self.given.get("account"))?;
+        let disabled = self.given.get(DISABLED).map_or(&[][..], |given| given.texts.as_slice());
+        for name in disabled {
+            let account = accounts.iter_mut().find(|account| account.name == *name);
+            let account = account.ok_or_else(|| SettingsError::Value {
+                origin: self.origin(DISABLED),
+                value: name.clone(),
+                allowed: "the name of an account that is given".to_owned(),
+            })?;
+            account.disabled = true;
+        }
+        Ok(accounts)
     }
 
     fn storage(&self) -> Result<Storage, SettingsError> {

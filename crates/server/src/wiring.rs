@@ -125,8 +125,12 @@ fn frontend_settings(
     bearer: BearerSettings,
     sources: SourceSettings,
 ) -> FrontendSettings {
+    let mut accounts = settings.accounts.iter().filter_map(account_keys).collect::<Accounts>();
+    for account in settings.accounts.iter().filter(|account| account.disabled) {
+        accounts.disable(&account.name);
+    }
     FrontendSettings {
-        accounts: settings.accounts.iter().filter_map(account_keys).collect::<Accounts>(),
+        accounts,
         bearer,
         limits: connection_limits(settings.limits),
         host_style: if settings.host_style_addresses {

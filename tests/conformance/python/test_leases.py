@@ -342,12 +342,14 @@ def test_expired_leases(container, raw):
     answer = blobs["break"].lease("break", period=10)
     assert (answer.status, answer.headers["x-ms-lease-time"]) == (202, "0")
     assert blobs["break"].state()[0] == "broken"
-    with refused(412, NOT_PRESENT):
+    with refused(412, "LeaseLost"):
         blobs["write-with-id"].client.set_blob_metadata({}, lease=BlobLeaseClient(blobs["write-with-id"].client, A))
     blobs["write"].client.upload_blob(b"new", overwrite=True)
     assert blobs["write"].state()[0] == "available"
-    with refused(412, "LeaseNotPresentWithContainerOperation"):
+    with refused(412, "LeaseLost"):
         container.delete_container(lease=A)
+    with refused(412, "LeaseNotPresentWithContainerOperation"):
+        container.delete_container(lease=B)
     assert held.lease("renew", id=A).status == 200
     assert held.lease("release", id=A).status == 200
     container.delete_container()

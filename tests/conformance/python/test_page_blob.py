@@ -534,5 +534,5 @@ def test_incremental_copies_of_other_sources_are_refused(pages, container):
         other.start_copy_from_url(f"{pages.url}?snapshot={first}", incremental_copy=True)
     block = container.upload_blob("block", b"x")
     snapshot = block.create_snapshot()["snapshot"]
-    with refused(409, "InvalidBlobType"):
+    with refused(409, "InvalidSourceBlobType"):
         container.get_blob_client("new").start_copy_from_url(f"{block.url}?snapshot={snapshot}", incremental_copy=True)

@@ -59,7 +59,7 @@ def test_an_archived_blob_can_be_deleted(raw, blob):
 @pytest.mark.parametrize(
     ("tier", "headers", "version", "status", "code"),
     [
-        ("Lukewarm", {}, "", 400, "InvalidHeaderValue"),
+        ("Lukewarm", {}, "", 400, "InvalidBlobTier"),
         (None, {}, "", 400, "MissingRequiredHeader"),
         ("Cold", {}, "2021-10-04", 400, "InvalidHeaderValue"),
         ("Cold", {}, "2021-12-02", 200, None),

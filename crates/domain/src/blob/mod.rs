@@ -192,6 +192,12 @@ pub enum BlobRefusal {
     LowerTier,
     /// The page blob is too long for the tier.
     TierTooSmall,
+    /// The page blob would become too long for the tier that it is in.
+    LengthOverTier,
+    /// A page blob in a tier has no more snapshots than this.
+    TooManySnapshots,
+    /// A page blob in a tier has its next snapshot only some time after the last.
+    SnapshotTooSoon,
     /// The tier is not for blobs of this kind.
     TierOfOtherKind,
     SourceConditionNotMet,

@@ -2,6 +2,7 @@
 
 use super::page::clear_pages;
 use super::target::{Change, Target};
+use super::tier::check_length;
 use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Kind, check_changeable, check_key};
 use crate::condition::{self, Conditions, SequenceAction, WriteKind};
 use crate::content::CustomerKey;
@@ -87,7 +88,10 @@ fn with_properties(blob: &Blob, command: &SetBlobProperties) -> Result<Blob, Blo
     }
     match (blob.kind, command.length) {
         (_, None) => {}
-        (Kind::Page { .. }, Some(length)) => blob.length = length,
+        (Kind::Page { .. }, Some(length)) => {
+            check_length(blob.tier, length)?;
+            blob.length = length;
+        }
         (Kind::Block | Kind::Append { .. }, Some(_)) => {
             return Err(BlobRefusal::LengthNotChangeable);
         }

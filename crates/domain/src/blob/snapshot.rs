@@ -1,18 +1,25 @@
 //! Snapshot Blob: a state of a blob that stays, beside the blob that goes on.
 
+use std::time::Duration;
+
 use holdfast_store::Fault;
 
 use super::model::{Past, Role};
 use super::target::{Keeping, Target};
-use super::{Blob, BlobPath, BlobRefusal, check_key, check_not_copied_onto};
+use super::{AccessTier, Blob, BlobPath, BlobRefusal, check_key, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content::{self, CustomerKey};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, Lease, LeaseId};
 use crate::metadata::Metadata;
+use crate::rows::PastGroup;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
+
+/// §3.7 of the notes on the protocol: premium page blobs.
+const PREMIUM_SNAPSHOTS_MAX: usize = 100;
+const PREMIUM_SNAPSHOT_EVERY: Duration = Duration::from_secs(10 * 60);
 
 pub struct SnapshotBlob {
     pub path: BlobPath,
@@ -43,6 +50,7 @@ impl Domain {
             let existing = target.current.as_ref();
             let mut snapshot =
                 decide_snapshot(existing, &command, stamp).map_err(Failure::Refused)?;
+            check_premium(&mut transaction, &target, &snapshot, stamp.now).await?;
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             snapshot.content =
                 content::share(&mut transaction, &snapshot.content, moment.ticks()).await?;
@@ -73,6 +81,35 @@ impl Domain {
         target.put(transaction, &Blob { version: Some(version), content, ..current.clone() });
         Ok(Some(version))
     }
+}
+
+/// What page blobs in a tier of premium accounts are held to: few snapshots, and not in haste.
+async fn check_premium(
+    transaction: &mut Transaction,
+    target: &Target,
+    blob: &Blob,
+    now: Timestamp,
+) -> Result<(), Failure<BlobRefusal>> {
+    if !blob.tier.is_some_and(AccessTier::is_premium) {
+        return Ok(());
+    }
+    let snapshots = target.pasts(transaction, PastGroup::Snapshots).await?;
+    let last = snapshots.last().map(|(moment, _)| *moment);
+    decide_premium(snapshots.len(), last, now).map_err(Failure::Refused)
+}
+
+fn decide_premium(
+    snapshots: usize,
+    last: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), BlobRefusal> {
+    if snapshots >= PREMIUM_SNAPSHOTS_MAX {
+        return Err(BlobRefusal::TooManySnapshots);
+    }
+    if last.is_some_and(|last| last.plus(PREMIUM_SNAPSHOT_EVERY) > now) {
+        return Err(BlobRefusal::SnapshotTooSoon);
+    }
+    Ok(())
 }
 
 /// Every rule of Snapshot Blob; the state that the snapshot has.
@@ -106,4 +143,24 @@ fn decide_snapshot(
         snapshot.last_modified = stamp.now;
     }
     Ok(snapshot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_premium_page_blob_has_100_snapshots_and_one_in_ten_minutes() {
+        let now = Timestamp::from_ticks(638_000_000_000_000_000);
+        let ago = |seconds: u64| Some(Timestamp::from_ticks(now.ticks() - seconds * 10_000_000));
+        for (cell, snapshots, last, expected) in [
+            ("3.7 the first", 0, None, Ok(())),
+            ("3.7 after ten minutes", 1, ago(600), Ok(())),
+            ("3.7 sooner", 1, ago(599), Err(BlobRefusal::SnapshotTooSoon)),
+            ("3.7 the 100th", 99, ago(600), Ok(())),
+            ("3.7 the 101st", 100, ago(600), Err(BlobRefusal::TooManySnapshots)),
+        ] {
+            assert_eq!(decide_premium(snapshots, last, now), expected, "{cell}");
+        }
+    }
 }

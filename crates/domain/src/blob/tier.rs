@@ -148,7 +148,21 @@ pub(super) fn check_tier(kind: Kind, length: u64, tier: AccessTier) -> Result<()
     }
 }
 
+/// Whether a page blob in this tier may become so long.
+pub(super) fn check_length(tier: Option<AccessTier>, length: u64) -> Result<(), BlobRefusal> {
+    let bytes_max = tier.and_then(AccessTier::page_bytes_max);
+    match bytes_max.is_some_and(|bytes_max| length > bytes_max) {
+        true => Err(BlobRefusal::LengthOverTier),
+        false => Ok(()),
+    }
+}
+
 impl AccessTier {
+    /// Whether it is one of those that page blobs have on premium accounts.
+    pub(super) fn is_premium(self) -> bool {
+        self.page_bytes_max().is_some()
+    }
+
     /// The longest page blob of the tier; `None` for the tiers of block blobs.
     fn page_bytes_max(self) -> Option<u64> {
         let gib = match self {
@@ -234,5 +248,9 @@ mod tests {
         for (cell, kind, length, tier, expected) in cases {
             assert_eq!(check_tier(kind, length, tier), expected, "{cell}");
         }
+        assert_eq!(check_length(Some(P4), 32 * GIB), Ok(()), "as large as its tier");
+        let over = check_length(Some(P4), 32 * GIB + 512);
+        assert_eq!(over, Err(BlobRefusal::LengthOverTier), "larger than its tier");
+        assert_eq!(check_length(None, 8192 * GIB), Ok(()), "without a tier");
     }
 }

@@ -48,10 +48,12 @@ pub enum AccessRefusal {
     IdMissing,
     #[error("the lease id is not that of the lease")]
     IdMismatch,
-    /// Also when the lease has ended: what the service calls `LeaseLost` in places, Azurite
-    /// answers as this, which the clients handle alike.
     #[error("a lease id was given and there is no lease")]
     NotPresent,
+    /// The list of codes has one for this alone; Azurite answers as if there had been no lease, and
+    /// the clients handle both alike.
+    #[error("the lease of this id has expired")]
+    Lost,
     #[error("a copy cannot go on under a lease that ends")]
     InfiniteDurationRequired,
 }
@@ -68,7 +70,10 @@ pub fn check_access(
     now: Timestamp,
 ) -> Result<LeaseAfter, AccessRefusal> {
     match (lease.status(now), given) {
-        (LeaseStatus::Unlocked, Some(_)) => return Err(AccessRefusal::NotPresent),
+        (LeaseStatus::Unlocked, Some(given)) => {
+            let expired = lease.state(now) == LeaseState::Expired && Some(given) == lease.id();
+            return Err(if expired { AccessRefusal::Lost } else { AccessRefusal::NotPresent });
+        }
         (LeaseStatus::Unlocked, None) => return Ok(after_end(lease, access, kind, now)),
         (LeaseStatus::Locked, Some(given)) if Some(given) != lease.id() => {
             return Err(AccessRefusal::IdMismatch);

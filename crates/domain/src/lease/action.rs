@@ -66,6 +66,8 @@ pub enum LeaseAction {
     Break {
         period: Option<BreakPeriod>,
     },
+    /// As it was before 2012-02-12: without a period, and not twice.
+    BreakOnce,
 }
 
 /// What an action makes of a lease, and what its answer says.
@@ -104,6 +106,8 @@ pub enum LeaseRefusal {
     NotPresent,
     #[error("a lease on a file cannot be renewed")]
     RenewNotSupported,
+    #[error("the lease is broken already, or about to be")]
+    AlreadyBroken,
 }
 
 /// Every rule of the lease actions. `fresh_id` is used by an acquire that proposes none.
@@ -128,6 +132,12 @@ pub fn decide(
             LeaseKind::File => break_lease(lease, Some(BreakPeriod::NONE), now),
             LeaseKind::Blob | LeaseKind::Container | LeaseKind::Share => {
                 break_lease(lease, period, now)
+            }
+        },
+        LeaseAction::BreakOnce => match lease.state(now) {
+            LeaseState::Breaking | LeaseState::Broken => Err(LeaseRefusal::AlreadyBroken),
+            LeaseState::Available | LeaseState::Leased | LeaseState::Expired => {
+                break_lease(lease, None, now)
             }
         },
     }

@@ -2,7 +2,7 @@
 //! and guards.
 //!
 //! Time is passed in: a stored lease does not change when it runs out, its [`LeaseState`] does.
-//! Left out: leases as they were before 2012-02-12 (always 60 seconds, renewable after release).
+//! Left out: leases as they were before 2012-02-12 (renewable and breakable after release).
 
 mod access;
 mod action;

@@ -182,6 +182,23 @@ fn answers_carry_the_id_or_the_time_left() {
 }
 
 #[test]
+fn before_2012_a_lease_was_broken_once() {
+    let already: Became = Err(LeaseRefusal::AlreadyBroken);
+    let expected = [
+        Err(LeaseRefusal::NotPresent),
+        Ok((LeaseState::Breaking, Some(A))),
+        Ok((LeaseState::Broken, Some(A))),
+        already.clone(),
+        already,
+        Ok((LeaseState::Broken, Some(A))),
+    ];
+    for ((state, lease), expected) in STATES.iter().zip(leases()).zip(expected) {
+        let became = act(&lease, LeaseAction::BreakOnce, LeaseKind::Blob);
+        assert_eq!(became, expected, "2.3 before 2012-02-12, break / {state}");
+    }
+}
+
+#[test]
 fn clocks_start_again_only_when_an_action_says_so() {
     let [_, fixed, infinite, ..] = leases();
     let until = |lease: &Lease, action: LeaseAction| {
@@ -271,12 +288,13 @@ const FORGOTTEN: Result<LeaseAfter, AccessRefusal> = Ok(LeaseAfter::Available);
 const MISSING: Result<LeaseAfter, AccessRefusal> = Err(AccessRefusal::IdMissing);
 const MISMATCH: Result<LeaseAfter, AccessRefusal> = Err(AccessRefusal::IdMismatch);
 const ABSENT: Result<LeaseAfter, AccessRefusal> = Err(AccessRefusal::NotPresent);
+const LOST: Result<LeaseAfter, AccessRefusal> = Err(AccessRefusal::Lost);
 const ENDS: Result<LeaseAfter, AccessRefusal> = Err(AccessRefusal::InfiniteDurationRequired);
 
 /// A row of an outcome table: operation, given id, expectation for each of [`STATES`].
 type Row = (&'static str, Access, Option<LeaseId>, [Result<LeaseAfter, AccessRefusal>; 6]);
 
-const ID_A: [Result<LeaseAfter, AccessRefusal>; 6] = [ABSENT, KEPT, KEPT, KEPT, ABSENT, ABSENT];
+const ID_A: [Result<LeaseAfter, AccessRefusal>; 6] = [ABSENT, KEPT, KEPT, KEPT, ABSENT, LOST];
 const ID_B: [Result<LeaseAfter, AccessRefusal>; 6] =
     [ABSENT, MISMATCH, MISMATCH, MISMATCH, ABSENT, ABSENT];
 const NO_ID_NEEDED: [Result<LeaseAfter, AccessRefusal>; 6] = [KEPT; 6];
@@ -316,7 +334,7 @@ fn leases_guard_blobs() {
                 "Copy Blob destination, id A",
                 Access::CopyOnto,
                 Some(A),
-                [ABSENT, ENDS, KEPT, ENDS, ABSENT, ABSENT],
+                [ABSENT, ENDS, KEPT, ENDS, ABSENT, LOST],
             ),
             ("Copy Blob destination, id B", Access::CopyOnto, Some(B), ID_B),
             ("Copy Blob destination, no id", Access::CopyOnto, None, NO_ID),
@@ -488,7 +506,7 @@ fn known_ids(action: LeaseAction) -> Vec<LeaseId> {
         LeaseAction::Acquire { proposed, .. } => proposed.into_iter().collect(),
         LeaseAction::Renew { id } | LeaseAction::Release { id } => vec![id],
         LeaseAction::Change { id, proposed } => vec![id, proposed],
-        LeaseAction::Break { .. } => vec![],
+        LeaseAction::Break { .. } | LeaseAction::BreakOnce => vec![],
     }
 }
 

@@ -1,6 +1,6 @@
 //! Account keys, and the one way a signature is ever compared.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use base64::Engine as _;
@@ -78,11 +78,21 @@ impl AccountKeys {
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     keys: HashMap<String, AccountKeys>,
+    /// Known, but nothing is done for them.
+    disabled: HashSet<String>,
 }
 
 impl Accounts {
     pub fn insert(&mut self, name: impl Into<String>, keys: AccountKeys) {
         self.keys.insert(name.into(), keys);
+    }
+
+    pub fn disable(&mut self, name: impl Into<String>) {
+        self.disabled.insert(name.into());
+    }
+
+    pub fn is_disabled(&self, name: &str) -> bool {
+        self.disabled.contains(name)
     }
 
     pub fn get(&self, name: &str) -> Option<&AccountKeys> {
@@ -96,7 +106,7 @@ impl Accounts {
 
 impl FromIterator<(String, AccountKeys)> for Accounts {
     fn from_iter<I: IntoIterator<Item = (String, AccountKeys)>>(accounts: I) -> Self {
-        Self { keys: accounts.into_iter().collect() }
+        Self { keys: accounts.into_iter().collect(), disabled: HashSet::new() }
     }
 }
 

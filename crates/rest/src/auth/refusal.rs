@@ -67,6 +67,9 @@ pub enum AuthRefusal {
     /// 403 `QueryParameterSasMandatory`, with QueryParameterName.
     #[error("the query parameter {name} is mandatory")]
     SasParameterMandatory { name: &'static str },
+    /// 409 `DirectorySasNotSupportedVersion`
+    #[error("signatures for directories are of a later version")]
+    DirectorySasNotSupported,
     /// 403 `QueryParameterSddInvalid`: the signed depth is not the depth of the directory.
     #[error("sdd does not fit the path")]
     DirectoryDepthInvalid,

@@ -86,7 +86,11 @@ fn check_kind(kind: &str, version: &str) -> Result<(), AuthRefusal> {
         "d" => "2020-02-10",
         _ => return Ok(()),
     };
-    if version < since { Err(malformed("sr", "is of a later version")) } else { Ok(()) }
+    match kind {
+        _ if version >= since => Ok(()),
+        "d" => Err(AuthRefusal::DirectorySasNotSupported),
+        _ => Err(malformed("sr", "is of a later version")),
+    }
 }
 
 /// The first `sdd` segments of the path of the request.

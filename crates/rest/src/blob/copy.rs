@@ -19,6 +19,7 @@ use crate::request::Call;
 use crate::source::{
     FailureKind, LocalSource, Located, SourceFailure, SourceProperties, SourceRequest,
 };
+use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
 /// The longest source that Copy Blob From URL takes.
@@ -28,7 +29,9 @@ const PAGE_BYTES: u64 = 512;
 /// Copy Blob.
 pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let source = SourceRequest::parse_whole(call)?;
-    let (copy_source, asked) = match source.locate(call)? {
+    let located = source.locate(call)?;
+    check_account(call, &located)?;
+    let (copy_source, asked) = match located {
         Located::Here(local) => {
             let authorized = source.authorize(call, &local).await;
             authorized.map_err(|failure| source.error(failure))?;
@@ -49,6 +52,18 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
         copy_elsewhere::begin(call.frontend, path, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &blob))
+}
+
+/// Before 2012-02-12 a blob was copied within its account only.
+fn check_account(call: &Call<'_>, located: &Located) -> Result<(), Error> {
+    let same = match located {
+        Located::Here(local) => local.account().as_str() == call.address.account,
+        Located::Unserved(_) | Located::Elsewhere => false,
+    };
+    if same || call.version >= Version::V2012_02_12 {
+        return Ok(());
+    }
+    Err(Code::CopyAcrossAccountsNotSupported.into())
 }
 
 /// Copy Blob From URL.
@@ -95,7 +110,7 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
 pub async fn incremental(call: &Call<'_>) -> Result<Answer, Error> {
     let source = SourceRequest::parse_whole(call)?;
     let Located::Here(local) = source.locate(call)? else {
-        return Err(source.error(SourceFailure::unserved()));
+        return Err(Code::InvalidSourceBlobUrl.into());
     };
     let authorized = source.authorize(call, &local).await;
     authorized.map_err(|failure| source.error(failure))?;
@@ -245,7 +260,7 @@ async fn copied(call: &Call<'_>, source: &SourceRequest, command: CopyBlob) -> R
 fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
     match failure {
         Failure::Refused(CopyRefusal::Source(BlobRefusal::WrongKind)) => {
-            Code::InvalidBlobType.into()
+            Code::InvalidSourceBlobType.into()
         }
         Failure::Refused(CopyRefusal::Source(refusal)) => {
             source.error(SourceFailure::from(Error::from(refusal)))

@@ -5,7 +5,7 @@ use hyper::StatusCode;
 
 use super::{headers, parameters};
 use crate::answer::Answer;
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::query::QueryRefusal;
 use crate::request::Call;
 use crate::version::Version;
@@ -39,8 +39,10 @@ pub async fn undelete(call: &Call<'_>) -> Result<Answer, Error> {
 fn delete_snapshots(call: &Call<'_>, which: Which) -> Result<Option<DeleteSnapshots>, Error> {
     const NAME: &str = "x-ms-delete-snapshots";
     let Some(text) = call.header(NAME)? else { return Ok(None) };
-    if which != Which::Current {
-        return Err(Error::invalid_header(NAME, text));
+    match which {
+        Which::Current => {}
+        Which::Snapshot(_) => return Err(Code::InvalidOperation.into()),
+        Which::Version(_) => return Err(Error::invalid_header(NAME, text)),
     }
     if text.eq_ignore_ascii_case("include") {
         Ok(Some(DeleteSnapshots::Include))

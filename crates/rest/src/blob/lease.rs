@@ -69,6 +69,7 @@ fn action(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseAction, Error> {
                 .ok_or_else(|| Error::missing_header(PROPOSED_ID))?,
         },
         "release" => LeaseAction::Release { id: id()? },
+        "break" if call.version < Version::V2012_02_12 => LeaseAction::BreakOnce,
         "break" => LeaseAction::Break { period: break_period(call)? },
         _ => return Err(Error::invalid_header(ACTION, name)),
     };
@@ -87,8 +88,7 @@ fn duration(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseDuration, Error> {
 }
 
 fn break_period(call: &Call<'_>) -> Result<Option<BreakPeriod>, Error> {
-    let asked = call.header(BREAK_PERIOD)?.filter(|_| call.version >= Version::V2012_02_12);
-    let Some(text) = asked else { return Ok(None) };
+    let Some(text) = call.header(BREAK_PERIOD)? else { return Ok(None) };
     let period = text.parse().ok().and_then(BreakPeriod::parse);
     period.map(Some).ok_or_else(|| Error::invalid_header(BREAK_PERIOD, text))
 }

@@ -33,13 +33,16 @@ fn check_states(call: &Call<'_>) -> Result<(), Error> {
     if call.address.resource.scope() != Scope::Blob {
         return Ok(());
     }
-    for (name, takes) in
-        [(SNAPSHOT, takes_snapshot(call.operation)), (VERSION, takes_version(call.operation))]
-    {
+    for (name, takes, code) in [
+        (SNAPSHOT, takes_snapshot(call.operation), Code::InvalidOperation),
+        (VERSION, takes_version(call.operation), Code::UnsupportedQueryParameter),
+    ] {
         if let Some(value) = call.query.get_nonempty(name)
             && !takes
         {
-            return Err(QueryRefusal::InvalidValue { name, value: value.to_owned() }.into());
+            return Err(Error::from(code)
+                .detail("QueryParameterName", name)
+                .detail("QueryParameterValue", value));
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ pub async fn set(call: &Call<'_>) -> Result<Answer, Error> {
     let command = SetBlobTier {
         path: call.blob_path()?,
         which: which(call)?,
-        tier: chosen(call)?.ok_or_else(|| Error::missing_header(TIER))?,
+        tier: requested(call)?,
         priority: priority(call)?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
@@ -36,6 +36,18 @@ fn which(call: &Call<'_>) -> Result<Which, Error> {
         }
         which @ (Which::Current | Which::Snapshot(_) | Which::Version(_)) => Ok(which),
     }
+}
+
+/// The tier that a blob is to have. Of what is no tier at all this operation says so in its own
+/// way; new blobs and copies, to which a tier is one header among others, do not.
+fn requested(call: &Call<'_>) -> Result<AccessTier, Error> {
+    let text = call.required_header(TIER)?;
+    if headers::parse_tier(text).is_none() {
+        return Err(Error::from(Code::InvalidBlobTier)
+            .detail("HeaderName", TIER)
+            .detail("HeaderValue", text));
+    }
+    chosen(call)?.ok_or_else(|| Error::missing_header(TIER))
 }
 
 /// The tier that the request names, if it names one that its version knows.

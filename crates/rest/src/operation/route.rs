@@ -9,6 +9,9 @@ use crate::request::sent;
 use crate::service::Service;
 use crate::version::Version;
 
+/// Methods of HTTP that no operation has; what is not of HTTP at all is refused otherwise.
+const OTHER_METHODS: [&str; 2] = ["CONNECT", "TRACE"];
+
 const TUNNELLED_METHOD: &str = "x-http-method";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +19,9 @@ pub enum RouteRefusal {
     /// 405 `UnsupportedHttpVerb` (tables: `MethodNotAllowed`), with `allow` as the header Allow.
     #[error("the resource does not support the HTTP verb; it supports {allow}")]
     UnsupportedVerb { allow: Verbs },
+    /// 400 `InvalidHttpVerb`
+    #[error("no service knows the HTTP verb")]
+    UnknownVerb,
     /// 400 `InvalidQueryParameterValue`
     #[error("query parameter {name} cannot be {value:?} here")]
     InvalidQueryParameterValue { name: &'static str, value: String },
@@ -87,6 +93,9 @@ pub fn route(
     match (best, unmet) {
         (Some(row), _) => Ok(row.operation),
         (None, Some(selector)) => Err(selector.refusal(query, headers)),
+        (None, None) if verb.is_none() && !OTHER_METHODS.contains(&method) => {
+            Err(RouteRefusal::UnknownVerb)
+        }
         (None, None) if allow != Verbs::NONE => Err(RouteRefusal::UnsupportedVerb { allow }),
         (None, None) => Err(nothing_here(service, scope, restype, query, |_| true)),
     }

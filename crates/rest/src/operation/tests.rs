@@ -264,10 +264,17 @@ fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
         ),
         (
             Service::Blob,
-            "BREW",
+            "PUT",
             "/a/c/b?comp=query",
             Err(RouteRefusal::UnsupportedVerb { allow: Verbs::POST }),
         ),
+        (
+            Service::Blob,
+            "TRACE",
+            "/a/c/b?comp=query",
+            Err(RouteRefusal::UnsupportedVerb { allow: Verbs::POST }),
+        ),
+        (Service::Blob, "BREW", "/a/c/b?comp=query", Err(RouteRefusal::UnknownVerb)),
         (
             Service::Queue,
             "GET",

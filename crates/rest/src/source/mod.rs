@@ -51,13 +51,15 @@ pub use locate::{LocalSource, Located, OwnAddress};
 pub use resolve::{Resolver, SystemResolver};
 pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
+use std::borrow::Cow;
+
 use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::CustomerKey;
 use tokio_rustls::rustls::RootCertStore;
 
 use crate::blob::encryption;
 use crate::body::ExpectedDigests;
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::service::Service;
 use crate::version::Version;
@@ -93,7 +95,7 @@ pub struct SourceRequest {
 impl SourceRequest {
     pub fn parse(call: &Call<'_>) -> Result<Self, Error> {
         let text = call.required_header(NAME)?;
-        let url = SourceUrl::parse(text).map_err(|_| invalid())?;
+        let url = SourceUrl::parse(&early_form(call, text)?).map_err(|_| invalid())?;
         Ok(Self {
             url,
             conditions: headers::conditions(call)?,
@@ -141,6 +143,19 @@ impl SourceRequest {
     pub fn error(&self, failure: SourceFailure) -> Error {
         failure.into_error(self.version)
     }
+}
+
+/// Before 2012-02-12 a source was named as `/account/container/blob`, and was in the same account.
+fn early_form<'a>(call: &Call<'_>, text: &'a str) -> Result<Cow<'a, str>, Error> {
+    let Some(named) = text.strip_prefix('/').filter(|_| call.version < Version::V2012_02_12) else {
+        return Ok(Cow::Borrowed(text));
+    };
+    let (account, path) = named.split_once('/').ok_or_else(invalid)?;
+    if account != call.address.account {
+        return Err(Code::CopyAcrossAccountsNotSupported.into());
+    }
+    let path = if call.address.path_style { named } else { path };
+    Ok(Cow::Owned(format!("{}/{path}", call.origin)))
 }
 
 /// The value can carry a signature, so it is not repeated.

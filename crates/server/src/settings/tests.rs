@@ -56,6 +56,7 @@ fn a_bad_value_names_its_origin_itself_and_what_is_allowed() {
         (&["--max-connections", "0"], &[], &["--max-connections", "from 1"]),
         (&["--max-header-bytes", "1"], &[], &["--max-header-bytes", "from 8192"]),
         (&["--account", "ab:a2V5"], &[], &["--account", "\"ab:(hidden)\"", "3 to 24"]),
+        (&["--disabled-account", "other"], &[], &["--disabled-account", "\"other\"", "account"]),
         (&["--copy-source-host", "http://h"], &[], &["--copy-source-host", "\"http://h\"", "HOST"]),
         (&["--copy-source-host", "127.1"], &[], &["--copy-source-host", "\"127.1\"", "HOST"]),
         (&[], &[("HOLDFAST_BLOB_PORT", "x")], &["HOLDFAST_BLOB_PORT", "\"x\"", "65535"]),
@@ -151,4 +152,13 @@ fn times_have_units() {
     for text in ["", "s", "-1s", "1d", "0ms", "1.5s", "99999999999999999999s", "25h"] {
         assert_eq!(parse_duration(text), None, "{text}");
     }
+}
+
+#[test]
+fn an_account_that_is_given_can_be_disabled() {
+    let two = "one:a2V5;two:a2V5";
+    let variables = [("HOLDFAST_ACCOUNTS", two), ("HOLDFAST_DISABLED_ACCOUNTS", "two")];
+    let settings = read_with(&[], &variables).expect("both are accounts");
+    let disabled: Vec<bool> = settings.accounts.iter().map(|account| account.disabled).collect();
+    assert_eq!(disabled, [false, true]);
 }
