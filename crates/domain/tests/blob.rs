@@ -10,13 +10,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    BlobRefusal, CreateContainer, DeleteContainer, LeaseBlob, ListContainers, ReadRange,
-    ScopePolicy, SetBlobMetadata,
+    BlobRefusal, CreateContainer, DeleteContainer, LeaseBlob, ListContainers, NewBlob, PutBlob,
+    ReadRange, ScopePolicy, SetBlobMetadata,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, ETagList};
 use holdfast_domain::content::INLINE_BYTES_MAX;
 use holdfast_domain::features::Features;
-use holdfast_domain::lease::{LeaseAction, LeaseDuration, LeaseId, LeaseKind, LeaseOutcome};
+use holdfast_domain::lease::{
+    AccessRefusal, Lease, LeaseAction, LeaseDuration, LeaseId, LeaseKind, LeaseOutcome,
+};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::AccountName;
 use holdfast_domain::time::Clock as _;
@@ -25,7 +27,7 @@ use holdfast_store::engine::EngineStatistics;
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
 use holdfast_store::{Batch, CommitError, Engine, Fault, Snapshot};
 
-use support::{Store, TestClock, blob, container, content, get};
+use support::{Store, TestClock, blob, container, content, get, put};
 
 /// Commits as the memory engine does, and then gives no answer while it is told to be silent.
 #[derive(Default)]
@@ -309,4 +311,27 @@ async fn etags_go_on_above_those_of_an_earlier_run_when_the_clock_was_set_back()
     let earlier = create(&first_run, "one").await;
     let second_run = open(637_000_000_000_000_000).await;
     assert!(create(&second_run, "two").await > earlier);
+}
+
+#[tokio::test]
+async fn a_lease_id_for_no_blob_is_refused_unless_the_version_passes_over_it() {
+    let store = Store::with_container("photos").await;
+    let lease_id = Some(LeaseId::from_u128(7));
+    for (cell, lease_needs_blob, created) in
+        [("2.4 from 2013-08-15", true, false), ("2.4 before", false, true)]
+    {
+        let command = PutBlob { lease_id, lease_needs_blob, ..put("new", NewBlob::Append) };
+        let created_now = match store.domain.put_blob(command).await {
+            Ok(blob) => {
+                assert_eq!(blob.lease, Lease::default(), "{cell}");
+                true
+            }
+            Err(Failure::Refused(refusal)) => {
+                assert_eq!(refusal, AccessRefusal::NotPresent.into(), "{cell}");
+                false
+            }
+            Err(failure) => panic!("{failure:?}"),
+        };
+        assert_eq!(created_now, created, "{cell}");
+    }
 }

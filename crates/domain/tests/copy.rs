@@ -54,6 +54,7 @@ fn copy(source: CopySource, to: &str) -> CopyBlob {
         encryption: Encryption::Account,
         conditions: Conditions::default(),
         lease_id: None,
+        lease_needs_blob: true,
         create_only: false,
         manner: Manner::Asynchronous,
     }

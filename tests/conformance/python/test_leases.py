@@ -230,6 +230,26 @@ def test_lease_id_for_a_missing_blob_creates_nothing(container):
     assert not client.exists()
 
 
+@pytest.mark.parametrize(("version", "created"), [("2012-02-12", True), ("2013-08-15", False)])
+@pytest.mark.parametrize("operation", ["Put Blob", "Put Block List", "Copy Blob"])
+def test_lease_id_for_a_missing_blob_by_version(container, raw, operation, version, created):
+    """Versions before 2013-08-15 create it all the same, without a lease."""
+    client = container.get_blob_client("missing")
+    query, headers, body = {
+        "Put Blob": ("", {"x-ms-blob-type": "BlockBlob"}, b"x"),
+        "Put Block List": ("comp=blocklist", {}, b"<BlockList/>"),
+        "Copy Blob": ("", {"x-ms-copy-source": container.upload_blob("source", b"x").url}, b""),
+    }[operation]
+    path = f"/{container.container_name}/missing"
+    answer = raw.send("PUT", path, query, headers | {"x-ms-lease-id": A}, body, version=version)
+    assert client.exists() == created
+    if created:
+        assert answer.status in (201, 202)
+        assert client.get_blob_properties().lease.state == "available"
+    else:
+        assert (answer.status, answer.code) == (412, NOT_PRESENT)
+
+
 def test_condition_and_lease_are_both_checked(blob):
     lease = blob.acquire_lease(-1, lease_id=A)
     with refused(412, "ConditionNotMet"):

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from azure.storage.blob import BlobLeaseClient, PremiumPageBlobTier, StandardBlobTier
+from azure.storage.blob import BlobLeaseClient, ContentSettings, PremiumPageBlobTier, StandardBlobTier
 from support import quoted, refused
 
 
@@ -100,3 +100,32 @@ def test_the_tier_of_an_upload_is_for_its_kind(container):
     assert listed.blob_tier == "Cool"
     with refused(400, "AccessTierNotSupportedForBlobType"):
         container.upload_blob("p10", b"", standard_blob_tier=PremiumPageBlobTier.P10)
+
+
+def test_of_an_archived_blob_only_tags_and_tier_change(raw, container):
+    """What the guide to tiers says: its metadata is read-only, its tags are not."""
+    blob = container.upload_blob("archived", b"cold", metadata={"a": "1"}, standard_blob_tier=StandardBlobTier.ARCHIVE)
+    before = blob.get_blob_properties()
+    path = f"/{container.container_name}/archived"
+    for change in [
+        lambda: blob.set_blob_metadata({"b": "2"}),
+        lambda: blob.set_http_headers(ContentSettings(content_type="text/plain")),
+        lambda: blob.create_snapshot(),
+        lambda: blob.stage_block("a", b"x"),
+        lambda: blob.upload_blob(b"new", overwrite=True),
+        lambda: blob.download_blob(),
+    ]:
+        with refused(409, "BlobArchived"):
+            change()
+    answer = raw.send("PUT", path, "comp=expiry", {"x-ms-expiry-option": "NeverExpire"})
+    assert (answer.status, answer.code) == (409, "BlobArchived")
+    after = blob.get_blob_properties()
+    assert (after.etag, after.metadata) == (before.etag, {"a": "1"})
+    blob.set_blob_tags({"t": "1"})
+    assert blob.get_blob_tags() == {"t": "1"}
+    assert [listed.metadata for listed in container.list_blobs(include=["metadata"])] == [{"a": "1"}]
+    container.get_blob_client("copy").start_copy_from_url(blob.url, standard_blob_tier=StandardBlobTier.HOT)
+    assert container.get_blob_client("copy").get_blob_properties().metadata == {"a": "1"}
+    blob.set_standard_blob_tier(StandardBlobTier.COOL)
+    blob.set_blob_metadata({"b": "2"})
+    assert blob.get_blob_properties().metadata == {"b": "2"}

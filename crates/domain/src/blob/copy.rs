@@ -46,6 +46,8 @@ pub struct CopyBlob {
     pub encryption: Encryption,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
+    /// Whether a lease id is refused where there is no blob yet.
+    pub lease_needs_blob: bool,
     /// The caller may create a blob but not replace one.
     pub create_only: bool,
     pub manner: Manner,
@@ -282,7 +284,8 @@ fn decide_copy(
     condition::check_write(&command.conditions, WriteKind::Copy, subject.as_ref())
         .map_err(BlobRefusal::from)?;
     let Some(existing) = existing else {
-        lease::check_absent(command.lease_id).map_err(BlobRefusal::from)?;
+        let given = command.lease_id.filter(|_| command.lease_needs_blob);
+        lease::check_absent(given).map_err(BlobRefusal::from)?;
         return Ok(Lease::default());
     };
     check_replaceable(existing, copied.kind, keeping, stamp)?;

@@ -45,6 +45,9 @@ impl Domain {
 fn decide_expiry(blob: Option<&Blob>, expiry: Expiry, stamp: Stamp) -> Result<Blob, BlobRefusal> {
     let blob = blob.ok_or(BlobRefusal::NotFound)?;
     check_changeable(blob, stamp.now)?;
+    if blob.is_archived() {
+        return Err(BlobRefusal::Archived);
+    }
     let expires = expiry.decide(blob.created, stamp.now)?;
     Ok(Blob { expires, etag: stamp.etag, last_modified: stamp.now, ..blob.clone() })
 }

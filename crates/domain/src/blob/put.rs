@@ -32,6 +32,8 @@ pub struct PutBlob {
     pub expiry: Option<Expiry>,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
+    /// Whether a lease id is refused where there is no blob yet.
+    pub lease_needs_blob: bool,
     /// The caller may create a blob but not replace one.
     pub create_only: bool,
 }
@@ -160,7 +162,7 @@ fn decide_put(
     let subject = existing.map(Blob::subject);
     condition::check_write(&command.conditions, WriteKind::Create, subject.as_ref())?;
     let Some(existing) = existing else {
-        lease::check_absent(command.lease_id)?;
+        lease::check_absent(command.lease_id.filter(|_| command.lease_needs_blob))?;
         return Ok(Lease::default());
     };
     check_replaceable(existing, kind, keeping, stamp)?;

@@ -112,6 +112,10 @@ pub(super) fn decide_change(
     };
     condition::check_write(conditions, WriteKind::InPlace, Some(&blob.subject()))?;
     check_changeable(&blob, stamp.now)?;
+    // Of what is archived only tags and the tier itself are changed.
+    if blob.is_archived() {
+        return Err(BlobRefusal::Archived);
+    }
     blob.lease = blob.lease_after(Access::Write, lease_id, stamp.now)?;
     blob.copy = None;
     blob.etag = stamp.etag;

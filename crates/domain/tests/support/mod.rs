@@ -253,6 +253,7 @@ pub fn put(name: &str, new: NewBlob) -> PutBlob {
         expiry: None,
         conditions: Conditions::default(),
         lease_id: None,
+        lease_needs_blob: true,
         create_only: false,
     }
 }

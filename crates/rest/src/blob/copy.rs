@@ -157,6 +157,7 @@ fn command(
         encryption: scope(call)?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
+        lease_needs_blob: headers::lease_needs_blob(call),
         create_only: call.granted.create_only,
         manner,
     })

@@ -176,6 +176,11 @@ pub fn lease(answer: &mut Answer, lease: &Lease, now: Timestamp) {
     answer.optional_header("x-ms-lease-duration", lease_duration(lease, now));
 }
 
+/// Before 2013-08-15 a blob was created whatever lease the request named.
+pub fn lease_needs_blob(call: &Call<'_>) -> bool {
+    call.version >= Version::V2013_08_15
+}
+
 pub fn lease_status(lease: &Lease, now: Timestamp) -> &'static str {
     match lease.status(now) {
         LeaseStatus::Locked => "locked",

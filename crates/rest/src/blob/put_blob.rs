@@ -111,6 +111,7 @@ pub(super) fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error
         expiry: expiry::of_new_blob(call)?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
+        lease_needs_blob: headers::lease_needs_blob(call),
         create_only: call.granted.create_only,
     })
 }

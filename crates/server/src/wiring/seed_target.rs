@@ -89,6 +89,7 @@ impl SeedTarget for Node {
             expiry: None,
             conditions: Conditions::default(),
             lease_id: None,
+            lease_needs_blob: true,
             create_only: true,
         };
         match self.domain.put_blob(command).await {
