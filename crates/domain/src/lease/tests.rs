@@ -188,7 +188,7 @@ fn before_2012_a_lease_was_broken_once() {
         Err(LeaseRefusal::NotPresent),
         Ok((LeaseState::Breaking, Some(A))),
         Ok((LeaseState::Broken, Some(A))),
-        already.clone(),
+        already,
         already,
         Ok((LeaseState::Broken, Some(A))),
     ];

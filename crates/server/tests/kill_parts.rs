@@ -1,0 +1,440 @@
+//! `kill -9` of the real binary while blobs are changed in part: pages, appended blocks, lists of
+//! blocks, with snapshots and copies that share what they have. What was acknowledged is there after
+//! the restart, snapshots and copies are what they were, and no reader ever sees half of a change.
+//!
+//! Each blob is written by one writer, which knows what the blob must be; an operation without an
+//! answer may or may not have happened. Readers look at all blobs meanwhile: what they get must be a
+//! state that was the last acknowledged one when they asked, or a later one.
+//!
+//! `HOLDFAST_KILL_PARTS_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of
+//! a run.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use support::Server;
+use support::client::{ACCOUNT, Answer, Client, NoAnswer};
+use support::random::Random;
+
+const WRITERS: u64 = 16;
+const READERS: u64 = 4;
+const CYCLES_DEFAULT: u64 = 10;
+const CONTAINER: &str = "parts";
+const PAGE_BYTES: usize = 512;
+const PAGES: u64 = 96;
+const PAGES_WRITTEN_MAX: u64 = 12;
+const APPENDED_MAX: usize = 40;
+const BLOCKS: u64 = 5;
+const SNAPSHOTS_MAX: usize = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Pages,
+    Log,
+    Blocks,
+}
+
+const KINDS: [Kind; 3] = [Kind::Pages, Kind::Log, Kind::Blocks];
+
+/// Pages, appended blocks or blocks, in their order.
+type Parts = Vec<Vec<u8>>;
+
+/// What one blob was, as hashes of its contents, since the last start; `None` where it was absent.
+#[derive(Default)]
+struct History {
+    states: Vec<Option<u64>>,
+    acknowledged: usize,
+}
+
+struct Owned {
+    kind: Kind,
+    path: String,
+    parts: Option<Parts>,
+    /// What the operation without an answer would have left.
+    maybe: Option<Parts>,
+    snapshots: BTreeMap<String, Vec<u8>>,
+    /// A snapshot whose answer is missing may be there, and one that was to go may be gone.
+    snapshot_maybe: bool,
+    deleted_maybe: Option<String>,
+    history: Arc<Mutex<History>>,
+}
+
+struct Run {
+    address: SocketAddr,
+    killed: AtomicBool,
+    operations: AtomicU64,
+    reads: AtomicU64,
+}
+
+#[test]
+fn changes_of_parts_survive_kill_9_whole() {
+    let cycles = setting("HOLDFAST_KILL_PARTS_CYCLES").unwrap_or(CYCLES_DEFAULT);
+    let seed = setting("HOLDFAST_KILL_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+        now.as_nanos() as u64
+    });
+    println!("HOLDFAST_KILL_SEED={seed} HOLDFAST_KILL_PARTS_CYCLES={cycles}");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    runtime.block_on(run(cycles, &mut Random::new(seed)));
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
+
+async fn run(cycles: u64, random: &mut Random) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (data, server_log) = (folder.path().join("data"), folder.path().join("log"));
+    let mut server = Server::start(&data, &server_log);
+    let container = format!("/{CONTAINER}");
+    let query = [("restype", "container")];
+    let created = Client::new(server.blob).send("PUT", &container, &query, &[], Vec::new()).await;
+    assert_eq!(created.expect("the server answers").status, 201);
+    let mut owned: Vec<Vec<Owned>> = (0..WRITERS).map(blobs_of).collect();
+    let mut number = 1;
+    for cycle in 1..=cycles {
+        let run = Arc::new(Run {
+            address: server.blob,
+            killed: AtomicBool::new(false),
+            operations: AtomicU64::new(number),
+            reads: AtomicU64::new(0),
+        });
+        let readers: Vec<_> = (0..READERS)
+            .map(|_| {
+                let blobs = owned.iter().flatten();
+                let watched = blobs.map(|blob| (blob.path.clone(), blob.history.clone())).collect();
+                tokio::spawn(read_until_killed(run.clone(), watched, Random::new(random.next())))
+            })
+            .collect();
+        let writers: Vec<_> = owned
+            .drain(..)
+            .map(|blobs| {
+                tokio::spawn(write_until_killed(run.clone(), blobs, Random::new(random.next())))
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(200 + random.below(1000))).await;
+        run.killed.store(true, Ordering::SeqCst);
+        server.kill();
+        for writer in writers {
+            owned.push(writer.await.expect("no writer saw anything wrong"));
+        }
+        for reader in readers {
+            reader.await.expect("no reader saw anything wrong");
+        }
+        number = run.operations.load(Ordering::SeqCst);
+        let reads = run.reads.load(Ordering::SeqCst);
+        println!("cycle {cycle}: {number} operations so far, {reads} reads");
+
+        server = Server::start(&data, &server_log);
+        let mut client = Client::new(server.blob);
+        for blob in owned.iter_mut().flatten() {
+            check(&mut client, blob).await;
+        }
+    }
+    assert!(number > cycles * WRITERS, "there was hardly any load");
+}
+
+/// A blob of each kind, and one that is copied onto from each.
+fn blobs_of(writer: u64) -> Vec<Owned> {
+    let blob = |kind, role: &str| Owned {
+        kind,
+        path: format!("/{CONTAINER}/{writer:02}-{kind:?}{role}"),
+        parts: None,
+        maybe: None,
+        snapshots: BTreeMap::new(),
+        snapshot_maybe: false,
+        deleted_maybe: None,
+        history: Arc::new(Mutex::new(History { states: vec![None], acknowledged: 0 })),
+    };
+    let originals = KINDS.map(|kind| blob(kind, ""));
+    originals.into_iter().chain(KINDS.map(|kind| blob(kind, "-copy"))).collect()
+}
+
+fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
+    history.lock().expect("nobody panicked")
+}
+
+fn hash(bytes: &[u8]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+async fn read_until_killed(
+    run: Arc<Run>,
+    watched: Vec<(String, Arc<Mutex<History>>)>,
+    mut random: Random,
+) {
+    let mut client = Client::new(run.address);
+    while !run.killed.load(Ordering::SeqCst) {
+        let (path, history) = &watched[random.below(watched.len() as u64) as usize];
+        let from = lock(history).acknowledged;
+        let Ok(answer) = client.send("GET", path, &[], &[], Vec::new()).await else { return };
+        let seen = match answer.status.as_u16() {
+            200 => hash(&answer.body),
+            404 => None,
+            status => panic!("{path}: {status}"),
+        };
+        let possible = lock(history).states[from..].contains(&seen);
+        assert!(possible, "{path}: a reader saw {} bytes that nobody wrote", answer.body.len());
+        run.reads.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+async fn write_until_killed(
+    run: Arc<Run>,
+    mut blobs: Vec<Owned>,
+    mut random: Random,
+) -> Vec<Owned> {
+    let mut client = Client::new(run.address);
+    while !run.killed.load(Ordering::SeqCst) {
+        let number = run.operations.fetch_add(1, Ordering::SeqCst);
+        let at = random.below(KINDS.len() as u64) as usize;
+        let done = match random.below(8) {
+            0 => snapshot(&mut client, &mut blobs[at]).await,
+            1 => copy(&run, &mut client, &mut blobs, at).await,
+            // A copy is changed too, while its source has the same parts.
+            2 => change(&mut client, &mut blobs[at + KINDS.len()], number, &mut random).await,
+            _ => change(&mut client, &mut blobs[at], number, &mut random).await,
+        };
+        if done.is_err() {
+            // Nothing but the kill may cost an answer.
+            assert!(run.killed.load(Ordering::SeqCst), "a connection broke while the server ran");
+            break;
+        }
+    }
+    blobs
+}
+
+/// What operation `number` writes: short enough for a row, or not.
+fn bytes_of(number: u64) -> Vec<u8> {
+    let length = if number.is_multiple_of(2) { 300 } else { 5000 };
+    Random::new(number).bytes(length)
+}
+
+/// Sends what leads to `next`, and notes it whether it is answered or not.
+async fn send(
+    client: &mut Client,
+    blob: &mut Owned,
+    next: Parts,
+    query: &[(&str, &str)],
+    headers: &[(&str, &str)],
+    body: Vec<u8>,
+) -> Result<(), NoAnswer> {
+    lock(&blob.history).states.push(hash(&next.concat()));
+    let answer = client.send("PUT", &blob.path, query, headers, body).await;
+    let Ok(answer) = answer else {
+        blob.maybe = Some(next);
+        return Err(NoAnswer);
+    };
+    assert!(answer.status.is_success(), "{}: {answer:?}", blob.path);
+    blob.parts = Some(next);
+    let mut history = lock(&blob.history);
+    history.acknowledged = history.states.len() - 1;
+    Ok(())
+}
+
+async fn change(
+    client: &mut Client,
+    blob: &mut Owned,
+    number: u64,
+    random: &mut Random,
+) -> Result<(), NoAnswer> {
+    match blob.kind {
+        Kind::Pages => change_pages(client, blob, number, random).await,
+        Kind::Log => change_log(client, blob, number).await,
+        Kind::Blocks => change_blocks(client, blob, number, random).await,
+    }
+}
+
+async fn change_pages(
+    client: &mut Client,
+    blob: &mut Owned,
+    number: u64,
+    random: &mut Random,
+) -> Result<(), NoAnswer> {
+    let Some(mut pages) = blob.parts.clone() else {
+        let pages = vec![vec![0; PAGE_BYTES]; PAGES as usize];
+        let length = (PAGES * PAGE_BYTES as u64).to_string();
+        let headers = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", &length)];
+        return send(client, blob, pages, &[], &headers, Vec::new()).await;
+    };
+    let count = 1 + random.below(PAGES_WRITTEN_MAX);
+    let first = random.below(PAGES - count);
+    let clears = random.below(4) == 0;
+    for page in &mut pages[first as usize..(first + count) as usize] {
+        *page = if clears { vec![0; PAGE_BYTES] } else { vec![number as u8 | 1; PAGE_BYTES] };
+    }
+    let (start, end) = (first * PAGE_BYTES as u64, (first + count) * PAGE_BYTES as u64 - 1);
+    let range = format!("bytes={start}-{end}");
+    let body = pages[first as usize..(first + count) as usize].concat();
+    let (write, body) = if clears { ("clear", Vec::new()) } else { ("update", body) };
+    let headers = [("x-ms-page-write", write), ("x-ms-range", &range)];
+    send(client, blob, pages, &[("comp", "page")], &headers, body).await
+}
+
+async fn change_log(client: &mut Client, blob: &mut Owned, number: u64) -> Result<(), NoAnswer> {
+    let mut parts = match blob.parts.clone() {
+        Some(parts) if parts.len() < APPENDED_MAX => parts,
+        Some(_) | None => {
+            let headers = [("x-ms-blob-type", "AppendBlob")];
+            return send(client, blob, Vec::new(), &[], &headers, Vec::new()).await;
+        }
+    };
+    let body = bytes_of(number);
+    parts.push(body.clone());
+    send(client, blob, parts, &[("comp", "appendblock")], &[], body).await
+}
+
+/// One block is new, the others are those that are committed.
+async fn change_blocks(
+    client: &mut Client,
+    blob: &mut Owned,
+    number: u64,
+    random: &mut Random,
+) -> Result<(), NoAnswer> {
+    let new = random.below(BLOCKS);
+    let is_new = |block| blob.parts.is_none() || block == new;
+    let (mut parts, mut list) = (Vec::new(), String::from("<BlockList>"));
+    for block in 0..BLOCKS {
+        // Four digits are Base64 of three bytes.
+        let id = format!("{block:04}");
+        match &blob.parts {
+            Some(committed) if !is_new(block) => {
+                parts.push(committed[block as usize].clone());
+                list += &format!("<Committed>{id}</Committed>");
+            }
+            Some(_) | None => {
+                let body = bytes_of(number + block);
+                let query = [("blockid", id.as_str()), ("comp", "block")];
+                let put = client.send("PUT", &blob.path, &query, &[], body.clone()).await?;
+                assert_eq!(put.status, 201, "{}", blob.path);
+                parts.push(body);
+                list += &format!("<Uncommitted>{id}</Uncommitted>");
+            }
+        }
+    }
+    let list = (list + "</BlockList>").into_bytes();
+    send(client, blob, parts, &[("comp", "blocklist")], &[], list).await
+}
+
+/// Copies the blob onto the one that is for its copies.
+async fn copy(
+    run: &Run,
+    client: &mut Client,
+    blobs: &mut [Owned],
+    from: usize,
+) -> Result<(), NoAnswer> {
+    let (originals, copies) = blobs.split_at_mut(KINDS.len());
+    let Some(parts) = originals[from].parts.clone() else { return Ok(()) };
+    let source = format!("http://{}/{ACCOUNT}{}", run.address, originals[from].path);
+    let headers = [("x-ms-copy-source", source.as_str())];
+    send(client, &mut copies[from], parts, &[], &headers, Vec::new()).await
+}
+
+/// A snapshot of the blob, or, if it has enough, the end of its oldest.
+async fn snapshot(client: &mut Client, blob: &mut Owned) -> Result<(), NoAnswer> {
+    let Some(parts) = &blob.parts else { return Ok(()) };
+    if blob.snapshots.len() < SNAPSHOTS_MAX {
+        let query = [("comp", "snapshot")];
+        let Ok(answer) = client.send("PUT", &blob.path, &query, &[], Vec::new()).await else {
+            blob.snapshot_maybe = true;
+            return Err(NoAnswer);
+        };
+        assert_eq!(answer.status, 201, "{}: {answer:?}", blob.path);
+        let moment = answer.header("x-ms-snapshot").expect("every snapshot has its moment");
+        blob.snapshots.insert(moment.to_owned(), parts.concat());
+    } else if let Some((oldest, content)) = blob.snapshots.pop_first() {
+        let query = [("snapshot", oldest.as_str())];
+        let Ok(answer) = client.send("DELETE", &blob.path, &query, &[], Vec::new()).await else {
+            blob.deleted_maybe = Some(oldest.clone());
+            blob.snapshots.insert(oldest, content);
+            return Err(NoAnswer);
+        };
+        assert_eq!(answer.status, 202, "{}: {answer:?}", blob.path);
+    }
+    Ok(())
+}
+
+/// After a restart: the blob and its snapshots are what was acknowledged, or what was on its way.
+async fn check(client: &mut Client, blob: &mut Owned) {
+    let Owned { path, maybe, .. } = blob;
+    let answer = get(client, path, &[]).await;
+    let seen = (answer.status == 200).then(|| answer.body.to_vec());
+    let of = |parts: &Option<Parts>| parts.as_ref().map(|parts| parts.concat());
+    if seen != of(&blob.parts) {
+        assert!(maybe.is_some() && seen == of(maybe), "{path}: it is neither of what it may be");
+        blob.parts = maybe.take();
+    }
+    blob.maybe = None;
+    let state = seen.as_deref().and_then(hash);
+    *lock(&blob.history) = History { states: vec![state], acknowledged: 0 };
+
+    let mut listed = listed_snapshots(client, path).await;
+    for (moment, content) in &blob.snapshots {
+        let was_listed = listed.remove(moment);
+        let answer = get(client, path, &[("snapshot", moment)]).await;
+        assert_eq!(was_listed, answer.status == 200, "{path} at {moment}: a listing knows better");
+        let may_be_gone = blob.deleted_maybe.as_ref() == Some(moment);
+        assert!(was_listed || may_be_gone, "{path} at {moment}: the snapshot is lost");
+        assert!(!was_listed || answer.body == *content, "{path} at {moment}: it has changed");
+    }
+    if let Some(moment) = blob.deleted_maybe.take()
+        && get(client, path, &[("snapshot", &moment)]).await.status == 404
+    {
+        blob.snapshots.remove(&moment);
+    }
+    for moment in listed.0 {
+        assert!(std::mem::take(&mut blob.snapshot_maybe), "{path} at {moment}: nobody made it");
+        let answer = get(client, path, &[("snapshot", &moment)]).await;
+        assert_eq!(Some(answer.body.to_vec()), seen, "{path} at {moment}: not what the blob was");
+        blob.snapshots.insert(moment, answer.body.to_vec());
+    }
+    blob.snapshot_maybe = false;
+}
+
+async fn get(client: &mut Client, path: &str, query: &[(&str, &str)]) -> Answer {
+    let answer = client.send("GET", path, query, &[], Vec::new()).await;
+    let answer = answer.expect("the server answers");
+    assert!(answer.status == 200 || answer.status == 404, "{path}: {answer:?}");
+    answer
+}
+
+/// The moments of the snapshots that a listing shows.
+struct Listed(Vec<String>);
+
+impl Listed {
+    fn remove(&mut self, moment: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|listed| listed != moment);
+        self.0.len() < before
+    }
+}
+
+async fn listed_snapshots(client: &mut Client, path: &str) -> Listed {
+    let name = path.trim_start_matches(&format!("/{CONTAINER}/")).to_owned();
+    let query = [
+        ("comp", "list"),
+        ("include", "snapshots"),
+        ("prefix", name.as_str()),
+        ("restype", "container"),
+    ];
+    let answer = client.send("GET", &format!("/{CONTAINER}"), &query, &[], Vec::new()).await;
+    let answer = answer.expect("the server answers");
+    assert_eq!(answer.status, 200);
+    let listing = String::from_utf8(answer.body.to_vec()).expect("the listing is UTF-8");
+    let whole_name = format!("<Name>{name}</Name>");
+    let snapshots = listing.split("<Blob>").filter(|blob| blob.contains(&whole_name));
+    let moment = |blob: &str| {
+        let after = blob.split_once("<Snapshot>")?.1;
+        Some(after.split_once("</Snapshot>")?.0.to_owned())
+    };
+    Listed(snapshots.filter_map(moment).collect())
+}
