@@ -7,10 +7,11 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order};
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{Past, drop_idle_upload, free_container_name, purge_container, remove_expired};
+use crate::blob::{Past, drop_idle_upload, purge_container, remove_expired};
 use crate::content;
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
+use crate::held_name;
 use crate::rows::{self, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -24,8 +25,8 @@ pub(crate) enum Due {
     PurgePast(Bytes),
     /// The retention of a deleted container, the row with this key, ends.
     PurgeContainer(Bytes),
-    /// The name of a deleted container is held no longer than this row says.
-    FreeContainerName(Bytes),
+    /// The name of something deleted is held no longer than this row says.
+    FreeName(Bytes),
     /// Nobody adds to blocks that are not committed any more: those of the row with this key, while
     /// it has this number.
     DropUpload(Bytes, u64),
@@ -48,7 +49,7 @@ impl Due {
         match self {
             Self::PurgePast(key) => purge_past(transaction, key, now).await,
             Self::PurgeContainer(key) => purge_container(transaction, key, now).await,
-            Self::FreeContainerName(key) => free_container_name(transaction, key, now).await,
+            Self::FreeName(key) => held_name::free(transaction, key, now).await,
             Self::DropUpload(key, id) => drop_idle_upload(transaction, key, *id, now).await,
             Self::ExpireBlob { account, container, name } => {
                 remove_expired(transaction, account, *container, name).await

@@ -13,6 +13,7 @@ mod due;
 pub mod etag;
 pub mod failure;
 pub mod features;
+mod held_name;
 mod latch;
 pub mod lease;
 mod live_leases;

@@ -378,7 +378,7 @@ pub fn extent_id(key: &[u8]) -> Result<ExtentId, Fault> {
     id.map(ExtentId::from_bytes).ok_or_else(|| corrupt("an extent's key"))
 }
 
-fn named(kind: u8, name: &str) -> BytesMut {
+pub(crate) fn named(kind: u8, name: &str) -> BytesMut {
     let mut key = BytesMut::with_capacity(name.len() + 72);
     key.put_u8(kind);
     key.put_slice(name.as_bytes());
@@ -386,18 +386,18 @@ fn named(kind: u8, name: &str) -> BytesMut {
     key
 }
 
-fn numbered(kind: u8, number: u64) -> BytesMut {
+pub(crate) fn numbered(kind: u8, number: u64) -> BytesMut {
     let mut key = BytesMut::with_capacity(64);
     key.put_u8(kind);
     key.put_u64(number);
     key
 }
 
-fn number_at(key: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn number_at(key: &[u8], at: usize) -> Option<u64> {
     key.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes)
 }
 
-fn text(bytes: Option<&[u8]>) -> Result<&str, Fault> {
+pub(crate) fn text(bytes: Option<&[u8]>) -> Result<&str, Fault> {
     bytes
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
         .ok_or_else(|| corrupt("a name in a key"))
@@ -443,7 +443,7 @@ pub trait Stored: Serialize + DeserializeOwned {
     }
 }
 
-fn corrupt(what: &str) -> Fault {
+pub(crate) fn corrupt(what: &str) -> Fault {
     Fault::new(format!("{what} is corrupt"))
 }
 

@@ -2,13 +2,13 @@
 
 use holdfast_store::{Fault, Snapshot};
 
-use super::deleted_container::is_held;
 use super::model::ContainerPlace;
 use super::{Container, ScopePolicy};
 use crate::access::{PublicAccess, StoredPolicy};
 use crate::condition::DateConditions;
 use crate::domain::{Domain, Stamp, read};
 use crate::failure::Failure;
+use crate::held_name::is_held;
 use crate::lease::{
     self, Access, AccessRefusal, LeaseAction, LeaseId, LeaseKind, LeaseOutcome, LeaseRefusal,
 };
@@ -106,7 +106,7 @@ impl Domain {
         self.transact(std::slice::from_ref(&key), async |mut transaction| {
             let stamp = self.stamp();
             let existing: Option<Container> = read(&mut transaction, &key).await?;
-            let held = is_held(&mut transaction, &command.path, stamp.now).await?;
+            let held = is_held(&mut transaction, &command.path.hold_key(), stamp.now).await?;
             let container = decide_create(existing.as_ref(), held, &command, stamp)
                 .map_err(Failure::Refused)?;
             transaction.put(key.clone(), container.encode());
@@ -178,7 +178,7 @@ impl Domain {
                 let stamp = self.stamp();
                 let existing: Option<Container> = read(&mut transaction, &to).await?;
                 let found: Option<Container> = read(&mut transaction, &from).await?;
-                let held = is_held(&mut transaction, &command.path, stamp.now).await?;
+                let held = is_held(&mut transaction, &command.path.hold_key(), stamp.now).await?;
                 check_name_is_free(existing.as_ref(), held).map_err(Failure::Refused)?;
                 let dates = DateConditions::default();
                 let lease_id = command.source_lease_id;

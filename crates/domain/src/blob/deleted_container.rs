@@ -11,6 +11,7 @@ use crate::domain::{Domain, Stamp, read};
 use crate::due::Due;
 use crate::failure::Failure;
 use crate::features::Features;
+use crate::held_name;
 use crate::lease::{Access, Lease};
 use crate::names::ContainerName;
 use crate::rows::{self, Stored};
@@ -28,15 +29,6 @@ pub struct DeletedContainer {
 impl Stored for DeletedContainer {
     const FORMAT: u8 = 1;
     const WHAT: &'static str = "a deleted container";
-}
-
-/// Until when the name of a deleted container is not free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct HeldName(Timestamp);
-
-impl Stored for HeldName {
-    const FORMAT: u8 = 1;
-    const WHAT: &'static str = "a held name";
 }
 
 /// Tells the containers apart that were deleted under one name.
@@ -82,7 +74,8 @@ impl Domain {
             .map_err(Failure::Refused)?;
             transaction.delete(key.clone());
             retain_or_condemn(&mut transaction, &command.path, container, &self.features, stamp);
-            hold_name(&mut transaction, &command.path, &self.features, stamp);
+            let (hold_key, hold) = (command.path.hold_key(), self.features.container_name_hold);
+            held_name::hold(&mut transaction, hold_key, hold, stamp);
             Ok(((), transaction))
         })
         .await?;
@@ -117,19 +110,9 @@ impl Domain {
 }
 
 impl ContainerPath {
-    fn hold_key(&self) -> Bytes {
+    pub(super) fn hold_key(&self) -> Bytes {
         rows::held_container_name(self.account.as_str(), self.container.as_str())
     }
-}
-
-/// Whether the name of a container that is not there may not be used yet.
-pub(super) async fn is_held(
-    transaction: &mut Transaction,
-    path: &ContainerPath,
-    now: Timestamp,
-) -> Result<bool, Fault> {
-    let held: Option<HeldName> = read(transaction, &path.hold_key()).await?;
-    Ok(held.is_some_and(|HeldName(until)| until > now))
 }
 
 fn retain_or_condemn(
@@ -150,20 +133,6 @@ fn retain_or_condemn(
     let deleted = DeletedContainer { container, at: stamp.now, until };
     transaction.put(key.clone(), deleted.encode());
     Due::PurgeContainer(key).plan(transaction, until, version);
-}
-
-fn hold_name(
-    transaction: &mut Transaction,
-    path: &ContainerPath,
-    features: &Features,
-    stamp: Stamp,
-) {
-    if features.container_name_hold.is_zero() {
-        return;
-    }
-    let (key, until) = (path.hold_key(), stamp.now.plus(features.container_name_hold));
-    transaction.put(key.clone(), HeldName(until).encode());
-    Due::FreeContainerName(key).plan(transaction, until, stamp.etag.ticks());
 }
 
 fn decide_restore(
@@ -190,19 +159,6 @@ pub(crate) async fn purge_container(
     if let Some(deleted) = deleted.filter(|deleted| deleted.until <= now) {
         transaction.delete(key.clone());
         transaction.put(rows::condemned_container(deleted.container.id), rows::NOTHING);
-    }
-    Ok(())
-}
-
-/// The name is not held any more, unless a container of that name was deleted since.
-pub(crate) async fn free_container_name(
-    transaction: &mut Transaction,
-    key: &Bytes,
-    now: Timestamp,
-) -> Result<(), Fault> {
-    let held: Option<HeldName> = read(transaction, key).await?;
-    if held.is_some_and(|HeldName(until)| until <= now) {
-        transaction.delete(key.clone());
     }
     Ok(())
 }

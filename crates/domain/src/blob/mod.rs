@@ -42,8 +42,8 @@ pub use copy::{
     CopiedTags, CopyBlob, CopyRefusal, CopySource, Manner, SourceElsewhere, SourceHere, SourceKind,
 };
 pub use delete::{DeleteBlob, DeleteSnapshots, Deleted};
+pub(crate) use deleted_container::purge_container;
 pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
-pub(crate) use deleted_container::{free_container_name, purge_container};
 pub use expiry::{Expiry, SetBlobExpiry};
 pub use find::{FindBlobs, FindRefusal, FoundBlob, FoundBlobs};
 pub use get::{Download, GetBlob, ReadBlob, ReadRange};
