@@ -16,6 +16,7 @@ mod digests_aside;
 pub mod document;
 mod error;
 pub mod frontend;
+mod listing;
 pub mod metrics;
 pub mod multipart;
 mod negotiate;

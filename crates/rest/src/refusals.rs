@@ -373,6 +373,7 @@ impl From<QueryRefusal> for Error {
                     .detail("QueryParameterValue", value)
                     .detail("MinimumAllowed", minimum.to_string())
                     .detail("MaximumAllowed", maximum.to_string())
+                    .detail("Reason", "The value is not within what is allowed.")
             }
         }
     }

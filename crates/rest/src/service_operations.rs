@@ -1,4 +1,5 @@
-//! Operations that all services have alike: their properties, and keys for user delegation.
+//! Operations that services have alike: their properties, how their copy is doing, and keys for user
+//! delegation.
 
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
@@ -7,6 +8,7 @@ use crate::answer::Answer;
 use crate::auth::{KeyFields, issue_user_delegation_key, key_time};
 use crate::document::{self, DocumentRefusal};
 use crate::error::{Code, Error};
+use crate::query::QueryRefusal;
 use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::service_properties;
@@ -26,6 +28,22 @@ pub async fn set_properties(call: &Call<'_>, body: RequestBody) -> Result<Answer
     let domain = call.frontend.domain();
     domain.set_service_properties(&account, service.kind(), |stored| update.apply(stored)).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))
+}
+
+/// How the copy is doing: only the secondary name knows. There is one copy of the data, so what
+/// is read by that name is as new as it can be.
+pub fn statistics(call: &Call<'_>) -> Result<Answer, Error> {
+    if !call.address.secondary {
+        return Err(QueryRefusal::InvalidValue { name: "comp", value: "stats".to_owned() }.into());
+    }
+    let mut xml = Writer::document();
+    xml.open("StorageServiceStats");
+    xml.open("GeoReplication");
+    xml.element("Status", "live");
+    xml.element("LastSyncTime", &call.frontend.domain().now().rfc1123().to_string());
+    xml.close("GeoReplication");
+    xml.close("StorageServiceStats");
+    Ok(Answer::xml(StatusCode::OK, xml.finish()))
 }
 
 pub async fn user_delegation_key(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {

@@ -61,10 +61,21 @@ impl Writer {
 
     fn text(&mut self, text: &str) {
         if text.chars().all(is_character) {
-            self.out.push_str(&escape(text));
+            self.escaped(text);
         } else {
             let fit: String = text.chars().filter(|letter| is_character(*letter)).collect();
-            self.out.push_str(&escape(&fit));
+            self.escaped(&fit);
+        }
+    }
+
+    /// Whoever reads XML takes a carriage return for the end of a line, unless it is written as a
+    /// reference.
+    fn escaped(&mut self, text: &str) {
+        for (at, line) in text.split('\r').enumerate() {
+            if at > 0 {
+                self.out.push_str("&#xD;");
+            }
+            self.out.push_str(&escape(line));
         }
     }
 }
@@ -84,12 +95,13 @@ mod tests {
         let mut xml = Writer::document();
         xml.open_with("A", &[("b", "\"<&")]);
         xml.element("C", "x<y&z\u{1}>");
+        xml.element("L", "\r\n\t");
         xml.optional("D", None);
         xml.close("A");
         assert_eq!(
             xml.finish(),
             "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
-             <A b=\"&quot;&lt;&amp;\"><C>x&lt;y&amp;z&gt;</C></A>"
+             <A b=\"&quot;&lt;&amp;\"><C>x&lt;y&amp;z&gt;</C><L>&#xD;\n\t</L></A>"
         );
     }
 }

@@ -8,9 +8,10 @@ use holdfast_domain::names::ContainerName;
 use holdfast_domain::tags::{QueryScope, TagQuery};
 use hyper::StatusCode;
 
-use super::{list, list_blobs, tags};
+use super::{list_blobs, tags};
 use crate::answer::Answer;
 use crate::error::Error;
+use crate::listing;
 use crate::query::QueryRefusal;
 use crate::request::Call;
 use crate::version::Version;
@@ -38,13 +39,13 @@ async fn find(
         query: query.clone(),
         versions: includes_versions(call)?,
         marker: marker(call)?,
-        limit: call.query.page_size(list::PAGE_MAX)? as usize,
+        limit: call.query.page_size(listing::PAGE_MAX)? as usize,
     };
     let with_versions = command.versions;
     let found = call.frontend.domain().find_blobs(command).await?;
 
     let mut xml = Writer::document();
-    let endpoint = list::endpoint(call);
+    let endpoint = listing::endpoint(call);
     let mut attributes = vec![("ServiceEndpoint", endpoint.as_str())];
     attributes.extend(container.as_ref().map(|container| ("ContainerName", container.as_str())));
     xml.open_with("EnumerationResults", &attributes);

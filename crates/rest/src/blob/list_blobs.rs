@@ -7,11 +7,11 @@ use holdfast_domain::failure::Fault;
 use holdfast_domain::time::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::list::{self, PAGE_MAX, PATH, Page};
 use super::listed_blob::{self, Entry, Value};
 use super::{headers, tags};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
+use crate::listing::{self, PAGE_MAX, PATH, Page};
 use crate::query::QueryRefusal;
 use crate::request::Call;
 use crate::version::Version;
@@ -27,20 +27,23 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     open(&mut xml, call, &path);
     let prefix = Some(prefix.as_str()).filter(|prefix| !prefix.is_empty());
     let marker = start.and(call.query.get_nonempty("marker"));
-    list::echo(&mut xml, call, prefix, marker);
+    listing::echo(&mut xml, call, prefix, marker);
     xml.optional("Delimiter", delimiter.as_deref());
     xml.open("Blobs");
     let container = utf8_percent_encode(path.container.as_str(), PATH);
     let address =
-        list::names_addresses(call).then(|| format!("{}{container}/", list::endpoint(call)));
+        listing::names_addresses(call).then(|| format!("{}{container}/", listing::endpoint(call)));
     let next_marker = None;
-    list::answer(xml, BlobsPage { listing, include, version: call.version, address, next_marker })
-        .await
+    listing::answer(
+        xml,
+        BlobsPage { listing, include, version: call.version, address, next_marker },
+    )
+    .await
 }
 
 fn open(xml: &mut Writer, call: &Call<'_>, path: &ContainerPath) {
-    let endpoint = list::endpoint(call);
-    if list::names_addresses(call) {
+    let endpoint = listing::endpoint(call);
+    if listing::names_addresses(call) {
         let url = format!("{endpoint}{}", path.container);
         xml.open_with("EnumerationResults", &[("ContainerName", url.as_str())]);
     } else {
@@ -152,7 +155,7 @@ impl Page for BlobsPage {
 fn write_blob(xml: &mut Writer, address: Option<&str>, name: &str, entry: &Entry<'_>) {
     xml.open("Blob");
     write_name(xml, entry.version, name);
-    list::write_url(xml, address, name);
+    listing::write_url(xml, address, name);
     for (name, _, value) in listed_blob::IDENTITY {
         write_value(xml, name, value(entry));
     }
@@ -162,7 +165,7 @@ fn write_blob(xml: &mut Writer, address: Option<&str>, name: &str, entry: &Entry
     }
     xml.close("Properties");
     if let Some(metadata) = entry.metadata() {
-        list::write_metadata(xml, metadata);
+        listing::write_metadata(xml, metadata);
     }
     if let Some(blob_tags) = entry.tags() {
         tags::write(xml, blob_tags.iter());
@@ -174,7 +177,7 @@ fn write_blob(xml: &mut Writer, address: Option<&str>, name: &str, entry: &Entry
 fn write_uncommitted(xml: &mut Writer, version: Version, address: Option<&str>, name: &str) {
     xml.open("Blob");
     write_name(xml, version, name);
-    list::write_url(xml, address, name);
+    listing::write_url(xml, address, name);
     xml.open("Properties");
     xml.element("Content-Length", "0");
     xml.element("BlobType", headers::kind_name(Kind::Block));
@@ -233,7 +236,7 @@ const INCLUDES: [(&str, Version); 11] = [
 impl Include {
     fn parse(call: &Call<'_>) -> Result<Self, Error> {
         let mut include = Self::default();
-        for name in list::included(call, &INCLUDES)? {
+        for name in listing::included(call, &INCLUDES)? {
             match name {
                 "uncommittedblobs" => include.show.uncommitted = true,
                 "snapshots" => include.show.snapshots = true,

@@ -10,10 +10,11 @@ use holdfast_domain::time::Timestamp;
 use hyper::{StatusCode, Uri};
 
 use super::encryption::{self, Chosen};
-use super::{get_blob, headers, list, put_blob};
+use super::{get_blob, headers, put_blob};
 use crate::address::Address;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
+use crate::listing;
 use crate::query::{Query, QueryRefusal};
 use crate::range;
 use crate::request::Call;
@@ -149,7 +150,7 @@ pub async fn ranges(call: &Call<'_>) -> Result<Answer, Error> {
     let mut xml = Writer::document();
     xml.open("PageList");
     let page = RangesPage { ranges, left: limit, end: 0, next_marker: None };
-    let mut answer = list::answer(xml, page).await?;
+    let mut answer = listing::answer(xml, page).await?;
     headers::identity(&mut answer, etag, last_modified, call.version);
     answer.header("x-ms-blob-content-length", length.to_string());
     Ok(answer)
@@ -198,7 +199,7 @@ struct RangesPage {
     next_marker: Option<String>,
 }
 
-impl list::Page for RangesPage {
+impl listing::Page for RangesPage {
     const ENTRIES: &str = "PageList";
 
     async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
