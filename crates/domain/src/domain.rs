@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::features::Features;
 use crate::latch::Latches;
 use crate::live_leases::LiveLeases;
+use crate::queue::KnownQueues;
 use crate::rows::{self, Stored};
 use crate::service_properties::KnownProperties;
 use crate::time::{Clock, Timestamp};
@@ -33,6 +34,7 @@ pub struct Domain {
     pub(crate) features: Features,
     pub(crate) known_properties: KnownProperties,
     pub(crate) live_leases: LiveLeases,
+    pub(crate) known_queues: KnownQueues,
 }
 
 impl Domain {
@@ -57,6 +59,7 @@ impl Domain {
             features,
             known_properties: KnownProperties::default(),
             live_leases: LiveLeases::default(),
+            known_queues: KnownQueues::default(),
         })
     }
 

@@ -47,6 +47,12 @@ impl Timestamp {
         self.0 as i64 / TICKS_PER_SECOND as i64 - (UNIX_EPOCH_TICKS / TICKS_PER_SECOND) as i64
     }
 
+    /// The next tick.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
     /// The sum, or [`Timestamp::MAX`].
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {

@@ -27,12 +27,14 @@ const RETAINED: Features = Features {
     versioning: false,
     container_retention: Some(DAY),
     container_name_hold: Duration::ZERO,
+    queue_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
 };
 const HELD: Features = Features {
     versioning: false,
     container_retention: None,
     container_name_hold: HOLD,
+    queue_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
 };
 

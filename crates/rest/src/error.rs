@@ -97,6 +97,7 @@ codes! {
     InvalidHeaderValue = 400 "A request header has a value that is not valid.";
     InvalidHttpVerb = 400 "The method of the request is not known.";
     InvalidInput = 400 "A part of the request is not valid.";
+    InvalidMarker = 400 "The marker is not one that a listing gave.";
     InvalidMd5 = 400 "The MD5 in the request is not valid.";
     InvalidMetadata = 400 "A metadata name or value has characters that are not allowed.";
     InvalidOperation = 400 "This cannot be done to a snapshot.";
@@ -125,6 +126,8 @@ codes! {
     LeaseNotPresentWithLeaseOperation = 409 "There is no lease.";
     MaxBlobSizeConditionNotMet = 412 "The blob would become longer than the request allows.";
     Md5Mismatch = 400 "The MD5 of the body differs from the one in the request.";
+    MessageNotFound = 404 "The message does not exist, or the pop receipt is not its current one.";
+    MessageTooLarge = 400 "The message is larger than allowed.";
     MetadataTooLarge = 400 "The metadata is larger than allowed.";
     MissingContentLengthHeader = 411 "The Content-Length header is required.";
     MissingRequiredHeader = 400 "A header that this operation needs is missing.";
@@ -140,11 +143,15 @@ codes! {
     OutOfRangeInput = 400 "A part of the request is out of range.";
     OutOfRangeQueryParameterValue = 400 "A query parameter is out of the range that is allowed.";
     PendingCopyOperation = 409 "A copy onto the blob is under way.";
+    PopReceiptMismatch = 400 "The pop receipt is one of another message.";
     PreviousSnapshotCannotBeNewer = 400 "The snapshot to compare with must be older than what is compared with it.";
     PreviousSnapshotNotFound = 409 "The snapshot to compare with does not exist.";
     PublicAccessNotPermitted = 409 "Public access is not permitted on this account.";
     QueryParameterSasMandatory = 403 "A query parameter of the signature is missing.";
     QueryParameterSddInvalid = 403 "The directory depth of the signature does not fit the path.";
+    QueueAlreadyExists = 409 "The queue already exists, with other metadata.";
+    QueueBeingDeleted = 409 "The queue was deleted, and its name is not free yet.";
+    QueueNotFound = 404 "The queue does not exist.";
     RequestBodyTooLarge = 413 "The body is larger than allowed.";
     RequestForbiddenByContainerEncryptionPolicy = 403 "The container fixes another encryption scope.";
     RequestUrlFailedToParse = 400 "The address of the request cannot be read.";

@@ -357,6 +357,12 @@ impl Frontend {
 
     /// The stored access policies of what the address names; none if it is not there.
     async fn stored_policies(&self, address: &Address<'_>) -> Result<Vec<StoredPolicy>, Error> {
+        if let Resource::Queue { queue }
+        | Resource::Messages { queue }
+        | Resource::Message { queue, .. } = &address.resource
+        {
+            return queue::stored_policies(&self.domain, address.account, queue).await;
+        }
         let container = self.container(address).await?;
         Ok(container.map(|container| container.policies).unwrap_or_default())
     }

@@ -22,7 +22,8 @@ pub async fn work(node: Arc<Node>, stop: watch::Receiver<bool>) {
         collect_orphaned_extents(&node),
         keep_time(&node, stop.clone()),
         collect_garbage(&node, stop.clone()),
-        do_what_is_due(&node, stop)
+        do_what_is_due(&node, stop.clone()),
+        tend_queues(&node, stop)
     );
     record_time(&node).await;
 }
@@ -71,6 +72,15 @@ async fn do_what_is_due(node: &Node, mut stop: Stop) {
     loop {
         let done = node.domain().do_what_is_due().await;
         if stop.comes_within(pause_after(done, DUE_LOOKED_FOR_EVERY)).await {
+            return;
+        }
+    }
+}
+
+async fn tend_queues(node: &Node, mut stop: Stop) {
+    loop {
+        let tended = node.domain().tend_queues().await;
+        if stop.comes_within(pause_after(tended, DUE_LOOKED_FOR_EVERY)).await {
             return;
         }
     }

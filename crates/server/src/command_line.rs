@@ -98,6 +98,8 @@ pub const SETTINGS: &[Setting] = &[
         "A deleted container can be restored for this many days, at most 365"),
     row(FEATURES, "container-name-hold-seconds", Kind::Value, "SECONDS", "0",
         "The name of a deleted container cannot be used again for this long; Azure: at least 30"),
+    row(FEATURES, "queue-name-hold-seconds", Kind::Value, "SECONDS", "0",
+        "The name of a deleted queue cannot be used again for this long; Azure: at least 30"),
     row(FEATURES, "rehydration-seconds", Kind::Value, "SECONDS", "0",
         "A blob takes this long to come back from the archive tier; Azure: up to 15 hours"),
 

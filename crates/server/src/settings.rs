@@ -341,12 +341,13 @@ impl Reader {
 
     fn features(&self) -> Result<Features, SettingsError> {
         let days = self.number("container-retention-days", 0, 365)? as u64;
-        let hold = self.number("container-name-hold-seconds", 0, 3600)? as u64;
+        let hold = |name| Ok(Duration::from_secs(self.number(name, 0, 3600)? as u64));
         let rehydration = self.number("rehydration-seconds", 0, 15 * 60 * 60)? as u64;
         Ok(Features {
             versioning: self.switch("versioning")?,
             container_retention: (days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)),
-            container_name_hold: Duration::from_secs(hold),
+            container_name_hold: hold("container-name-hold-seconds")?,
+            queue_name_hold: hold("queue-name-hold-seconds")?,
             rehydration: Duration::from_secs(rehydration),
         })
     }

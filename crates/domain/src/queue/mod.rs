@@ -1,1 +1,26 @@
-//! Queues and their messages.
+//! The Queue service: queues, and messages that are handed out for a time.
+//!
+//! A message is one row (a long text has a second one), and its place in the order of rows is when
+//! it becomes visible. Getting it moves it to a later place, and the receipt names that place: so
+//! a receipt is valid exactly as long as the message is where the receipt says.
+
+mod get;
+mod head;
+mod known;
+mod lifecycle;
+mod list;
+mod message;
+mod model;
+mod put;
+mod rows;
+mod update;
+mod upkeep;
+
+pub use get::{GetMessages, PeekMessages};
+pub(crate) use known::KnownQueues;
+pub use lifecycle::{CreateQueue, Created, QueueRefusal, SetQueueAcl, SetQueueMetadata};
+pub use list::{ListQueues, ListedQueue, QueueListing};
+pub use message::MessageRefusal;
+pub use model::{MessageId, MessageState, PopReceipt, Queue, QueuePath, TextMessage};
+pub use put::{PutMessage, TIME_TO_LIVE_DEFAULT};
+pub use update::{DeleteMessage, UpdateMessage};

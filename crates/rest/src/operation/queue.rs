@@ -26,19 +26,21 @@ const DELETE_MESSAGE: Actions =
 const PROCESS: Letters = &["p"];
 
 const fn service(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Service, need).restype(Restype::Service)
+    Row::new(operation, Service::Queue, name, verbs, Scope::Service, need)
+        .restype(Restype::Service)
+        .built()
 }
 
 const fn queue(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Queue, need)
+    Row::new(operation, Service::Queue, name, verbs, Scope::Queue, need).built()
 }
 
 const fn messages(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Messages, need)
+    Row::new(operation, Service::Queue, name, verbs, Scope::Messages, need).built()
 }
 
 const fn message(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Message, need).success(&[204])
+    Row::new(operation, Service::Queue, name, verbs, Scope::Message, need).built().success(&[204])
 }
 
 pub(super) const ROWS: &[Row] = &[
@@ -73,7 +75,8 @@ pub(super) const ROWS: &[Row] = &[
         Scope::Service,
         Need::service(LIST, READ_QUEUE),
     )
-    .comp(Comp::List),
+    .comp(Comp::List)
+    .built(),
     queue(Operation::CreateQueue, "Create Queue", Verbs::PUT, Need::container(CREATE, WRITE_QUEUE))
         .success(&[201, 204]),
     queue(

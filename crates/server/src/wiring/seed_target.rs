@@ -1,6 +1,7 @@
 //! Seeding through the domain, as a client would through the front end.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,7 +14,10 @@ use holdfast_domain::blob::{
 use holdfast_domain::condition::Conditions;
 use holdfast_domain::content::{ByteSource, ReceiveFailure};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::names::{AccountName, BlobName, ContainerName};
+use holdfast_domain::names::{AccountName, BlobName, ContainerName, QueueName};
+use holdfast_domain::queue::{
+    CreateQueue, Created, PutMessage, QueuePath, QueueRefusal, TIME_TO_LIVE_DEFAULT,
+};
 use holdfast_domain::tags::TagSet;
 use md5::{Digest, Md5};
 use serde_json::{Map, Value};
@@ -99,12 +103,26 @@ impl SeedTarget for Node {
         }
     }
 
-    async fn create_queue(&self, _: &str, _: &seed::Queue) -> Result<Seeded, String> {
-        not_served("Queue")
+    async fn create_queue(&self, account: &str, queue: &seed::Queue) -> Result<Seeded, String> {
+        let path = queue_path(account, &queue.name)?;
+        let metadata = Metadata::new(queue.metadata.clone()).map_err(told)?;
+        match self.domain.create_queue(CreateQueue { path, metadata }).await {
+            Ok(Created::New) => Ok(Seeded::Created),
+            Ok(Created::AlreadyThere) | Err(Failure::Refused(QueueRefusal::AlreadyExists)) => {
+                Ok(Seeded::AlreadyThere)
+            }
+            Err(failure) => Err(in_words(failure)),
+        }
     }
 
-    async fn put_message(&self, _: &str, _: &str, _: &str) -> Result<(), String> {
-        not_served("Queue")
+    async fn put_message(&self, account: &str, queue: &str, message: &str) -> Result<(), String> {
+        let command = PutMessage {
+            path: queue_path(account, queue)?,
+            text: message.to_owned(),
+            delay: Duration::ZERO,
+            time_to_live: Some(TIME_TO_LIVE_DEFAULT),
+        };
+        self.domain.put_message(command).await.map(drop).map_err(in_words)
     }
 
     async fn create_table(&self, _: &str, _: &seed::Table) -> Result<Seeded, String> {
@@ -147,6 +165,13 @@ fn container_path(account: &str, container: &str) -> Result<ContainerPath, Strin
     Ok(ContainerPath {
         account: AccountName::new(account).map_err(told)?,
         container: ContainerName::new(container).map_err(told)?,
+    })
+}
+
+fn queue_path(account: &str, queue: &str) -> Result<QueuePath, String> {
+    Ok(QueuePath {
+        account: AccountName::new(account).map_err(told)?,
+        queue: QueueName::new(queue).map_err(told)?,
     })
 }
 

@@ -1,0 +1,191 @@
+//! The head of a queue, as far as it is known in memory: the messages that can be got next.
+//!
+//! Without it every consumer would look for the first visible message, find the same one, and all
+//! but one would lose its commit. Here each takes other messages, and their commits go into one
+//! group. It also remembers up to where the queue was looked through, so that nobody looks again at
+//! what was deleted there. It decides nothing: a message is handed out only by a commit that expects
+//! its row, and a place that is known here without reason costs one look.
+
+use std::collections::BTreeSet;
+
+use super::model::Place;
+
+/// Places known at most; further ones are looked for when these are gone.
+const READY_MAX: usize = 1024;
+
+/// Every row up to `seen` that is committed is `ready`, or taken by a consumer that has not
+/// finished, or noted by a change that has not finished.
+#[derive(Debug)]
+pub(super) struct Head {
+    ready: BTreeSet<Place>,
+    seen: Place,
+    /// While the queue is looked through: what was put there meanwhile, which the look may miss.
+    put_meanwhile: Option<Vec<Place>>,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self { ready: BTreeSet::new(), seen: Place::START, put_meanwhile: None }
+    }
+}
+
+impl Head {
+    pub fn ready_count(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub fn has_seen(&self, place: Place) -> bool {
+        self.seen >= place
+    }
+
+    /// The first places, which nobody else gets unless they are given back.
+    pub fn take(&mut self, count: usize) -> Vec<Place> {
+        std::iter::from_fn(|| self.ready.pop_first()).take(count).collect()
+    }
+
+    pub fn peek(&self, count: usize) -> Vec<Place> {
+        self.ready.iter().take(count).copied().collect()
+    }
+
+    pub fn give_back(&mut self, places: impl IntoIterator<Item = Place>) {
+        for place in places {
+            self.add(place);
+        }
+    }
+
+    /// A message was put at this place, or may have been.
+    pub fn put(&mut self, place: Place) {
+        if place <= self.seen {
+            self.add(place);
+        } else if let Some(put) = &mut self.put_meanwhile {
+            put.push(place);
+        }
+    }
+
+    /// There is no message at this place any more.
+    pub fn removed(&mut self, place: Place) {
+        self.ready.remove(&place);
+    }
+
+    /// Begins to look through what is behind the returned place. The look must see everything that
+    /// was finished before this.
+    pub fn begin_look(&mut self) -> Place {
+        self.put_meanwhile = Some(Vec::new());
+        self.seen
+    }
+
+    /// `found` is all that was to be seen between `from` and `through`.
+    pub fn end_look(&mut self, from: Place, found: Vec<Place>, through: Place) {
+        let put = self.put_meanwhile.take().unwrap_or_default();
+        // Lowered meanwhile: what is between is not known any more.
+        if self.seen != from {
+            return;
+        }
+        self.seen = through;
+        for place in found.into_iter().chain(put.into_iter().filter(|place| *place <= through)) {
+            self.add(place);
+        }
+    }
+
+    pub fn break_off_look(&mut self) {
+        self.put_meanwhile = None;
+    }
+
+    fn add(&mut self, place: Place) {
+        self.ready.insert(place);
+        if self.ready.len() > READY_MAX
+            && let Some(last) = self.ready.pop_last()
+        {
+            self.seen = self.seen.min(last.before());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    fn place(ticks: u64) -> Place {
+        Place { visible: Timestamp::from_ticks(ticks), sequence: 1 }
+    }
+
+    fn places<const COUNT: usize>(ticks: [u64; COUNT]) -> Vec<Place> {
+        ticks.map(place).to_vec()
+    }
+
+    fn looked(head: &mut Head, found: Vec<Place>, through: Place) {
+        let from = head.begin_look();
+        head.end_look(from, found, through);
+    }
+
+    #[test]
+    fn consumers_take_different_places_in_order() {
+        let mut head = Head::default();
+        looked(&mut head, places([1, 2, 3]), place(9));
+        assert_eq!(head.take(2), places([1, 2]));
+        assert_eq!(head.take(2), places([3]));
+        assert_eq!(head.take(2), []);
+        head.give_back(places([2, 1]));
+        assert_eq!(head.peek(5), places([1, 2]));
+        assert_eq!(head.take(1), places([1]));
+    }
+
+    #[test]
+    fn what_is_put_where_it_was_looked_is_known() {
+        let mut head = Head::default();
+        looked(&mut head, vec![], place(9));
+        head.put(place(8));
+        head.put(place(10));
+        assert_eq!(head.take(9), places([8]), "the other one is still to be found");
+    }
+
+    #[test]
+    fn what_is_put_during_a_look_is_not_missed() {
+        let mut head = Head::default();
+        let from = head.begin_look();
+        head.put(place(5));
+        head.put(place(20));
+        head.end_look(from, places([3]), place(9));
+        assert_eq!(head.take(9), places([3, 5]));
+        let from = head.begin_look();
+        assert_eq!(from, place(9));
+        head.end_look(from, places([20]), place(30));
+        assert_eq!(head.take(9), places([20]));
+    }
+
+    #[test]
+    fn what_is_removed_is_not_taken() {
+        let mut head = Head::default();
+        looked(&mut head, places([1, 2]), place(9));
+        head.removed(place(1));
+        assert_eq!(head.take(9), places([2]));
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_looked_for_again() {
+        let mut head = Head::default();
+        looked(&mut head, vec![], place(9_999_999));
+        let all: Vec<Place> = (1..=READY_MAX as u64 + 10).map(place).collect();
+        for place in all.iter().rev() {
+            head.put(*place);
+        }
+        assert_eq!(head.take(usize::MAX), all[..READY_MAX]);
+        let from = head.begin_look();
+        assert!(from >= all[READY_MAX - 1] && from < all[READY_MAX]);
+        head.end_look(from, all[READY_MAX..].to_vec(), place(9_999_999));
+        assert_eq!(head.take(usize::MAX), all[READY_MAX..]);
+    }
+
+    #[test]
+    fn a_look_does_not_pass_over_what_was_dropped_meanwhile() {
+        let mut head = Head::default();
+        let all: Vec<Place> = (1..=READY_MAX as u64).map(place).collect();
+        looked(&mut head, all.clone(), place(5000));
+        let from = head.begin_look();
+        // Of an earlier time than all others: the last of them has no room any more.
+        head.put(Place { visible: Timestamp::from_ticks(1), sequence: 0 });
+        head.end_look(from, vec![], place(9000));
+        assert!(!head.has_seen(all[READY_MAX - 1]));
+    }
+}

@@ -1,0 +1,305 @@
+//! What is known in memory of queues in use: the head of each (see [`Head`]) and how many messages
+//! it has. All of it is found again in the rows when it is not known.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use holdfast_store::{Engine, Fault, KeyRange, Order};
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, OwnedRwLockReadGuard, RwLock};
+
+use super::head::Head;
+use super::model::{Message, Place};
+use super::rows;
+use crate::rows::Stored;
+use crate::time::Timestamp;
+
+/// Queues known at most; those that nobody uses at the moment are forgotten first.
+const QUEUES_MAX: usize = 4096;
+/// Rows looked at in one step. A message is handed out after the step that finds it, so this is how
+/// long the first of many consumers waits for the others' messages.
+const ROWS_PER_LOOK: usize = 128;
+const ROWS_PER_COUNT: usize = 1024;
+
+#[derive(Default)]
+pub(crate) struct KnownQueues {
+    by_id: Mutex<HashMap<u64, Arc<KnownQueue>>>,
+    /// Up to when expired messages have been removed.
+    pub(super) expired_until: Mutex<Timestamp>,
+}
+
+pub(super) struct KnownQueue {
+    id: u64,
+    /// Held by every change of messages from before its commit until its result is known here, and
+    /// alone by whoever begins to count: so the count begins between two changes.
+    changes: Arc<RwLock<()>>,
+    /// Held by the one who looks through the queue, and by the one who counts its messages.
+    looking: AsyncMutex<()>,
+    counting: AsyncMutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    head: Head,
+    count: Count,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Count {
+    #[default]
+    Unknown,
+    /// What was added and removed since the count began.
+    Underway(i64),
+    Known(i64),
+}
+
+impl Count {
+    fn change(&mut self, by: i64) {
+        match self {
+            Self::Unknown => {}
+            Self::Underway(count) | Self::Known(count) => *count += by,
+        }
+    }
+}
+
+impl KnownQueues {
+    pub(super) fn of(&self, id: u64) -> Arc<KnownQueue> {
+        let mut by_id = self.by_id.lock();
+        if by_id.len() >= QUEUES_MAX && !by_id.contains_key(&id) {
+            let mut room = QUEUES_MAX / 2;
+            // Whoever uses a queue has a share in what is known of it.
+            by_id.retain(|_, known| {
+                let keep = room == 0 || Arc::strong_count(known) > 1;
+                room -= usize::from(!keep);
+                keep
+            });
+        }
+        Arc::clone(by_id.entry(id).or_insert_with(|| Arc::new(KnownQueue::new(id))))
+    }
+
+    /// A number that nobody else knows yet.
+    pub(super) fn start_empty(&self, id: u64) {
+        self.of(id).state.lock().count = Count::Known(0);
+    }
+
+    pub(super) fn forget(&self, id: u64) {
+        self.by_id.lock().remove(&id);
+    }
+}
+
+impl KnownQueue {
+    fn new(id: u64) -> Self {
+        Self {
+            id,
+            changes: Arc::default(),
+            looking: AsyncMutex::default(),
+            counting: AsyncMutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    pub async fn begin(self: &Arc<Self>) -> Underway {
+        Underway {
+            known: Arc::clone(self),
+            _change: Arc::clone(&self.changes).read_owned().await,
+            taken: Vec::new(),
+            put: Vec::new(),
+            left: Vec::new(),
+            added: 0,
+            removed: 0,
+            committed: false,
+        }
+    }
+
+    /// Some of the places that are next, in order; they may be gone by the time they are read.
+    pub async fn peek(
+        &self,
+        engine: &dyn Engine,
+        count: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Place>, Fault> {
+        loop {
+            {
+                let state = self.state.lock();
+                if state.head.ready_count() >= count || state.head.has_seen(Place::last_at(now)) {
+                    return Ok(state.head.peek(count));
+                }
+            }
+            self.look(engine, count, now).await?;
+        }
+    }
+
+    /// These places have been read and hold nothing.
+    pub fn removed(&self, places: &[Place]) {
+        let mut state = self.state.lock();
+        places.iter().for_each(|place| state.head.removed(*place));
+    }
+
+    /// Looks at the next rows, unless somebody else has meanwhile.
+    async fn look(&self, engine: &dyn Engine, count: usize, now: Timestamp) -> Result<(), Fault> {
+        let _alone = self.looking.lock().await;
+        let from = {
+            let head = &mut self.state.lock().head;
+            if head.ready_count() >= count || head.has_seen(Place::last_at(now)) {
+                return Ok(());
+            }
+            head.begin_look()
+        };
+        let look = Look(Some(self));
+        let snapshot = engine.snapshot().await?;
+        let range = rows::messages_visible(self.id, from, now);
+        let found = snapshot.scan(&range, Order::Ascending, ROWS_PER_LOOK).await?;
+        let through = match found.last() {
+            Some(last) if found.len() == ROWS_PER_LOOK => rows::place(&last.key)?,
+            Some(_) | None => Place::last_at(now),
+        };
+        let mut places = Vec::with_capacity(found.len());
+        for row in found {
+            // The others are removed in the background, and are not looked at again until then.
+            if !Message::decode(&row.value)?.has_expired(now) {
+                places.push(rows::place(&row.key)?);
+            }
+        }
+        look.end(from, places, through);
+        Ok(())
+    }
+
+    /// How many messages there are, at least: a message counts from before it can be seen until
+    /// after it cannot be. Counted once and then kept.
+    pub async fn count(&self, engine: &dyn Engine) -> Result<u64, Fault> {
+        let _alone = self.counting.lock().await;
+        if let Count::Known(count) = self.state.lock().count {
+            return Ok(u64::try_from(count).unwrap_or(0));
+        }
+        let snapshot = {
+            let _between_changes = self.changes.write().await;
+            self.state.lock().count = Count::Underway(0);
+            engine.snapshot().await?
+        };
+        let mut counted = 0;
+        let mut range = KeyRange::prefix(rows::messages(self.id));
+        loop {
+            let found = snapshot.scan(&range, Order::Ascending, ROWS_PER_COUNT).await?;
+            counted += found.len() as i64;
+            match found.last() {
+                Some(last) if found.len() == ROWS_PER_COUNT => {
+                    range = range.after(last.key.clone());
+                }
+                Some(_) | None => break,
+            }
+            // A count of millions leaves the thread to others in between.
+            tokio::task::yield_now().await;
+        }
+        let mut state = self.state.lock();
+        let total = match state.count {
+            Count::Underway(since) | Count::Known(since) => counted + since,
+            Count::Unknown => counted,
+        };
+        state.count = Count::Known(total);
+        Ok(u64::try_from(total).unwrap_or(0))
+    }
+}
+
+/// A look through a queue. One that does not get to its end is broken off.
+struct Look<'known>(Option<&'known KnownQueue>);
+
+impl Look<'_> {
+    fn end(mut self, from: Place, found: Vec<Place>, through: Place) {
+        if let Some(known) = self.0.take() {
+            known.state.lock().head.end_look(from, found, through);
+        }
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        if let Some(known) = self.0 {
+            known.state.lock().head.break_off_look();
+        }
+    }
+}
+
+/// A change of messages, from before its commit until its result is known. Dropped without
+/// [`Underway::committed`] it has changed nothing, and gives back what it took.
+pub(super) struct Underway {
+    known: Arc<KnownQueue>,
+    _change: OwnedRwLockReadGuard<()>,
+    taken: Vec<Place>,
+    put: Vec<Place>,
+    left: Vec<Place>,
+    added: i64,
+    removed: i64,
+    committed: bool,
+}
+
+impl Underway {
+    /// Takes places until it has `count`, if there are as many.
+    pub async fn take(
+        &mut self,
+        engine: &dyn Engine,
+        count: usize,
+        now: Timestamp,
+    ) -> Result<&[Place], Fault> {
+        loop {
+            let missing = count.saturating_sub(self.taken.len());
+            let known_whole = {
+                let head = &mut self.known.state.lock().head;
+                self.taken.extend(head.take(missing));
+                head.has_seen(Place::last_at(now))
+            };
+            if self.taken.len() >= count || known_whole {
+                return Ok(&self.taken);
+            }
+            self.known.look(engine, 1, now).await?;
+        }
+    }
+
+    /// These of the taken places hold nothing: they are not given back.
+    pub fn let_go(&mut self, gone: &[Place]) {
+        self.taken.retain(|place| !gone.contains(place));
+    }
+
+    /// A message is about to be put there, a new one or one from another place.
+    pub fn will_put(&mut self, place: Place) {
+        self.put.push(place);
+    }
+
+    /// A new message is about to be committed; it counts already.
+    pub fn will_add(&mut self, place: Place) {
+        self.will_put(place);
+        self.added += 1;
+        self.known.state.lock().count.change(1);
+    }
+
+    /// The message is about to leave this place for another one.
+    pub fn will_leave(&mut self, place: Place) {
+        self.left.push(place);
+    }
+
+    /// The message at this place is about to be removed; it counts until then.
+    pub fn will_remove(&mut self, place: Place) {
+        self.will_leave(place);
+        self.removed += 1;
+    }
+
+    pub fn committed(mut self) {
+        self.committed = true;
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        let mut state = self.known.state.lock();
+        if self.committed {
+            state.count.change(-self.removed);
+            self.left.iter().for_each(|place| state.head.removed(*place));
+        } else {
+            state.count.change(-self.added);
+            state.head.give_back(self.taken.drain(..));
+        }
+        for place in self.put.drain(..) {
+            state.head.put(place);
+        }
+    }
+}
