@@ -82,10 +82,12 @@ pub fn parse_within(bytes: &[u8], root: &str, limits: Limits) -> Result<Element,
                 }
             }
             Event::Text(text) => {
-                append(&mut open, &text.decode().map_err(|_| invalid("it is not UTF-8"))?)?;
+                let text = text.decode().map_err(|_| invalid("it is not UTF-8"))?;
+                append(&mut open, &line_ends(&text))?;
             }
             Event::CData(text) => {
-                append(&mut open, &text.decode().map_err(|_| invalid("it is not UTF-8"))?)?;
+                let text = text.decode().map_err(|_| invalid("it is not UTF-8"))?;
+                append(&mut open, &line_ends(&text))?;
             }
             Event::GeneralRef(reference) => {
                 let name = reference.decode().map_err(|_| invalid("it is not UTF-8"))?;
@@ -107,6 +109,16 @@ pub fn parse_within(bytes: &[u8], root: &str, limits: Limits) -> Result<Element,
     match complete {
         Some(element) if open.is_empty() && element.name == root => Ok(element),
         _ => Err(invalid("its root is not the expected one")),
+    }
+}
+
+/// XML has one end of a line, whichever of the three a client writes; a carriage return that is
+/// meant is written as a reference.
+fn line_ends(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -201,13 +213,16 @@ mod tests {
     #[test]
     fn elements_text_and_references_are_read() {
         let text = "\u{feff}<?xml version=\"1.0\"?> <!-- x --><R a='1'>\
-                    <A>a&amp;b&#x20AC;<![CDATA[<c>]]></A><B/><C xmlns=\"x\"> y </C></R>\n";
+                    <A>a&amp;b&#x20AC;<![CDATA[<c>]]></A><B/><C xmlns=\"x\"> y </C>\
+                    <L>1\r\n2\r3\n4&#xD;5<![CDATA[\r\n]]></L></R>\n";
         let root = parse(text.as_bytes(), "R").expect("a document");
-        let fields = root.fields(&["A", "B", "C"]).expect("its fields");
+        let fields = root.fields(&["A", "B", "C", "L"]).expect("its fields");
         assert_eq!(fields.text("A"), Some("a&b€<c>"));
         assert_eq!(fields.text("B"), None);
         assert_eq!(fields.text("C"), Some("y"));
         assert!(fields.get("D").is_none());
+        let lines = fields.get("L").map(|lines| lines.text.as_str());
+        assert_eq!(lines, Some("1\n2\n3\n4\r5\n"));
     }
 
     #[test]

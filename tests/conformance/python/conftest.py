@@ -5,6 +5,7 @@ import os
 import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
+from azure.storage.queue import QueueServiceClient
 from support import Account, Raw, connection_string, unique
 
 
@@ -45,6 +46,33 @@ def blob(container):
     client = container.get_blob_client("a blob")
     client.upload_blob(b"the first content")
     return client
+
+
+@pytest.fixture(scope="session")
+def queue_account():
+    return Account.under_test("Queue")
+
+
+@pytest.fixture(scope="session")
+def queue_raw(queue_account):
+    return Raw(queue_account)
+
+
+@pytest.fixture(scope="session")
+def queue_service(queue_account):
+    with QueueServiceClient.from_connection_string(connection_string(), retry_total=0) as client:
+        yield client
+
+
+@pytest.fixture
+def queue(queue_service):
+    client = queue_service.create_queue(unique("test"))
+    yield client
+    try:
+        client.delete_queue()
+    except HttpResponseError as error:
+        if error.status_code != 404:
+            raise
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@ import subprocess
 import pytest
 from support import DEVELOPMENT_STORAGE
 
-READY = re.compile(r"^ready .*\bblob=(\S+)", re.MULTILINE)
+SERVICES = ("blob", "queue")
+ENDPOINT = re.compile(r"\b(\w+)=(\S+)")
 
 
 @contextlib.contextmanager
@@ -22,18 +23,20 @@ def own_server(*settings: str):
     program = os.environ.get("CONFORMANCE_PROGRAM")
     if program is None:
         pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
-    ports = [f"--{name}-port=0" for name in ("blob", "admin")]
-    ports += [f"--{name}-port=off" for name in ("queue", "table", "file", "smb")]
+    ports = [f"--{name}-port=0" for name in (*SERVICES, "admin")]
+    ports += [f"--{name}-port=off" for name in ("table", "file", "smb")]
     process = subprocess.Popen(
         [program, "--memory", *ports, "--log=warn", *settings], stdout=subprocess.PIPE, text=True
     )
     try:
-        ready = READY.search(process.stdout.readline())
-        assert ready, "the server did not become ready"
-        endpoint = ready[1].rstrip("/").removesuffix("/devstoreaccount1")
+        ready = process.stdout.readline()
+        assert ready.startswith("ready "), "the server did not become ready"
+        endpoints = dict(ENDPOINT.findall(ready))
         parts = dict(part.split("=", 1) for part in DEVELOPMENT_STORAGE.split(";") if part)
-        parts["DefaultEndpointsProtocol"] = endpoint.split(":")[0]
-        parts["BlobEndpoint"] = f"{endpoint}/devstoreaccount1"
+        parts["DefaultEndpointsProtocol"] = endpoints["blob"].split(":")[0]
+        for name in SERVICES:
+            endpoint = endpoints[name].rstrip("/").removesuffix("/devstoreaccount1")
+            parts[f"{name.capitalize()}Endpoint"] = f"{endpoint}/devstoreaccount1"
         yield "".join(f"{name}={value};" for name, value in parts.items())
     finally:
         process.terminate()

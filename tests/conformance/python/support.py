@@ -26,6 +26,7 @@ DEVELOPMENT_STORAGE = (
     "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;"
     "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
     "BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"
+    "QueueEndpoint=http://127.0.0.1:10001/devstoreaccount1;"
 )
 
 
@@ -41,9 +42,12 @@ class Account:
     endpoint: urllib.parse.SplitResult
 
     @classmethod
-    def under_test(cls) -> "Account":
+    def under_test(cls, service: str = "Blob") -> "Account":
+        """With the endpoint of that service; the tests of a service that is not there are skipped."""
         parts = dict(part.split("=", 1) for part in connection_string().split(";") if part)
-        return cls(parts["AccountName"], parts["AccountKey"], urllib.parse.urlsplit(parts["BlobEndpoint"]))
+        if (endpoint := parts.get(f"{service}Endpoint")) is None:
+            pytest.skip(f"the connection string names no {service}Endpoint")
+        return cls(parts["AccountName"], parts["AccountKey"], urllib.parse.urlsplit(endpoint))
 
     @property
     def is_path_style(self) -> bool:

@@ -46,6 +46,12 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
 }
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
+    // It is a GET, and yet it changes what it gets.
+    if call.address.secondary {
+        return Err(Code::InsufficientAccountPermissions.into());
+    }
+    // What is neither of the two must not pass for one of them.
+    call.query.boolean("peekonly")?;
     let command = GetMessages {
         path: queue_of(call)?,
         count: parameters::message_count(call.query)?,
@@ -161,7 +167,7 @@ mod tests {
             ("<MessageText>plain</MessageText>", "plain"),
             ("<MessageText></MessageText>", ""),
             ("<MessageText/>", ""),
-            ("<MessageText> a\r\n&#xD;b </MessageText>", " a\r\n\rb "),
+            ("<MessageText> a\r\n&#xD;b </MessageText>", " a\n\rb "),
             ("<MessageText>&lt;a&gt;&amp;&#x1F600;</MessageText>", "<a>&😀"),
             ("<MessageText><![CDATA[<a>]]></MessageText>", "<a>"),
         ] {
