@@ -10,6 +10,7 @@ use crate::content;
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
 use crate::rows::{self, Stored};
+use crate::table;
 use crate::transact::Transaction;
 
 /// Rows removed in one commit: enough to share a sync, few enough not to delay other commits.
@@ -23,7 +24,7 @@ impl Domain {
         Ok(self.record_time().await?)
     }
 
-    /// Removes what deleted containers held and contents that nothing has any more; whether there
+    /// Removes what deleted containers and tables held and contents that nothing has any more; whether there
     /// is more to do.
     pub async fn collect_garbage(&self) -> Result<bool, Failure<()>> {
         let snapshot = self.engine.snapshot().await?;
@@ -34,8 +35,9 @@ impl Domain {
         let container = first(rows::condemned_containers()).await?;
         let map = first(rows::condemned_maps()).await?;
         let upload = first(rows::condemned_uploads()).await?;
+        let table = first(table::rows::condemned_tables()).await?;
         drop(snapshot);
-        let more = container.is_some() || map.is_some() || upload.is_some();
+        let more = container.is_some() || map.is_some() || upload.is_some() || table.is_some();
         if let Some(key) = container {
             self.empty_condemned_container(&key).await?;
         }
@@ -44,6 +46,9 @@ impl Domain {
         }
         if let Some(key) = upload {
             self.remove_condemned_upload(&key).await?;
+        }
+        if let Some(key) = table {
+            self.empty_condemned_table(&key).await?;
         }
         Ok(more)
     }
@@ -96,6 +101,24 @@ impl Domain {
             }
             for row in found {
                 content::release_part(&mut transaction, &Block::decode(&row.value)?.part);
+                transaction.delete(row.key);
+            }
+            Ok(((), transaction))
+        })
+        .await
+    }
+
+    /// Removes some of the entities of a deleted table, and with the last ones its sentence.
+    async fn empty_condemned_table(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
+        let entities = KeyRange::prefix(table::rows::entities(table::rows::table_of(sentence)?));
+        self.transact(&[], async |mut transaction| {
+            // Nobody adds to them: whoever did would have to read the row of the table.
+            let snapshot = transaction.snapshot();
+            let found = snapshot.scan(&entities, Order::Ascending, ROWS_PER_COMMIT).await?;
+            if found.len() < ROWS_PER_COMMIT {
+                transaction.delete(sentence.clone());
+            }
+            for row in found {
                 transaction.delete(row.key);
             }
             Ok(((), transaction))

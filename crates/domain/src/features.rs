@@ -13,6 +13,8 @@ pub struct Features {
     pub container_name_hold: Duration,
     /// For how long the name of a deleted queue cannot be used again.
     pub queue_name_hold: Duration,
+    /// For how long the name of a deleted table cannot be used again.
+    pub table_name_hold: Duration,
     /// How long a blob takes to come back from the archive.
     pub rehydration: Duration,
 }

@@ -3,6 +3,7 @@
 //! Keys are ordered so that every listing is a seek and a short scan. The first byte names the
 //! kind of row; a name in front of something else ends with a zero byte, which no name contains.
 //! Values begin with the number of their format, but for contents, which are the bytes themselves.
+//! The rows of tables are in [`crate::table::rows`]; their kinds are upper-case letters.
 //! `docs/on-disk-format.md` has them all.
 
 use bytes::{BufMut, Bytes, BytesMut};

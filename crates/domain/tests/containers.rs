@@ -28,6 +28,7 @@ const RETAINED: Features = Features {
     container_retention: Some(DAY),
     container_name_hold: Duration::ZERO,
     queue_name_hold: Duration::ZERO,
+    table_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
 };
 const HELD: Features = Features {
@@ -35,6 +36,7 @@ const HELD: Features = Features {
     container_retention: None,
     container_name_hold: HOLD,
     queue_name_hold: Duration::ZERO,
+    table_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
 };
 

@@ -1,5 +1,7 @@
 //! The one place where refusals get their HTTP status, error code and message.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use hyper::StatusCode;
 use quick_xml::escape::escape;
@@ -169,6 +171,27 @@ codes! {
     DuplicateTagNames = 400 "The name of a tag is given more than once.";
     TargetConditionNotMet = 412 "A condition on the destination of the copy is not met.";
     UnauthorizedBlobOverwrite = 403 "The caller may create blobs but not replace them.";
+    AtomFormatNotSupported = 415 "The Atom format is not supported; tables speak JSON.";
+    CommandsInBatchActOnDifferentPartitions = 400 "The operations of a batch must all be on one partition of one table.";
+    DuplicatePropertiesSpecified = 400 "A property is given more than once.";
+    EntityAlreadyExists = 409 "The entity already exists.";
+    EntityTooLarge = 400 "The entity is larger than 1 MiB.";
+    InvalidDuplicateRow = 400 "A batch can have only one operation on an entity.";
+    InvalidValueType = 400 "The type of a value is not known.";
+    JsonFormatNotSupported = 415 "This version, or the data service version of the request, does not have JSON.";
+    KeyValueTooLarge = 400 "A key of the entity is longer than 1 KiB.";
+    MediaTypeNotSupported = 415 "The media type is not supported; tables speak JSON.";
+    MethodNotAllowed = 405 "The resource does not support this method.";
+    PrimaryKeyPropertyIsInvalidType = 400 "PartitionKey and RowKey must be texts.";
+    PropertiesNeedValue = 400 "The values are not specified for all properties in the entity.";
+    PropertyNameInvalid = 400 "The name of a property is not valid.";
+    PropertyNameTooLong = 400 "The name of a property is longer than 255 characters.";
+    PropertyValueTooLarge = 400 "The value of a property is longer than 64 KiB.";
+    TableAlreadyExists = 409 "The table already exists.";
+    TableBeingDeleted = 409 "The table was deleted, and its name is not free yet.";
+    TableNotFound = 404 "The table specified does not exist.";
+    TooManyProperties = 400 "The entity has more than 252 properties.";
+    UpdateConditionNotSatisfied = 412 "The entity has changed since the ETag of the request.";
     UnsatisfiableCondition = 400 "The condition can never be met.";
     UnsupportedHeader = 400 "This operation does not take one of the headers that were sent.";
     UnsupportedHttpVerb = 405 "The resource does not support this method.";
@@ -187,6 +210,8 @@ pub struct Error {
     pub code: Code,
     /// Where it differs from the code's own: a condition that is not met is 304 on a read.
     status: Option<StatusCode>,
+    /// Where it differs from the code's own: clients look for some texts of the service.
+    message: Option<Cow<'static, str>>,
     /// Elements of the body beside code and message.
     details: Vec<(&'static str, String)>,
     /// Headers of the answer.
@@ -195,7 +220,7 @@ pub struct Error {
 
 impl From<Code> for Error {
     fn from(code: Code) -> Self {
-        Self { code, status: None, details: Vec::new(), headers: Vec::new() }
+        Self { code, status: None, message: None, details: Vec::new(), headers: Vec::new() }
     }
 }
 
@@ -203,6 +228,12 @@ impl Error {
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
+        self
+    }
+
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        self.message = Some(message.into());
         self
     }
 
@@ -266,7 +297,8 @@ impl Error {
     }
 
     fn message(&self, id: RequestId, now: Timestamp) -> String {
-        format!("{}\nRequestId:{id}\nTime:{}", self.code.message(), now.iso8601())
+        let message = self.message.as_deref().unwrap_or(self.code.message());
+        format!("{message}\nRequestId:{id}\nTime:{}", now.iso8601())
     }
 
     fn xml(&self, id: RequestId, now: Timestamp) -> String {

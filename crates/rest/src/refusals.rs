@@ -8,6 +8,9 @@ use holdfast_domain::failure::{Failure, Fault};
 use holdfast_domain::lease::{AccessRefusal, LeaseRefusal};
 use holdfast_domain::metadata::MetadataRefusal;
 use holdfast_domain::names::NameRefusal;
+use holdfast_domain::table::{
+    EntityRefusal, KeyRefusal as EntityKeyRefusal, PropertyRefusal, TableRefusal,
+};
 use holdfast_domain::tags::TagsRefusal;
 use hyper::StatusCode;
 
@@ -21,6 +24,7 @@ use crate::multipart::MultipartRefusal;
 use crate::operation::RouteRefusal;
 use crate::query::QueryRefusal;
 use crate::range::RangeRefusal;
+use crate::table::EntityBodyRefusal;
 
 impl<R: Into<Self>> From<Failure<R>> for Error {
     fn from(failure: Failure<R>) -> Self {
@@ -205,6 +209,71 @@ impl From<FindRefusal> for Error {
             FindRefusal::InvalidMarker => "marker",
         };
         Self::from(Code::InvalidQueryParameterValue).detail("QueryParameterName", name)
+    }
+}
+
+impl From<TableRefusal> for Error {
+    fn from(refusal: TableRefusal) -> Self {
+        match refusal {
+            TableRefusal::NotFound => Code::ResourceNotFound,
+            TableRefusal::AlreadyExists => Code::TableAlreadyExists,
+            TableRefusal::BeingDeleted => Code::TableBeingDeleted,
+        }
+        .into()
+    }
+}
+
+impl From<EntityRefusal> for Error {
+    fn from(refusal: EntityRefusal) -> Self {
+        match refusal {
+            EntityRefusal::TableNotFound => Code::TableNotFound,
+            EntityRefusal::NotFound => Code::ResourceNotFound,
+            EntityRefusal::AlreadyExists => Code::EntityAlreadyExists,
+            EntityRefusal::ConditionNotMet => Code::UpdateConditionNotSatisfied,
+            EntityRefusal::Property(refusal) => return refusal.into(),
+            EntityRefusal::OtherPartition => Code::CommandsInBatchActOnDifferentPartitions,
+            EntityRefusal::ChangedTwice => Code::InvalidDuplicateRow,
+        }
+        .into()
+    }
+}
+
+impl From<PropertyRefusal> for Error {
+    fn from(refusal: PropertyRefusal) -> Self {
+        match refusal {
+            PropertyRefusal::NameInvalid => Code::PropertyNameInvalid,
+            PropertyRefusal::NameTooLong => Code::PropertyNameTooLong,
+            PropertyRefusal::Duplicate => Code::DuplicatePropertiesSpecified,
+            PropertyRefusal::DateOutOfRange => Code::OutOfRangeInput,
+            PropertyRefusal::ValueTooLarge => Code::PropertyValueTooLarge,
+            PropertyRefusal::TooMany => Code::TooManyProperties,
+            PropertyRefusal::EntityTooLarge => Code::EntityTooLarge,
+        }
+        .into()
+    }
+}
+
+impl From<EntityKeyRefusal> for Error {
+    fn from(refusal: EntityKeyRefusal) -> Self {
+        match refusal {
+            EntityKeyRefusal::TooLong => Code::KeyValueTooLarge,
+            EntityKeyRefusal::Characters => Code::OutOfRangeInput,
+        }
+        .into()
+    }
+}
+
+impl From<EntityBodyRefusal> for Error {
+    fn from(refusal: EntityBodyRefusal) -> Self {
+        match refusal {
+            EntityBodyRefusal::Unreadable | EntityBodyRefusal::Value => Code::InvalidInput.into(),
+            EntityBodyRefusal::UnknownType => Code::InvalidValueType.into(),
+            EntityBodyRefusal::KeyMissing => Code::PropertiesNeedValue.into(),
+            EntityBodyRefusal::KeyNotText => Code::PrimaryKeyPropertyIsInvalidType.into(),
+            EntityBodyRefusal::OtherKey => Code::InvalidInput.into(),
+            EntityBodyRefusal::Property(refusal) => refusal.into(),
+            EntityBodyRefusal::Key(refusal) => refusal.into(),
+        }
     }
 }
 

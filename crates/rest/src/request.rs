@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use holdfast_domain::blob::{BlobPath, ContainerPath};
 use holdfast_domain::lease::LeaseId;
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::names::{AccountName, BlobName, ContainerName};
+use holdfast_domain::names::{AccountName, BlobName, ContainerName, TableName};
+use holdfast_domain::table::TablePath;
 use holdfast_domain::time::Timestamp;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -143,6 +144,12 @@ impl Call<'_> {
 
     pub fn account(&self) -> Result<AccountName, Error> {
         Ok(AccountName::new(self.address.account)?)
+    }
+
+    /// The table of an operation on it or on one of its entities.
+    pub fn table_path(&self) -> Result<TablePath, Error> {
+        let table = self.address.resource.container().ok_or(Code::InvalidUri)?;
+        Ok(TablePath { account: self.account()?, table: TableName::new(table)? })
     }
 
     /// The container of an operation on it or on one of its blobs.

@@ -348,6 +348,7 @@ impl Reader {
             container_retention: (days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)),
             container_name_hold: hold("container-name-hold-seconds")?,
             queue_name_hold: hold("queue-name-hold-seconds")?,
+            table_name_hold: hold("table-name-hold-seconds")?,
             rehydration: Duration::from_secs(rehydration),
         })
     }

@@ -1,5 +1,21 @@
 //! Tables and their entities.
 
+mod encoding;
+mod entity;
+mod key;
+mod key_range;
+mod model;
+mod properties;
+pub(crate) mod rows;
+mod tables;
 mod value;
+mod write;
 
-pub use value::{Entity, EntityKey, Value};
+pub use entity::{EntityView, PARTITION_KEY, ROW_KEY, StoredEntity, TIMESTAMP};
+pub use key::{EntityKey, KeyRefusal};
+pub use key_range::KeyRange;
+pub use model::{Table, TablePath, TableRefusal};
+pub use properties::{NAME_UNITS_MAX, PROPERTIES_MAX, Properties, PropertyRefusal};
+pub use tables::{ListTables, TablePage};
+pub use value::{Value, ValueRef, compare_ordinal};
+pub use write::{Change, EntityChange, EntityRefusal, RefusedChange};

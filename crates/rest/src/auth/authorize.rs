@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use holdfast_domain::access::PublicAccess;
+use holdfast_domain::table::KeyRange;
 
 use super::letters::Letters;
-use super::sas::{KeyRange, ResponseHeaders, SasScope};
+use super::sas::{ResponseHeaders, SasScope};
 use super::{AuthRefusal, Identity, Principal};
 use crate::operation::{ACTION_PREFIX, Anonymous, Need, Role};
 use crate::version::Version;

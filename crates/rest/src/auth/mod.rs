@@ -22,6 +22,7 @@ mod user_delegation;
 
 use std::net::IpAddr;
 
+pub use holdfast_domain::table::KeyRange;
 use holdfast_domain::time::Timestamp;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
@@ -36,7 +37,7 @@ pub use letters::Letters;
 pub use policy::resolve_policy;
 pub use refusal::AuthRefusal;
 pub(crate) use sas::PARAMETERS as SAS_PARAMETERS;
-pub use sas::{AccountSas, KeyRange, ResponseHeaders, SasScope, ServiceSas};
+pub use sas::{AccountSas, ResponseHeaders, SasScope, ServiceSas};
 pub use shared_key::CLOCK_SKEW_MAX;
 pub use user_delegation::{
     DelegatedUser, KEY_LIFETIME_MAX, KeyFields, KeyRefusal, UserDelegationKey, UserDelegationSas,

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use holdfast_domain::table::KeyRange;
 use holdfast_domain::time::Timestamp;
 
 use super::keys::{AccountKeys, decode_signature};
@@ -311,31 +312,6 @@ pub struct ResponseHeaders {
     pub content_encoding: Option<String>,
     pub content_language: Option<String>,
     pub content_type: Option<String>,
-}
-
-/// The entities that a signature for a table is for. Both ends are part of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeyRange {
-    pub start_partition: Option<String>,
-    pub start_row: Option<String>,
-    pub end_partition: Option<String>,
-    pub end_row: Option<String>,
-}
-
-impl KeyRange {
-    pub fn contains(&self, partition: &str, row: &str) -> bool {
-        let after_start = match (&self.start_partition, &self.start_row) {
-            (None, _) => true,
-            (Some(start), None) => partition >= start.as_str(),
-            (Some(start), Some(start_row)) => (partition, row) >= (start, start_row),
-        };
-        let before_end = match (&self.end_partition, &self.end_row) {
-            (None, _) => true,
-            (Some(end), None) => partition <= end.as_str(),
-            (Some(end), Some(end_row)) => (partition, row) <= (end, end_row),
-        };
-        after_start && before_end
-    }
 }
 
 pub(super) fn service(

@@ -67,7 +67,8 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::POST,
         Need::container(CREATE, WRITE_TABLE),
     )
-    .success(&[201, 204]),
+    .success(&[201, 204])
+    .built(),
     at(
         Scope::TableEntry,
         Operation::DeleteTable,
@@ -89,7 +90,8 @@ pub(super) const ROWS: &[Row] = &[
         "Get Entity (point query)",
         Verbs::GET,
         Need::object(READ, READ_ENTITY),
-    ),
+    )
+    .built(),
     entity(Operation::UpdateEntity, "Update Entity", Verbs::PUT, UPDATE, UPDATE_ENTITY)
         .when(IF_MATCH)
         .conditions(Conditions::IF_MATCH),
@@ -105,7 +107,8 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::POST,
         Need::object(ADD, ADD_ENTITY),
     )
-    .success(&[201, 204]),
+    .success(&[201, 204])
+    .built(),
     at(
         Scope::Table,
         Operation::GetTableAcl,

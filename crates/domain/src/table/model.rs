@@ -1,0 +1,47 @@
+//! What is stored about a table.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::rows;
+use crate::access::StoredPolicy;
+use crate::names::{AccountName, TableName};
+use crate::rows::Stored;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// What its entities are found by: a table that is made again under the same name has another.
+    pub(crate) id: u64,
+    /// With the case in which it was given.
+    pub name: String,
+    pub policies: Vec<StoredPolicy>,
+}
+
+impl Stored for Table {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "a table";
+}
+
+#[derive(Clone, Debug)]
+pub struct TablePath {
+    pub account: AccountName,
+    pub table: TableName,
+}
+
+impl TablePath {
+    pub(super) fn key(&self) -> Bytes {
+        rows::table(self.account.as_str(), &self.table.key())
+    }
+
+    pub(super) fn hold_key(&self) -> Bytes {
+        rows::held_table_name(self.account.as_str(), &self.table.key())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRefusal {
+    NotFound,
+    AlreadyExists,
+    /// A table of this name was deleted a moment ago, and the name is not free yet.
+    BeingDeleted,
+}

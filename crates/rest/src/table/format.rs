@@ -1,0 +1,169 @@
+//! In which form the Table service is spoken to: JSON, with more or less of its metadata.
+
+use crate::error::{Code, Error};
+use crate::version::Version;
+
+/// How much the answer says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    None,
+    Minimal,
+    Full,
+}
+
+impl Level {
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::None => "application/json;odata=nometadata;streaming=true;charset=utf-8",
+            Self::Minimal => "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
+            Self::Full => "application/json;odata=fullmetadata;streaming=true;charset=utf-8",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [
+            ("nometadata", Self::None),
+            ("minimalmetadata", Self::Minimal),
+            ("fullmetadata", Self::Full),
+        ]
+        .into_iter()
+        .find_map(|(name, level)| name.eq_ignore_ascii_case(text).then_some(level))
+    }
+}
+
+/// What a media type of a request or an answer is to this service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Media {
+    Json(Level),
+    Any,
+    /// `application/json;odata=verbose`, which only the second version of the protocol had.
+    JsonVerbose,
+    Atom,
+    Other,
+}
+
+impl Media {
+    fn parse(text: &str) -> Self {
+        let mut pieces = text.split(';').map(str::trim);
+        let kind = pieces.next().unwrap_or_default();
+        let odata = pieces.find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("odata").then_some(value.trim())
+        });
+        let is = |name: &str| kind.eq_ignore_ascii_case(name);
+        match odata {
+            _ if is("*/*") || is("application/*") => Self::Any,
+            _ if is("application/atom+xml") || is("application/atomsvc+xml") => Self::Atom,
+            _ if is("application/xml") || is("text/xml") => Self::Atom,
+            _ if !is("application/json") => Self::Other,
+            None => Self::Json(Level::Minimal),
+            Some(odata) if odata.eq_ignore_ascii_case("verbose") => Self::JsonVerbose,
+            Some(odata) => Level::parse(odata).map_or(Self::Other, Self::Json),
+        }
+    }
+
+    /// Why it cannot be answered or taken in.
+    fn refusal(self) -> Code {
+        match self {
+            Self::Atom => Code::AtomFormatNotSupported,
+            Self::JsonVerbose => Code::JsonFormatNotSupported,
+            Self::Json(_) | Self::Any | Self::Other => Code::MediaTypeNotSupported,
+        }
+    }
+}
+
+/// The level of the answer: by `$format`, or by the first media type of `Accept` that can be given.
+pub fn accepted(accept: Option<&str>, format: Option<&str>) -> Result<Level, Error> {
+    // Written as a path segment would be, a space may have become of the plus in atom+xml.
+    if let Some(format) = format {
+        return match Media::parse(format) {
+            Media::Json(level) => Ok(level),
+            _ if format.eq_ignore_ascii_case("json") => Ok(Level::Minimal),
+            other @ (Media::Any | Media::JsonVerbose | Media::Atom | Media::Other) => {
+                Err(other.refusal().into())
+            }
+        };
+    }
+    let Some(accept) = accept else { return Ok(Level::Minimal) };
+    let mut refusal = None;
+    for text in accept.split(',') {
+        match Media::parse(text) {
+            Media::Json(level) => return Ok(level),
+            Media::Any => return Ok(Level::Minimal),
+            other @ (Media::JsonVerbose | Media::Atom | Media::Other) => {
+                refusal.get_or_insert(other.refusal());
+            }
+        }
+    }
+    Err(refusal.unwrap_or(Code::MediaTypeNotSupported).into())
+}
+
+/// Whether a body of this type can be taken in. One without a type is taken for what it has to be.
+pub fn check_content_type(content_type: Option<&str>) -> Result<(), Error> {
+    match content_type.map(Media::parse) {
+        None | Some(Media::Json(_)) => Ok(()),
+        Some(other @ (Media::Any | Media::JsonVerbose | Media::Atom | Media::Other)) => {
+            Err(other.refusal().into())
+        }
+    }
+}
+
+/// Whether this version of the service, asked in these versions of the protocol, speaks JSON. The
+/// greatest version that the client understands counts more than the one it speaks.
+pub fn check_versions(
+    version: Version,
+    spoken: Option<&str>,
+    understood: Option<&str>,
+) -> Result<(), Error> {
+    if version < Version::V2013_08_15 {
+        return Err(Code::JsonFormatNotSupported.into());
+    }
+    let protocol = match (understood, spoken) {
+        (Some(text), _) | (None, Some(text)) => Some(protocol_version(text)?),
+        (None, None) => None,
+    };
+    match protocol {
+        Some(protocol) if protocol < 3 => Err(Code::JsonFormatNotSupported.into()),
+        Some(_) => Ok(()),
+        // Once there was nothing but JSON left, it had not to be asked for.
+        None if version >= Version::V2015_12_11 => Ok(()),
+        None => Err(Code::JsonFormatNotSupported.into()),
+    }
+}
+
+/// `3.0`, `3.0;NetFx`
+fn protocol_version(text: &str) -> Result<u8, Error> {
+    let number = text.split(';').next().unwrap_or_default().trim();
+    match number {
+        "1.0" => Ok(1),
+        "2.0" => Ok(2),
+        "3.0" => Ok(3),
+        _ => Err(Code::InvalidInput.into()),
+    }
+}
+
+/// Whether what was created comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preference {
+    Content,
+    NoContent,
+}
+
+impl Preference {
+    /// What the header `Prefer` says; other preferences than this are passed over, as they may be.
+    pub fn parse(prefer: Option<&str>) -> Option<Self> {
+        prefer?.split(',').find_map(|preference| match preference.trim() {
+            "return-content" => Some(Self::Content),
+            "return-no-content" => Some(Self::NoContent),
+            _ => None,
+        })
+    }
+
+    /// For the header `Preference-Applied`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Content => "return-content",
+            Self::NoContent => "return-no-content",
+        }
+    }
+}

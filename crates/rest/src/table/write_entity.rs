@@ -1,0 +1,220 @@
+//! Entities as clients get them: JSON, written straight from their rows into the body of the
+//! answer, at one of three levels of metadata.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use holdfast_domain::table::{EntityView, PARTITION_KEY, ROW_KEY, TIMESTAMP, ValueRef};
+use holdfast_domain::time::Timestamp;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::format::Level;
+
+/// What a text in an address may have as it is.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Writes the entities of one table.
+pub struct EntityWriter<'a> {
+    pub level: Level,
+    /// The address of the service, without a slash at its end.
+    pub endpoint: &'a str,
+    pub account: &'a str,
+    pub table: &'a str,
+    /// The properties that are asked for, each once; all if absent.
+    pub select: Option<&'a [&'a str]>,
+}
+
+impl EntityWriter<'_> {
+    /// One entity, which is all of the body.
+    pub fn element(&self, body: &mut Vec<u8>, entity: &EntityView<'_>) {
+        body.push(b'{');
+        if self.level != Level::None {
+            body.extend_from_slice(b"\"odata.metadata\":");
+            put_text(body, &format!("{}/$metadata#{}/@Element", self.endpoint, self.table));
+            body.push(b',');
+        }
+        self.members(body, entity);
+    }
+
+    /// The beginning of a body of many. [`EntityWriter::member`] for each is to follow, with
+    /// commas between them, and [`EntityWriter::end_list`].
+    pub fn begin_list(&self, body: &mut Vec<u8>) {
+        body.push(b'{');
+        if self.level != Level::None {
+            body.extend_from_slice(b"\"odata.metadata\":");
+            put_text(body, &format!("{}/$metadata#{}", self.endpoint, self.table));
+            body.push(b',');
+        }
+        body.extend_from_slice(b"\"value\":[");
+    }
+
+    pub fn member(&self, body: &mut Vec<u8>, entity: &EntityView<'_>) {
+        body.push(b'{');
+        self.members(body, entity);
+    }
+
+    pub fn end_list(&self, body: &mut Vec<u8>) {
+        body.extend_from_slice(b"]}");
+    }
+
+    /// Everything behind the opening brace but the metadata of the body.
+    fn members(&self, body: &mut Vec<u8>, entity: &EntityView<'_>) {
+        if self.level == Level::Full {
+            self.identity(body, entity);
+        }
+        match self.select {
+            None => {
+                for name in [PARTITION_KEY, ROW_KEY, TIMESTAMP] {
+                    self.property(body, name, entity.property(name));
+                }
+                for (name, value) in entity.own_properties() {
+                    self.property(body, name, Some(value));
+                }
+            }
+            Some(select) => {
+                for name in select {
+                    self.property(body, name, entity.property(name));
+                }
+            }
+        }
+        // Behind the last of them is a comma, unless there was none.
+        match body.last_mut() {
+            Some(last) if *last == b',' => *last = b'}',
+            Some(_) | None => body.push(b'}'),
+        }
+    }
+
+    fn identity(&self, body: &mut Vec<u8>, entity: &EntityView<'_>) {
+        let link = entity_link(self.table, entity.partition_key(), entity.row_key());
+        for (name, value) in [
+            ("\"odata.type\":", format!("{}.{}", self.account, self.table)),
+            ("\"odata.id\":", format!("{}/{link}", self.endpoint)),
+            ("\"odata.etag\":", entity.etag().to_string()),
+            ("\"odata.editLink\":", link),
+        ] {
+            body.extend_from_slice(name.as_bytes());
+            put_text(body, &value);
+            body.push(b',');
+        }
+    }
+
+    /// One member and a comma behind it.
+    fn property(&self, body: &mut Vec<u8>, name: &str, value: Option<ValueRef<'_>>) {
+        let annotation = value.and_then(annotation).filter(|_| match self.level {
+            Level::None => false,
+            Level::Minimal => name != TIMESTAMP,
+            Level::Full => true,
+        });
+        if let Some(annotation) = annotation {
+            // No name has a character that JSON would have to escape, but it costs nothing to ask.
+            put_text_with(body, name, "@odata.type");
+            body.extend_from_slice(b":\"Edm.");
+            body.extend_from_slice(annotation.as_bytes());
+            body.extend_from_slice(b"\",");
+        }
+        put_text(body, name);
+        body.push(b':');
+        match value {
+            Some(ValueRef::DateTime(time)) if name == TIMESTAMP => {
+                put_display(body, format_args!("\"{}\"", time.iso8601()));
+            }
+            Some(value) => put_value(body, value),
+            None => body.extend_from_slice(b"null"),
+        }
+        body.push(b',');
+    }
+}
+
+/// `T(PartitionKey='p',RowKey='r')`, as it stands in an address.
+pub fn entity_link(table: &str, partition_key: &str, row_key: &str) -> String {
+    let literal = |key: &str| {
+        let doubled = key.replace('\'', "''");
+        utf8_percent_encode(&doubled, ESCAPED).to_string()
+    };
+    format!("{table}(PartitionKey='{}',RowKey='{}')", literal(partition_key), literal(row_key))
+}
+
+/// The type that JSON does not tell from the value.
+fn annotation(value: ValueRef<'_>) -> Option<&'static str> {
+    match value {
+        ValueRef::Binary(_) => Some("Binary"),
+        ValueRef::DateTime(_) => Some("DateTime"),
+        ValueRef::Guid(_) => Some("Guid"),
+        ValueRef::Int64(_) => Some("Int64"),
+        ValueRef::Double(number) if !number.is_finite() => Some("Double"),
+        ValueRef::Double(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) | ValueRef::String(_) => {
+            None
+        }
+    }
+}
+
+fn put_value(body: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Binary(bytes) => {
+            body.push(b'"');
+            let start = body.len();
+            body.resize(start + bytes.len().div_ceil(3) * 4, 0);
+            // It fits, by the line above.
+            let length = STANDARD.encode_slice(bytes, &mut body[start..]).unwrap_or(0);
+            body.truncate(start + length);
+            body.push(b'"');
+        }
+        ValueRef::Boolean(value) => {
+            body.extend_from_slice(if value { b"true" } else { b"false" });
+        }
+        ValueRef::DateTime(time) => put_time(body, time),
+        ValueRef::Double(number) if number.is_nan() => body.extend_from_slice(b"\"NaN\""),
+        ValueRef::Double(f64::INFINITY) => body.extend_from_slice(b"\"Infinity\""),
+        ValueRef::Double(f64::NEG_INFINITY) => body.extend_from_slice(b"\"-Infinity\""),
+        // With a decimal point or an exponent even if it is whole, to be told from an Int32.
+        ValueRef::Double(number) => put_display(body, format_args!("{number:?}")),
+        ValueRef::Guid(guid) => put_display(body, format_args!("\"{guid}\"")),
+        ValueRef::Int32(number) => put_display(body, format_args!("{number}")),
+        ValueRef::Int64(number) => put_display(body, format_args!("\"{number}\"")),
+        ValueRef::String(text) => put_text(body, text),
+    }
+}
+
+/// Without the zeros at the end of its fraction, as the service writes times that clients gave it.
+fn put_time(body: &mut Vec<u8>, time: Timestamp) {
+    let mut text = String::with_capacity(32);
+    // Writing to a text does not fail.
+    let _ = write!(text, "{}", time.iso8601());
+    let digits = text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.');
+    put_display(body, format_args!("\"{digits}Z\""));
+}
+
+fn put_display(body: &mut Vec<u8>, value: std::fmt::Arguments<'_>) {
+    // Writing to memory does not fail.
+    let _ = body.write_fmt(value);
+}
+
+pub fn put_text(body: &mut Vec<u8>, text: &str) {
+    put_text_with(body, text, "");
+}
+
+/// The text and a suffix that needs no escapes, in quotes.
+fn put_text_with(body: &mut Vec<u8>, text: &str, suffix: &str) {
+    body.push(b'"');
+    let mut plain_from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        body.extend_from_slice(&text.as_bytes()[plain_from..at]);
+        plain_from = at + 1;
+        match byte {
+            b'"' => body.extend_from_slice(b"\\\""),
+            b'\\' => body.extend_from_slice(b"\\\\"),
+            b'\n' => body.extend_from_slice(b"\\n"),
+            b'\r' => body.extend_from_slice(b"\\r"),
+            b'\t' => body.extend_from_slice(b"\\t"),
+            _ => put_display(body, format_args!("\\u{byte:04x}")),
+        }
+    }
+    body.extend_from_slice(&text.as_bytes()[plain_from..]);
+    body.extend_from_slice(suffix.as_bytes());
+    body.push(b'"');
+}
