@@ -1,0 +1,153 @@
+//! Query Entities: a page of the entities that a filter matches, all of one state of the table.
+
+use std::time::Duration;
+
+use holdfast_store::{Fault, Row};
+
+use super::entity::{EntityView, StoredEntity};
+use super::filter::{Filter, KeySpan};
+use super::key_range::KeyRange;
+use super::model::TablePath;
+use super::scan::EntityRows;
+use super::tables::find_table;
+use super::write::EntityRefusal;
+use crate::domain::Domain;
+use crate::failure::Failure;
+
+pub const PAGE_ENTITIES_MAX: usize = 1000;
+/// How much of its rows a page can hold: it is gathered whole, because what comes behind it is
+/// said in front of it. A thousand entities of 4 KiB fit.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a page may be looked for. What was found by then is the page, even if it is nothing.
+const PAGE_TIME_MAX: Duration = Duration::from_secs(5);
+/// How many rows a page may look at: more than an engine reads in that time on most machines, so
+/// this counts where the clock does not.
+const PAGE_ROWS_MAX: usize = 2_000_000;
+
+/// Rows are taken in batches, between which others get their turn. The first is small, because
+/// nobody knows yet how large the rows are.
+const BATCH_ROWS_FIRST: usize = 32;
+const BATCH_ROWS_MAX: usize = 1000;
+const BATCH_BYTES: usize = 1024 * 1024;
+
+pub struct QueryEntities {
+    pub table: TablePath,
+    pub filter: Filter,
+    /// Where the page begins, from the page before.
+    pub from: Option<Position>,
+    /// The entities that the caller may see; all if absent.
+    pub range: Option<KeyRange>,
+    /// Not zero.
+    pub limit: usize,
+}
+
+/// A place to go on from. Whatever entity is there then, or behind it, is the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub partition_key: String,
+    /// Absent for the beginning of the partition.
+    pub row_key: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct EntityPage {
+    pub entities: Vec<StoredEntity>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<Position>,
+}
+
+impl Domain {
+    pub async fn query_entities(
+        &self,
+        query: &QueryEntities,
+    ) -> Result<EntityPage, Failure<EntityRefusal>> {
+        let snapshot = self.engine.snapshot().await?;
+        let table = find_table(&*snapshot, &query.table).await?;
+        let table = table.ok_or(Failure::Refused(EntityRefusal::TableNotFound))?;
+        let allowed = query.range.as_ref().map_or(KeySpan::ALL, KeySpan::from);
+        let from = query.from.as_ref().map_or(KeySpan::ALL, |from| {
+            KeySpan::starting_at(&from.partition_key, from.row_key.as_deref())
+        });
+        let spans = query.filter.key_spans();
+        let spans = spans.into_iter().map(|span| span.within(allowed).within(from));
+        let mut rows = EntityRows::new(&*snapshot, table.id, spans);
+        let deadline = self.now().plus(PAGE_TIME_MAX);
+        let late = || self.now() >= deadline;
+        Ok(Gathered::new(&query.filter, query.limit).page(&mut rows, late).await?)
+    }
+}
+
+/// A page that is being gathered.
+struct Gathered<'a> {
+    filter: &'a Filter,
+    limit: usize,
+    matching: Vec<Row>,
+    matching_bytes: usize,
+    rows_seen: usize,
+    bytes_seen: usize,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(filter: &'a Filter, limit: usize) -> Self {
+        let limit = limit.min(PAGE_ENTITIES_MAX);
+        Self { filter, limit, matching: Vec::new(), matching_bytes: 0, rows_seen: 0, bytes_seen: 0 }
+    }
+
+    async fn page(
+        mut self,
+        rows: &mut EntityRows<'_>,
+        late: impl Fn() -> bool,
+    ) -> Result<EntityPage, Fault> {
+        let mut batch_rows = BATCH_ROWS_FIRST.min(self.limit + 1);
+        loop {
+            let batch = rows.next(batch_rows).await?;
+            if batch.is_empty() {
+                return Ok(self.ending(None));
+            }
+            if let Some(next) = self.take(batch)? {
+                return Ok(self.ending(Some(next)));
+            }
+            let full = self.matching.len() == self.limit;
+            if full || self.rows_seen >= PAGE_ROWS_MAX || late() {
+                // Nobody has to come back for nothing, if it can be told by one row.
+                let next = rows.next(1).await?;
+                let next = next.first().map(position).transpose()?;
+                return Ok(self.ending(next));
+            }
+            batch_rows = (batch_rows * 4).min(BATCH_ROWS_MAX).min(self.rows_within(BATCH_BYTES));
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Keeps what matches. If that is more than the page has room for: where the rest begins.
+    fn take(&mut self, batch: Vec<Row>) -> Result<Option<Position>, Fault> {
+        self.rows_seen += batch.len();
+        for row in batch {
+            let bytes = row.key.len() + row.value.len();
+            self.bytes_seen += bytes;
+            if !self.filter.matches(&EntityView::of(&row)?) {
+                continue;
+            }
+            if self.matching.len() == self.limit || self.matching_bytes + bytes > PAGE_BYTES_MAX {
+                return position(&row).map(Some);
+            }
+            self.matching_bytes += bytes;
+            self.matching.push(row);
+        }
+        Ok(None)
+    }
+
+    /// As many rows as have so many bytes, going by those that were seen.
+    fn rows_within(&self, bytes: usize) -> usize {
+        (bytes.saturating_mul(self.rows_seen) / self.bytes_seen.max(1)).max(1)
+    }
+
+    fn ending(self, next: Option<Position>) -> EntityPage {
+        EntityPage { entities: self.matching.into_iter().map(StoredEntity).collect(), next }
+    }
+}
+
+fn position(row: &Row) -> Result<Position, Fault> {
+    let (partition_key, row_key) = super::rows::entity_keys(&row.key)?;
+    Ok(Position { partition_key: partition_key.into_owned(), row_key: Some(row_key.into_owned()) })
+}
