@@ -8,6 +8,7 @@ use holdfast_domain::failure::{Failure, Fault};
 use holdfast_domain::lease::{AccessRefusal, LeaseRefusal};
 use holdfast_domain::metadata::MetadataRefusal;
 use holdfast_domain::names::NameRefusal;
+use holdfast_domain::table::filter::InvalidFilter;
 use holdfast_domain::table::{
     EntityRefusal, KeyRefusal as EntityKeyRefusal, PropertyRefusal, TableRefusal,
 };
@@ -260,6 +261,13 @@ impl From<EntityKeyRefusal> for Error {
             EntityKeyRefusal::Characters => Code::OutOfRangeInput,
         }
         .into()
+    }
+}
+
+impl From<InvalidFilter> for Error {
+    fn from(refusal: InvalidFilter) -> Self {
+        Self::from(Code::InvalidInput)
+            .with_message(format!("One of the inputs is not valid: {refusal}."))
     }
 }
 

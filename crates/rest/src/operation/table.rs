@@ -83,7 +83,8 @@ pub(super) const ROWS: &[Row] = &[
         "Query Entities",
         Verbs::GET,
         Need::object(READ, READ_ENTITY),
-    ),
+    )
+    .built(),
     at(
         Scope::Entity,
         Operation::GetEntity,

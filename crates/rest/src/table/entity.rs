@@ -94,7 +94,7 @@ fn check_range(call: &Call<'_>, key: &EntityKey) -> Result<(), Error> {
 }
 
 /// The properties that `$select` names, each once; none if all are asked for.
-fn select<'a>(call: &'a Call<'_>) -> Result<Option<Vec<&'a str>>, Error> {
+pub fn select<'a>(call: &'a Call<'_>) -> Result<Option<Vec<&'a str>>, Error> {
     let Some(text) = call.query.get_nonempty("$select") else { return Ok(None) };
     parse_select(text).ok_or_else(|| Code::InvalidInput.into())
 }

@@ -1,7 +1,9 @@
 //! The Table service on HTTP: each operation is parse, call, respond.
 
+mod continuation;
 mod entity;
 mod format;
+mod query_entities;
 mod read_entity;
 mod tables;
 mod write_entity;
@@ -26,6 +28,7 @@ pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Erro
     match call.operation {
         Operation::CreateTable => tables::create(call, body).await,
         Operation::GetEntity => entity::get(call).await,
+        Operation::QueryEntities => query_entities::query(call).await,
         Operation::InsertEntity => entity::insert(call, body).await,
         _ => Err(Code::NotImplemented.into()),
     }
