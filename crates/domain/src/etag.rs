@@ -122,8 +122,11 @@ impl EntityETag {
 
 impl fmt::Display for EntityETag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let escaped = self.0.iso8601().to_string().replace(':', "%3A");
-        write!(formatter, "W/\"datetime'{escaped}'\"")
+        let text = self.0.shortest().to_string();
+        let mut parts = text.split(':');
+        write!(formatter, "W/\"datetime'{}", parts.next().unwrap_or_default())?;
+        parts.try_for_each(|part| write!(formatter, "%3A{part}"))?;
+        formatter.write_str("'\"")
     }
 }
 
@@ -227,6 +230,8 @@ mod tests {
         ] {
             assert_eq!(EntityETag::parse(form).map(EntityETag::timestamp), Some(timestamp));
         }
+        let whole = EntityETag::new(timestamp.whole_seconds()).to_string();
+        assert_eq!(whole, "W/\"datetime'2024-01-31T12%3A34%3A56Z'\"");
         for bad in [
             "",
             "*",

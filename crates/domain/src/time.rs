@@ -81,6 +81,12 @@ impl Timestamp {
         Iso8601(self)
     }
 
+    /// `2024-01-31T12:34:56.12Z`: as [`Timestamp::iso8601`], without the zeros at the end of the
+    /// fraction, which is how the Table service writes times.
+    pub fn shortest(self) -> Shortest {
+        Shortest(self)
+    }
+
     /// Accepts `Sun, 06 Nov 1994 08:49:37 GMT`; the day of the week is not checked.
     pub fn parse_rfc1123(text: &str) -> Option<Self> {
         let (_, rest) = text.trim().split_once(',')?;
@@ -252,16 +258,34 @@ pub struct Iso8601(Timestamp);
 
 impl fmt::Display for Iso8601 {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Civil { year, month, day, hour, minute, second, fraction, .. } = self.0.civil();
-        let mut text = *b"YYYY-MM-DDThh:mm:ss.fffffffZ";
-        put_digits(&mut text[..4], year);
-        put_digits(&mut text[5..7], month);
-        put_digits(&mut text[8..10], day);
-        put_digits(&mut text[11..13], hour);
-        put_digits(&mut text[14..16], minute);
-        put_digits(&mut text[17..19], second);
-        put_digits(&mut text[20..27], fraction);
-        write_ascii(formatter, &text)
+        write_ascii(formatter, &iso8601_text(self.0))
+    }
+}
+
+fn iso8601_text(time: Timestamp) -> [u8; 28] {
+    let Civil { year, month, day, hour, minute, second, fraction, .. } = time.civil();
+    let mut text = *b"YYYY-MM-DDThh:mm:ss.fffffffZ";
+    put_digits(&mut text[..4], year);
+    put_digits(&mut text[5..7], month);
+    put_digits(&mut text[8..10], day);
+    put_digits(&mut text[11..13], hour);
+    put_digits(&mut text[14..16], minute);
+    put_digits(&mut text[17..19], second);
+    put_digits(&mut text[20..27], fraction);
+    text
+}
+
+pub struct Shortest(Timestamp);
+
+impl fmt::Display for Shortest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = iso8601_text(self.0);
+        let end = match text[20..27].iter().rposition(|digit| *digit != b'0') {
+            Some(last) => 20 + last + 1,
+            None => 19,
+        };
+        text[end] = b'Z';
+        write_ascii(formatter, &text[..=end])
     }
 }
 
@@ -301,6 +325,20 @@ mod tests {
         let exact = "2024-01-31T12:34:56.1234567Z";
         let parsed = Timestamp::parse_iso8601(exact).map(|time| time.iso8601().to_string());
         assert_eq!(parsed.as_deref(), Some(exact));
+    }
+
+    #[test]
+    fn the_shortest_form_has_no_zeros_at_its_end() {
+        for text in [
+            "2024-01-31T12:34:56.1234567Z",
+            "2024-01-31T12:34:56.12Z",
+            "2024-01-31T12:34:56.0000001Z",
+            "2024-01-31T12:34:50Z",
+            "2024-01-31T00:00:00Z",
+        ] {
+            let parsed = Timestamp::parse_iso8601(text).map(|time| time.shortest().to_string());
+            assert_eq!(parsed.as_deref(), Some(text));
+        }
     }
 
     #[test]

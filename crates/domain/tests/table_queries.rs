@@ -301,10 +301,10 @@ async fn pages_go_on_while_entities_come_and_go() {
         key: EntityKey::new("000", row).expect("a key"),
         change: Change::Delete(EntityCondition::Any),
     };
-    domain.change_entity(&table(), delete("003")).await.expect("deleted");
+    domain.change_entity(&table(), &delete("003")).await.expect("deleted");
     for row in ["0025", "0045"] {
         let change = insert("000", row, Properties::default());
-        domain.change_entity(&table(), change).await.expect("inserted");
+        domain.change_entity(&table(), &change).await.expect("inserted");
     }
     let second = tables.page(QueryEntities { limit: 3, from: first.next, ..query("") }).await;
     assert_eq!(keys_of(&second), ["000/004", "000/0045", "000/005"]);

@@ -179,14 +179,13 @@ codes! {
     InvalidDuplicateRow = 400 "A batch can have only one operation on an entity.";
     InvalidValueType = 400 "The type of a value is not known.";
     JsonFormatNotSupported = 415 "This version, or the data service version of the request, does not have JSON.";
-    KeyValueTooLarge = 400 "A key of the entity is longer than 1 KiB.";
     MediaTypeNotSupported = 415 "The media type is not supported; tables speak JSON.";
     MethodNotAllowed = 405 "The resource does not support this method.";
     PrimaryKeyPropertyIsInvalidType = 400 "PartitionKey and RowKey must be texts.";
     PropertiesNeedValue = 400 "The values are not specified for all properties in the entity.";
     PropertyNameInvalid = 400 "The name of a property is not valid.";
     PropertyNameTooLong = 400 "The name of a property is longer than 255 characters.";
-    PropertyValueTooLarge = 400 "The value of a property is longer than 64 KiB.";
+    PropertyValueTooLarge = 400 "The value of a property is longer than 64 KiB, or a key than 1 KiB.";
     TableAlreadyExists = 409 "The table already exists.";
     TableBeingDeleted = 409 "The table was deleted, and its name is not free yet.";
     TableNotFound = 404 "The table specified does not exist.";
@@ -202,6 +201,10 @@ codes! {
     XMethodIncorrectValue = 400 "The X-HTTP-Method header has a value that is not valid here.";
     XMethodNotUsingPost = 400 "The X-HTTP-Method header goes with POST only.";
 }
+
+/// Of the errors of tables.
+pub const JSON_CONTENT_TYPE: &str =
+    "application/json;odata=minimalmetadata;streaming=true;charset=utf-8";
 
 /// An answer other than success: what the client is told. What only the log may know stays in the
 /// log.
@@ -276,10 +279,7 @@ impl Error {
                 Service::Blob | Service::Queue | Service::File => {
                     ("application/xml", self.xml(id, now))
                 }
-                Service::Table => (
-                    "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
-                    self.json(id, now),
-                ),
+                Service::Table => (JSON_CONTENT_TYPE, self.json(id, now)),
             };
             answer.header("content-type", content_type);
             answer.body = AnswerBody::Whole(Bytes::from(body));
@@ -294,6 +294,14 @@ impl Error {
             answer.header(name, value);
         }
         answer
+    }
+
+    /// The same with this in front of its message.
+    #[must_use]
+    pub fn with_message_prefix(self, prefix: impl std::fmt::Display) -> Self {
+        let message = self.message.as_deref().unwrap_or(self.code.message());
+        let message = format!("{prefix}{message}");
+        self.with_message(message)
     }
 
     fn message(&self, id: RequestId, now: Timestamp) -> String {
@@ -315,7 +323,8 @@ impl Error {
         body
     }
 
-    fn json(&self, id: RequestId, now: Timestamp) -> String {
+    /// The body of the answer as tables give it.
+    pub fn json(&self, id: RequestId, now: Timestamp) -> String {
         let message = self.message(id, now);
         serde_json::json!({
             "odata.error": {

@@ -10,7 +10,8 @@ use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::account::ServiceProperties;
 use holdfast_domain::blob::{Container, ContainerPath, ContainerRefusal};
 use holdfast_domain::failure::Failure;
-use holdfast_domain::names::{AccountName, ContainerName};
+use holdfast_domain::names::{AccountName, ContainerName, TableName};
+use holdfast_domain::table::{TablePath, TableRefusal};
 use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, StatusCode};
@@ -228,10 +229,14 @@ impl Frontend {
         let bytes_in = body.declared_length();
         let version = batch_version.or_else(|| negotiate::named(&parts.headers));
         let mut seen = Seen { version, ..Seen::default() };
-        let answered = self.answer(arrival, body, &mut seen).await;
+        let answered = self.answer(arrival, id, body, &mut seen).await;
         let (mut answer, code) = match answered {
             Ok(answer) => (answer, None),
             Err(error) => {
+                let error = match service {
+                    Service::Table => table::in_its_words(error),
+                    Service::Blob | Service::Queue | Service::File => error,
+                };
                 let code = error.code;
                 let bodiless = parts.method == Method::HEAD;
                 (error.answer(service, id, self.domain.now(), bodiless), Some(code))
@@ -246,6 +251,7 @@ impl Frontend {
     async fn answer(
         &self,
         arrival: Arrival<'_>,
+        id: RequestId,
         body: RequestBody,
         seen: &mut Seen,
     ) -> Result<Answer, Error> {
@@ -296,7 +302,13 @@ impl Frontend {
         if address.secondary && !matches!(parts.method, Method::GET | Method::HEAD) {
             return Err(Code::InsufficientAccountPermissions.into());
         }
-        check_conditions(operation, &parts.headers)?;
+        match service {
+            // What these conditions mean to a table is for its operations to say.
+            Service::Table => {}
+            Service::Blob | Service::Queue | Service::File => {
+                check_conditions(operation, &parts.headers)?;
+            }
+        }
         // No operation takes so long that it would have to be cut short; no sense is still refused.
         query.integer("timeout", 1..=i64::from(i32::MAX))?;
         if !operation.row().built {
@@ -320,7 +332,7 @@ impl Frontend {
         match service {
             Service::Blob => blob::dispatch(&call, body).await,
             Service::Queue => queue::dispatch(&call, body).await,
-            Service::Table => table::dispatch(&call, body).await,
+            Service::Table => table::dispatch(&call, id, body).await,
             Service::File => Err(Code::NotImplemented.into()),
         }
     }
@@ -344,7 +356,8 @@ impl Frontend {
             && let Some(policy_id) = &sas.policy_id
         {
             let named = |policy: &StoredPolicy| policy.id == *policy_id;
-            let policy = self.stored_policies(address).await?.into_iter().find(named);
+            let policies = self.stored_policies(address, sas.scope.table.as_deref()).await?;
+            let policy = policies.into_iter().find(named);
             identity = Identity::ServiceSas(auth::resolve_policy(sas.clone(), policy, now)?);
         }
         let granted = auth::authorize(&identity, need, version)?;
@@ -355,8 +368,22 @@ impl Frontend {
         Ok(granted)
     }
 
-    /// The stored access policies of what the address names; none if it is not there.
-    async fn stored_policies(&self, address: &Address<'_>) -> Result<Vec<StoredPolicy>, Error> {
+    /// The stored access policies of what the address names, or of the table that a signature is
+    /// for; none if it is not there.
+    async fn stored_policies(
+        &self,
+        address: &Address<'_>,
+        table: Option<&str>,
+    ) -> Result<Vec<StoredPolicy>, Error> {
+        if let Some(table) = table {
+            let account = AccountName::new(address.account)?;
+            let path = TablePath { account, table: TableName::new(table)? };
+            return match self.domain.get_table(&path).await {
+                Ok(table) => Ok(table.policies),
+                Err(Failure::Refused(TableRefusal::NotFound)) => Ok(Vec::new()),
+                Err(failure) => Err(failure.into()),
+            };
+        }
         if let Resource::Queue { queue }
         | Resource::Messages { queue }
         | Resource::Message { queue, .. } = &address.resource

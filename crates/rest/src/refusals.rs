@@ -2,7 +2,7 @@
 //! not compile until it has an answer here.
 
 use holdfast_domain::blob::{BlobRefusal, ContainerRefusal, FindRefusal};
-use holdfast_domain::condition::AppendRefusal;
+use holdfast_domain::condition::{AppendRefusal, EntityConditionInvalid};
 use holdfast_domain::content::ReceiveFailure;
 use holdfast_domain::failure::{Failure, Fault};
 use holdfast_domain::lease::{AccessRefusal, LeaseRefusal};
@@ -25,7 +25,7 @@ use crate::multipart::MultipartRefusal;
 use crate::operation::RouteRefusal;
 use crate::query::QueryRefusal;
 use crate::range::RangeRefusal;
-use crate::table::EntityBodyRefusal;
+use crate::table::{BatchRefusal, EntityBodyRefusal};
 
 impl<R: Into<Self>> From<Failure<R>> for Error {
     fn from(failure: Failure<R>) -> Self {
@@ -213,6 +213,27 @@ impl From<FindRefusal> for Error {
     }
 }
 
+impl From<EntityConditionInvalid> for Error {
+    fn from(refusal: EntityConditionInvalid) -> Self {
+        match refusal {
+            EntityConditionInvalid::Missing => Self::missing_header("if-match"),
+            EntityConditionInvalid::NoneMatchNotSupported
+            | EntityConditionInvalid::NotSupported
+            | EntityConditionInvalid::Malformed => Code::InvalidInput.into(),
+        }
+    }
+}
+
+impl From<BatchRefusal> for Error {
+    fn from(refusal: BatchRefusal) -> Self {
+        match refusal {
+            BatchRefusal::Unreadable(_) | BatchRefusal::TooMany => {
+                Self::from(Code::InvalidInput).with_message(refusal.to_string())
+            }
+        }
+    }
+}
+
 impl From<TableRefusal> for Error {
     fn from(refusal: TableRefusal) -> Self {
         match refusal {
@@ -257,7 +278,7 @@ impl From<PropertyRefusal> for Error {
 impl From<EntityKeyRefusal> for Error {
     fn from(refusal: EntityKeyRefusal) -> Self {
         match refusal {
-            EntityKeyRefusal::TooLong => Code::KeyValueTooLarge,
+            EntityKeyRefusal::TooLong => Code::PropertyValueTooLarge,
             EntityKeyRefusal::Characters => Code::OutOfRangeInput,
         }
         .into()
@@ -287,12 +308,17 @@ impl From<EntityBodyRefusal> for Error {
 
 impl From<NameRefusal> for Error {
     fn from(refusal: NameRefusal) -> Self {
+        // The Python SDK of tables looks for these texts.
         match refusal {
-            NameRefusal::Length => Code::OutOfRangeInput,
-            NameRefusal::Characters | NameRefusal::Reserved => Code::InvalidResourceName,
-            NameRefusal::Address => Code::InvalidUri,
+            NameRefusal::Length => Self::from(Code::OutOfRangeInput).with_message(
+                "The specified resource name length is not within the permissible limits.",
+            ),
+            NameRefusal::Characters | NameRefusal::Reserved => {
+                Self::from(Code::InvalidResourceName)
+                    .with_message("The specified resource name contains invalid characters.")
+            }
+            NameRefusal::Address => Code::InvalidUri.into(),
         }
-        .into()
     }
 }
 

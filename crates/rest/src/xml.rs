@@ -49,6 +49,12 @@ impl Writer {
         self.close(name);
     }
 
+    /// An element that says everything with its attributes.
+    pub fn empty_with(&mut self, name: &str, attributes: &[(&str, &str)]) {
+        self.open_with(name, attributes);
+        self.close(name);
+    }
+
     pub fn optional(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.element(name, text);

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use holdfast_store::{Fault, KeyRange};
+use holdfast_store::Fault;
 
 use super::value::ordinal_byte;
 use crate::rows::{corrupt, named, number_at, numbered};
@@ -76,11 +76,6 @@ pub fn after_partition(table: u64, partition_key: &str) -> Bytes {
     key.freeze()
 }
 
-/// The range of one partition.
-pub fn partition_range(table: u64, partition_key: &str) -> KeyRange {
-    KeyRange::prefix(partition(table, partition_key))
-}
-
 /// The PartitionKey and the RowKey in a key made by [`entity`].
 pub fn entity_keys(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), Fault> {
     let keys = key.get(ENTITY_FRONT_BYTES..).unwrap_or_default();
@@ -113,6 +108,8 @@ fn ordinal_text(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use holdfast_store::KeyRange;
+
     use super::*;
 
     /// In the order in which they are to be.
@@ -146,7 +143,7 @@ mod tests {
     #[test]
     fn a_partition_is_one_range_with_nothing_else_in_it() {
         for (partition, _) in KEYS {
-            let range = partition_range(7, partition);
+            let range = KeyRange::prefix(super::partition(7, partition));
             for (other, row) in KEYS {
                 let inside = range.contains(&entity(7, other, row));
                 assert_eq!(inside, other == partition, "{other:?} in {partition:?}");

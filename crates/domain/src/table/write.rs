@@ -91,9 +91,9 @@ impl Domain {
     pub async fn change_entity(
         &self,
         path: &TablePath,
-        change: EntityChange,
+        change: &EntityChange,
     ) -> Result<EntityETag, Failure<EntityRefusal>> {
-        let done = self.change_entities(path, std::slice::from_ref(&change)).await;
+        let done = self.change_entities(path, std::slice::from_ref(change)).await;
         let etags = done.map_err(|failure| failure.map(|RefusedChange { refusal, .. }| refusal))?;
         etags.first().copied().ok_or(Failure::Busy)
     }

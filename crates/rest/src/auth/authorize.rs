@@ -23,6 +23,8 @@ pub struct Granted {
     /// For callers without credentials: the level that the container must have. See
     /// [`check_public_access`].
     pub public_access: Option<RequiredPublicAccess>,
+    /// The table that the caller may touch; `None` for all.
+    pub table: Option<String>,
     /// The entities that the caller may touch; `None` for all.
     pub key_range: Option<KeyRange>,
     /// The directory that the caller may touch; `None` for all. See [`SasScope::directory`].
@@ -45,6 +47,8 @@ enum Rights {
     /// The letters of a signature, and the actions of the one who made it.
     Letters {
         letters: Letters,
+        /// Those of an account signature.
+        resource_types: Option<Letters>,
         delegator: Option<Principal>,
     },
     Role(Principal),
@@ -59,6 +63,7 @@ impl Granted {
             may_write_tags: rights.cover('t', "blobServices/containers/blobs/tags/write"),
             create_only: false,
             public_access: None,
+            table: None,
             key_range: None,
             directory: None,
             response_headers: ResponseHeaders::default(),
@@ -75,6 +80,7 @@ impl Granted {
 
     fn scoped(rights: Rights, scope: &SasScope) -> Self {
         Self {
+            table: scope.table.clone(),
             key_range: scope.key_range.clone(),
             directory: scope.directory.clone(),
             response_headers: scope.response_headers.clone(),
@@ -87,6 +93,26 @@ impl Granted {
     /// has `letter`, or a role that has `action` (what follows [`ACTION_PREFIX`]).
     pub fn may(&self, letter: char, action: &str) -> bool {
         self.rights.cover(letter, action)
+    }
+
+    /// Whether the caller may also do what this needs: a part of a batch.
+    pub fn check(&self, need: &Need, version: Version) -> Result<(), AuthRefusal> {
+        match &self.rights {
+            Rights::All => Ok(()),
+            Rights::Letters { letters, resource_types, delegator } => {
+                let type_letter = need.resource_type.letter();
+                if resource_types.is_some_and(|types| !types.contains(type_letter)) {
+                    return Err(AuthRefusal::ResourceTypeMismatch);
+                }
+                check_letters(*letters, need, false)?;
+                match delegator {
+                    Some(delegator) => check_role(delegator, need, version).map(drop),
+                    None => Ok(()),
+                }
+            }
+            Rights::Role(principal) => check_role(principal, need, version).map(drop),
+            Rights::Public => Err(AuthRefusal::AuthorizationFailure),
+        }
     }
 
     /// Whether the caller may do `action` anywhere in the account, and not only to what a
@@ -104,7 +130,7 @@ impl Rights {
     fn cover(&self, letter: char, action: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Letters { letters, delegator } => {
+            Self::Letters { letters, delegator, .. } => {
                 letters.contains(letter)
                     && delegator.as_ref().is_none_or(|delegator| delegator.may(action))
             }
@@ -136,7 +162,11 @@ pub fn authorize(
                 return Err(AuthRefusal::ResourceTypeMismatch);
             }
             let create_only = check_letters(sas.permissions, need, false)?;
-            let rights = Rights::Letters { letters: sas.permissions, delegator: None };
+            let rights = Rights::Letters {
+                letters: sas.permissions,
+                resource_types: Some(sas.resource_types),
+                delegator: None,
+            };
             let encryption_scope = sas.encryption_scope.clone();
             Ok(Granted { create_only, encryption_scope, ..Granted::of(rights) })
         }
@@ -150,7 +180,7 @@ pub fn authorize(
             }
             let hidden = sas.version.as_str() < PERMISSION_MISMATCH_SINCE;
             let create_only = check_letters(letters, need, hidden)?;
-            let rights = Rights::Letters { letters, delegator: None };
+            let rights = Rights::Letters { letters, resource_types: None, delegator: None };
             Ok(Granted { create_only, ..Granted::scoped(rights, &sas.scope) })
         }
         Identity::UserDelegationSas(sas) => {
@@ -163,7 +193,11 @@ pub fn authorize(
             let by_letters = check_letters(sas.permissions, need, false)?;
             let by_role = check_role(&sas.delegator, need, version)?;
             let letters = sas.permissions;
-            let rights = Rights::Letters { letters, delegator: Some(sas.delegator.clone()) };
+            let rights = Rights::Letters {
+                letters,
+                resource_types: None,
+                delegator: Some(sas.delegator.clone()),
+            };
             let mut granted = Granted::scoped(rights, &sas.scope);
             granted.create_only = by_letters || by_role;
             granted.principal = Some(sas.acting_principal());

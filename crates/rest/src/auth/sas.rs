@@ -302,6 +302,8 @@ pub struct SasScope {
     pub encryption_scope: Option<String>,
     pub response_headers: ResponseHeaders,
     pub key_range: Option<KeyRange>,
+    /// The table that the signature is for, where the address does not name it.
+    pub table: Option<String>,
 }
 
 /// Headers that the answer carries in place of those of the blob or file.
@@ -379,6 +381,10 @@ pub(super) fn scope(
         && parameters.text("sv") >= RESPONSE_HEADERS_SINCE;
     let header = |name| parameters.owned(name).filter(|_| headers_signed);
     Ok(SasScope {
+        table: match service {
+            Service::Table => parameters.owned("tn"),
+            Service::Blob | Service::Queue | Service::File => None,
+        },
         directory,
         encryption_scope: match service {
             Service::Blob => check_encryption_scope(parameters)?,

@@ -20,8 +20,13 @@ pub(super) struct ResourcePath {
 
 impl ResourcePath {
     pub fn of(parameters: Parameters<'_>, request: &Presented<'_>) -> Result<Self, AuthRefusal> {
-        let Some(container) = request.target.container else {
-            return Err(AuthRefusal::failed("The signature is not for the whole account."));
+        let container = match (request.target.container, request.service) {
+            (Some(container), _) => container,
+            // A batch names its table in its parts; each is compared with this one.
+            (None, Service::Table) => parameters.required("tn")?,
+            (None, Service::Blob | Service::Queue | Service::File) => {
+                return Err(AuthRefusal::failed("The signature is not for the whole account."));
+            }
         };
         let object = request.target.object.unwrap_or_default();
         let version = parameters.text("sv");

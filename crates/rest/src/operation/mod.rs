@@ -16,7 +16,7 @@ mod tests;
 pub use headers::{Conditions, LeaseHeaders};
 pub use matrix::{support_matrix, support_summary};
 pub use need::{ACTION_PREFIX, Anonymous, Need, ResourceType, Role};
-pub use route::{RouteRefusal, check_since, route};
+pub use route::{RouteRefusal, check_since, route, tunnelled};
 pub use row::{Comp, Restype, Row, Scope, Selector, Verb, Verbs};
 
 use crate::query::Query;

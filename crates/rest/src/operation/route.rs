@@ -61,7 +61,7 @@ pub fn route(
         return preflight(service, headers);
     }
     let verb = match service {
-        Service::Table => tunnelled(verb, scope, headers)?,
+        Service::Table => tunnelled(verb, scope, sent(headers, TUNNELLED_METHOD))?,
         Service::Blob | Service::Queue | Service::File => verb,
     };
     let restype = query_value(query, "restype", Restype::parse)?;
@@ -141,13 +141,13 @@ fn preflight(service: Service, headers: &HeaderMap) -> Result<Operation, RouteRe
     })
 }
 
-/// A POST to an entity can carry the method that is meant in a header.
-fn tunnelled(
+/// A POST to an entity can carry the method that is meant in a header, of which these are the
+/// values.
+pub fn tunnelled(
     verb: Option<Verb>,
     scope: Scope,
-    headers: &HeaderMap,
+    mut sent: impl Iterator<Item = impl AsRef<[u8]>>,
 ) -> Result<Option<Verb>, RouteRefusal> {
-    let mut sent = headers.get_all(TUNNELLED_METHOD).iter();
     let Some(first) = sent.next() else { return Ok(verb) };
     if sent.next().is_some() {
         return Err(RouteRefusal::TunnelIncorrectCount);
@@ -155,8 +155,7 @@ fn tunnelled(
     if verb != Some(Verb::Post) {
         return Err(RouteRefusal::TunnelNotUsingPost);
     }
-    let meant = first
-        .to_str()
+    let meant = std::str::from_utf8(first.as_ref())
         .ok()
         .and_then(Verb::parse)
         .filter(|meant| matches!(meant, Verb::Put | Verb::Merge | Verb::Patch | Verb::Delete));

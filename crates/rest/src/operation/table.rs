@@ -28,7 +28,7 @@ const ADD_AND_UPDATE: Letters = &["au"];
 const IF_MATCH: &[Selector] = &[Selector::Header("if-match")];
 
 const fn service(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Table, name, verbs, Scope::Service, need).restype(Restype::Service)
+    at(Scope::Service, operation, name, verbs, need).restype(Restype::Service)
 }
 
 const fn at(
@@ -38,7 +38,7 @@ const fn at(
     verbs: Verbs,
     need: Need,
 ) -> Row {
-    Row::new(operation, Service::Table, name, verbs, scope, need)
+    Row::new(operation, Service::Table, name, verbs, scope, need).built()
 }
 
 /// A change of an entity that is named by its keys.
@@ -67,8 +67,7 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::POST,
         Need::container(CREATE, WRITE_TABLE),
     )
-    .success(&[201, 204])
-    .built(),
+    .success(&[201, 204]),
     at(
         Scope::TableEntry,
         Operation::DeleteTable,
@@ -83,16 +82,14 @@ pub(super) const ROWS: &[Row] = &[
         "Query Entities",
         Verbs::GET,
         Need::object(READ, READ_ENTITY),
-    )
-    .built(),
+    ),
     at(
         Scope::Entity,
         Operation::GetEntity,
         "Get Entity (point query)",
         Verbs::GET,
         Need::object(READ, READ_ENTITY),
-    )
-    .built(),
+    ),
     entity(Operation::UpdateEntity, "Update Entity", Verbs::PUT, UPDATE, UPDATE_ENTITY)
         .when(IF_MATCH)
         .conditions(Conditions::IF_MATCH),
@@ -108,8 +105,7 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::POST,
         Need::object(ADD, ADD_ENTITY),
     )
-    .success(&[201, 204])
-    .built(),
+    .success(&[201, 204]),
     at(
         Scope::Table,
         Operation::GetTableAcl,
@@ -201,6 +197,5 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::OPTIONS,
         Need::NOTHING,
     )
-    .since(Version::V2013_08_15)
-    .built(),
+    .since(Version::V2013_08_15),
 ];

@@ -1,96 +1,83 @@
 //! Operations on one entity.
 
-use holdfast_domain::table::{Change, EntityChange, EntityKey, EntityView};
+use holdfast_domain::table::{Change, EntityKey};
 use hyper::StatusCode;
 
-use super::format::{Preference, check_content_type};
-use super::read_entity::read;
-use super::write_entity::{EntityWriter, entity_link};
-use super::{Speech, endpoint, json_answer, odata_answer};
+use super::change::{ChangeAnswer, ChangeRequest, check_range};
+use super::format::check_content_type;
+use super::write_entity::EntityWriter;
+use super::{Speech, endpoint, json_answer};
 use crate::address::Resource;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
+use crate::operation::Operation;
 use crate::request::Call;
 use crate::request_body::RequestBody;
 
 /// An entity of 1 MiB, whose texts may all be written as escapes of six bytes for two.
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// As many as an entity can have.
+const SELECTED_MAX: usize = 255;
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let speech = Speech::of(call)?;
-    let (path, key) = (call.table_path()?, entity_key(call)?);
+    let path = call.table_path()?;
+    let Resource::Entity { partition_key, row_key, .. } = &call.address.resource else {
+        return Err(Code::InvalidUri.into());
+    };
+    let key = EntityKey::new(partition_key.as_ref(), row_key.as_ref())?;
+    check_range(call.granted.key_range.as_ref(), &key)?;
     let select = select(call)?;
     let stored = call.frontend.domain().get_entity(&path, &key).await?;
     let entity = stored.view()?;
     let mut body = Vec::with_capacity(1024);
-    writer(call, &speech, &endpoint(call), path.table.as_str(), select.as_deref())
-        .element(&mut body, &entity);
+    let writer = EntityWriter {
+        level: speech.level,
+        endpoint: &endpoint(call),
+        account: call.address.account,
+        table: path.table.as_str(),
+        select: select.as_deref(),
+    };
+    writer.element(&mut body, &entity);
     let mut answer = json_answer(StatusCode::OK, speech.level, body);
     answer.header("etag", entity.etag().to_string());
     Ok(answer)
 }
 
-pub async fn insert(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+/// Insert, Update, Merge, both upserts and Delete.
+pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let speech = Speech::of(call)?;
-    check_content_type(call.header("content-type")?)?;
     let path = call.table_path()?;
-    let mut sent = read(&body.whole(call, BODY_BYTES_MAX).await?)?;
-    let key = sent.key()?;
-    check_range(call, &key)?;
-    let returned = (speech.preference != Some(Preference::NoContent))
-        .then(|| (key.clone(), sent.properties.clone()));
-    let change = EntityChange { key: key.clone(), change: Change::Insert(sent.properties) };
-    let etag = call.frontend.domain().change_entity(&path, change).await?;
-
-    let endpoint = endpoint(call);
-    let table = path.table.as_str();
-    let link = format!("{endpoint}/{}", entity_link(table, key.partition_key(), key.row_key()));
-    let mut answer = match &returned {
-        Some((key, properties)) => {
-            let entity = EntityView::written(key, etag.timestamp(), properties);
-            let mut body = Vec::with_capacity(1024);
-            writer(call, &speech, &endpoint, table, None).element(&mut body, &entity);
-            json_answer(StatusCode::CREATED, speech.level, body)
+    if call.operation != Operation::DeleteEntity {
+        check_content_type(call.header("content-type")?)?;
+    }
+    let body = body.whole(call, BODY_BYTES_MAX).await?;
+    let request = ChangeRequest {
+        operation: call.operation,
+        resource: &call.address.resource,
+        if_match: call.header("if-match")?,
+        if_none_match: call.header("if-none-match")?,
+        body: &body,
+    };
+    let change = request.parse()?;
+    check_range(call.granted.key_range.as_ref(), &change.key)?;
+    let etag = call.frontend.domain().change_entity(&path, &change).await?;
+    let answer = match &change.change {
+        Change::Insert(properties) => {
+            let writer = EntityWriter {
+                level: speech.level,
+                endpoint: &endpoint(call),
+                account: call.address.account,
+                table: path.table.as_str(),
+                select: None,
+            };
+            ChangeAnswer::inserted(&writer, speech.preference, &change.key, properties, etag)
         }
-        None => {
-            let mut answer = odata_answer(StatusCode::NO_CONTENT);
-            answer.header("dataserviceid", &link);
-            answer
+        Change::Replace(..) | Change::Merge(..) | Change::Delete(_) => {
+            ChangeAnswer::changed(call.operation, etag)
         }
     };
-    answer.optional_header("preference-applied", speech.preference.map(Preference::as_str));
-    answer.header("location", &link);
-    answer.header("etag", etag.to_string());
-    Ok(answer)
-}
-
-fn writer<'a>(
-    call: &'a Call<'_>,
-    speech: &Speech,
-    endpoint: &'a str,
-    table: &'a str,
-    select: Option<&'a [&'a str]>,
-) -> EntityWriter<'a> {
-    EntityWriter { level: speech.level, endpoint, account: call.address.account, table, select }
-}
-
-/// The entity that the address names, if the caller may touch it.
-fn entity_key(call: &Call<'_>) -> Result<EntityKey, Error> {
-    let Resource::Entity { partition_key, row_key, .. } = &call.address.resource else {
-        return Err(Code::InvalidUri.into());
-    };
-    let key = EntityKey::new(partition_key.as_ref(), row_key.as_ref())?;
-    check_range(call, &key)?;
-    Ok(key)
-}
-
-fn check_range(call: &Call<'_>, key: &EntityKey) -> Result<(), Error> {
-    let inside = call
-        .granted
-        .key_range
-        .as_ref()
-        .is_none_or(|range| range.contains(key.partition_key(), key.row_key()));
-    if inside { Ok(()) } else { Err(Code::AuthorizationFailure.into()) }
+    Ok(answer.into_answer())
 }
 
 /// The properties that `$select` names, each once; none if all are asked for.
@@ -98,9 +85,6 @@ pub fn select<'a>(call: &'a Call<'_>) -> Result<Option<Vec<&'a str>>, Error> {
     let Some(text) = call.query.get_nonempty("$select") else { return Ok(None) };
     parse_select(text).ok_or_else(|| Code::InvalidInput.into())
 }
-
-/// As many as an entity can have.
-const SELECTED_MAX: usize = 255;
 
 fn parse_select(text: &str) -> Option<Option<Vec<&str>>> {
     let mut names = Vec::new();

@@ -1,13 +1,15 @@
 //! Operations on tables.
 
 use holdfast_domain::names::TableName;
-use holdfast_domain::table::TablePath;
+use holdfast_domain::table::filter::NamedTable;
+use holdfast_domain::table::{ListTables, TablePath};
 use hyper::StatusCode;
 use serde::Deserialize;
 
 use super::format::{Level, Preference, check_content_type};
-use super::write_entity::put_text;
-use super::{Speech, endpoint, json_answer, odata_answer};
+use super::query_entities::{Options, options};
+use super::write_entity::put_member;
+use super::{Speech, continuation, endpoint, json_answer, odata_answer, refuse_conditions};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -21,6 +23,7 @@ struct NewTable {
 
 pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let speech = Speech::of(call)?;
+    refuse_conditions(call)?;
     check_content_type(call.header("content-type")?)?;
     let body = body.document(call).await?;
     let NewTable { name } = serde_json::from_slice(&body).map_err(|_| Code::InvalidInput)?;
@@ -45,6 +48,42 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     Ok(answer)
 }
 
+pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
+    let speech = Speech::of(call)?;
+    let table = call.frontend.domain().get_table(&call.table_path()?).await?;
+    let mut body = Vec::new();
+    TableWriter::new(call, &speech, &endpoint(call)).element(&mut body, &table.name);
+    Ok(json_answer(StatusCode::OK, speech.level, body))
+}
+
+pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
+    refuse_conditions(call)?;
+    call.frontend.domain().delete_table(&call.table_path()?).await?;
+    Ok(odata_answer(StatusCode::NO_CONTENT))
+}
+
+/// Query Tables.
+pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
+    let speech = Speech::of(call)?;
+    let Options { filter, limit } = options(call.query)?;
+    let command = ListTables {
+        account: call.account()?,
+        from: match call.query.get_nonempty("NextTableName") {
+            Some(token) => Some(continuation::decode(token).ok_or(Code::InvalidInput)?),
+            None => None,
+        },
+        limit,
+    };
+    let matches = |name: &str| filter.matches(&NamedTable(name));
+    let page = call.frontend.domain().list_tables(command, matches).await?;
+    let (mut body, endpoint) = (Vec::with_capacity(1024), endpoint(call));
+    TableWriter::new(call, &speech, &endpoint).list(&mut body, &page.names);
+    let mut answer = json_answer(StatusCode::OK, speech.level, body);
+    let token = page.next.as_deref().map(continuation::encode);
+    answer.optional_header("x-ms-continuation-nexttablename", token);
+    Ok(answer)
+}
+
 fn table_link(endpoint: &str, name: &str) -> String {
     format!("{endpoint}/Tables('{name}')")
 }
@@ -56,7 +95,22 @@ struct TableWriter<'a> {
     account: &'a str,
 }
 
-impl TableWriter<'_> {
+impl<'a> TableWriter<'a> {
+    fn new(call: &'a Call<'_>, speech: &Speech, endpoint: &'a str) -> Self {
+        Self { level: speech.level, endpoint, account: call.address.account }
+    }
+
+    fn list(&self, body: &mut Vec<u8>, names: &[String]) {
+        body.push(b'{');
+        self.metadata(body, "Tables");
+        body.extend_from_slice(b"\"value\":[");
+        for (at, name) in names.iter().enumerate() {
+            body.extend_from_slice(if at > 0 { b",{" } else { b"{" });
+            self.members(body, name);
+        }
+        body.extend_from_slice(b"]}");
+    }
+
     fn element(&self, body: &mut Vec<u8>, name: &str) {
         body.push(b'{');
         self.metadata(body, "Tables/@Element");
@@ -65,26 +119,19 @@ impl TableWriter<'_> {
 
     fn metadata(&self, body: &mut Vec<u8>, of: &str) {
         if self.level != Level::None {
-            body.extend_from_slice(b"\"odata.metadata\":");
-            put_text(body, &format!("{}/$metadata#{of}", self.endpoint));
-            body.push(b',');
+            put_member(body, "odata.metadata", &format!("{}/$metadata#{of}", self.endpoint));
         }
     }
 
     fn members(&self, body: &mut Vec<u8>, name: &str) {
         if self.level == Level::Full {
-            for (member, value) in [
-                ("\"odata.type\":", format!("{}.Tables", self.account)),
-                ("\"odata.id\":", table_link(self.endpoint, name)),
-                ("\"odata.editLink\":", format!("Tables('{name}')")),
-            ] {
-                body.extend_from_slice(member.as_bytes());
-                put_text(body, &value);
-                body.push(b',');
-            }
+            put_member(body, "odata.type", &format!("{}.Tables", self.account));
+            put_member(body, "odata.id", &table_link(self.endpoint, name));
+            put_member(body, "odata.editLink", &format!("Tables('{name}')"));
         }
-        body.extend_from_slice(b"\"TableName\":");
-        put_text(body, name);
+        put_member(body, "TableName", name);
+        // In place of the comma behind the last member.
+        body.pop();
         body.push(b'}');
     }
 }

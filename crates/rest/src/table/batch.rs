@@ -1,0 +1,264 @@
+//! Entity group transactions: up to 100 changes to one partition, all or none; or one query.
+
+use holdfast_domain::failure::Failure;
+use holdfast_domain::names::TableName;
+use holdfast_domain::table::{Change, EntityChange, RefusedChange, TablePath};
+use hyper::StatusCode;
+
+use super::batch_body::{self, BatchBody, PartRequest};
+use super::batch_query;
+use super::change::{ChangeAnswer, ChangeRequest, check_range};
+use super::format::{Level, Preference, accepted, check_content_type, check_versions};
+use super::write_entity::EntityWriter;
+use super::{endpoint, in_its_words, odata_answer, refuse_conditions};
+use crate::address::{Address, Resource};
+use crate::answer::{Answer, AnswerBody};
+use crate::error::{Code, Error, JSON_CONTENT_TYPE};
+use crate::multipart;
+use crate::operation::{Operation, Scope, Verb, tunnelled};
+use crate::query::Query;
+use crate::request::{Call, RequestId};
+use crate::request_body::RequestBody;
+
+const CHANGES_MAX: usize = 100;
+const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+pub async fn run(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<Answer, Error> {
+    const CONTENT_TYPE: &str = "content-type";
+    check_versions(
+        call.version,
+        call.header("dataserviceversion")?,
+        call.header("maxdataserviceversion")?,
+    )?;
+    refuse_conditions(call)?;
+    let content_type = call.required_header(CONTENT_TYPE)?;
+    let boundary = multipart::boundary(content_type)
+        .ok_or_else(|| Error::invalid_header(CONTENT_TYPE, content_type))?;
+    let body = body.whole(call, BODY_BYTES_MAX).await?;
+    let guid = uuid::Uuid::new_v4();
+    let answer_boundary = format!("batchresponse_{guid}");
+    let mut text = Vec::with_capacity(1024);
+    put(&mut text, &["--", &answer_boundary, "\r\n"]);
+    match batch_body::parse(&body, boundary, CHANGES_MAX)? {
+        BatchBody::Changes(parts) => {
+            let boundary = format!("changesetresponse_{guid}");
+            put(&mut text, &["Content-Type: multipart/mixed; boundary=", &boundary, "\r\n\r\n"]);
+            match change(call, &parts).await {
+                Ok(answers) => write_answers(&mut text, &boundary, &parts, &answers),
+                Err(Refused::Part(index, error)) => {
+                    put(&mut text, &["--", &boundary, "\r\n", PART_HEAD]);
+                    let content_id = parts.get(index).and_then(|part| part.content_id);
+                    let now = call.frontend.domain().now();
+                    let error = in_its_words(error).with_message_prefix(format!("{index}:"));
+                    write_error(&mut text, content_id, &error, &error.json(id, now));
+                }
+                Err(Refused::Batch(error)) => return Err(error),
+            }
+            put(&mut text, &["--", &boundary, "--\r\n"]);
+        }
+        BatchBody::Query(part) => {
+            put(&mut text, &[PART_HEAD]);
+            match batch_query::answer(call, &part).await {
+                Ok(answer) => batch_query::write(&mut text, part.content_id, answer).await?,
+                Err(Refused::Part(_, error)) => {
+                    let error = in_its_words(error).with_message_prefix("0:");
+                    let body = error.json(id, call.frontend.domain().now());
+                    write_error(&mut text, part.content_id, &error, &body);
+                }
+                Err(Refused::Batch(error)) => return Err(error),
+            }
+        }
+    }
+    put(&mut text, &["--", &answer_boundary, "--\r\n"]);
+    let mut answer = odata_answer(StatusCode::ACCEPTED);
+    answer.header("content-type", format!("multipart/mixed; boundary={answer_boundary}"));
+    answer.body = AnswerBody::Whole(text.into());
+    Ok(answer)
+}
+
+/// What the parts of the answer begin with.
+const PART_HEAD: &str =
+    "Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+
+/// Why nothing of a batch is done.
+pub(super) enum Refused {
+    /// The batch itself cannot be read, or its sender may not do what it asks for.
+    Batch(Error),
+    /// The part with this index cannot be done.
+    Part(usize, Error),
+}
+
+/// A part that was understood.
+struct Planned {
+    operation: Operation,
+    level: Level,
+    preference: Option<Preference>,
+}
+
+/// All of the changes, or none.
+async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<ChangeAnswer>, Refused> {
+    let mut plans = Vec::with_capacity(parts.len());
+    let mut changes = Vec::with_capacity(parts.len());
+    let mut table: Option<TableName> = None;
+    for (index, part) in parts.iter().enumerate() {
+        let refused = |error: Error| Refused::Part(index, error);
+        let query = part_query(part).map_err(refused)?;
+        let address = part_address(call, part, &query).map_err(refused)?;
+        let operation = part_operation(part, &address).map_err(refused)?;
+        let named = check_part(call, operation, &address)?;
+        let other_table = Code::CommandsInBatchActOnDifferentPartitions;
+        match &table {
+            Some(table) if *table != named => return Err(refused(other_table.into())),
+            Some(_) => {}
+            None => table = Some(named),
+        }
+        let (plan, change) = plan(operation, &address.resource, &query, part).map_err(refused)?;
+        let range = call.granted.key_range.as_ref();
+        check_range(range, &change.key).map_err(Refused::Batch)?;
+        plans.push(plan);
+        changes.push(change);
+    }
+    let table = table.ok_or_else(|| Refused::Batch(Code::InvalidInput.into()))?;
+    let path = TablePath { account: call.account().map_err(Refused::Batch)?, table };
+    let done = call.frontend.domain().change_entities(&path, &changes).await;
+    let etags = done.map_err(|failure| match failure {
+        Failure::Refused(RefusedChange { index, refusal }) => Refused::Part(index, refusal.into()),
+        Failure::Busy => Refused::Batch(Code::ServerBusy.into()),
+        Failure::OutcomeUnknown(fault) => {
+            Refused::Batch(Failure::<std::convert::Infallible>::OutcomeUnknown(fault).into())
+        }
+        Failure::Fault(fault) => Refused::Batch(fault.into()),
+    })?;
+    let endpoint = endpoint(call);
+    let answered = plans.iter().zip(&changes).zip(etags);
+    Ok(answered
+        .map(|((plan, change), etag)| match &change.change {
+            Change::Insert(properties) => {
+                let writer = EntityWriter {
+                    level: plan.level,
+                    endpoint: &endpoint,
+                    account: call.address.account,
+                    table: path.table.as_str(),
+                    select: None,
+                };
+                ChangeAnswer::inserted(&writer, plan.preference, &change.key, properties, etag)
+            }
+            Change::Replace(..) | Change::Merge(..) | Change::Delete(_) => {
+                ChangeAnswer::changed(plan.operation, etag)
+            }
+        })
+        .collect())
+}
+
+fn plan(
+    operation: Operation,
+    resource: &Resource<'_>,
+    query: &Query<'_>,
+    part: &PartRequest<'_>,
+) -> Result<(Planned, EntityChange), Error> {
+    if operation != Operation::DeleteEntity {
+        check_content_type(part.header("content-type"))?;
+    }
+    let request = ChangeRequest {
+        operation,
+        resource,
+        if_match: part.header("if-match"),
+        if_none_match: part.header("if-none-match"),
+        body: part.body,
+    };
+    let plan = Planned {
+        operation,
+        level: accepted(part.header("accept"), query.get_nonempty("$format"))?,
+        preference: Preference::parse(part.header("prefer")),
+    };
+    Ok((plan, request.parse()?))
+}
+
+pub(super) fn part_query<'a>(part: &PartRequest<'a>) -> Result<Query<'a>, Error> {
+    let (_, query) = part.target.split_once('?').unwrap_or((part.target, ""));
+    Ok(Query::parse(query)?)
+}
+
+/// What the part is about, if that is of the account of the batch. Its host is not looked at: the
+/// batch came to one already.
+pub(super) fn part_address<'a>(
+    call: &Call<'a>,
+    part: &PartRequest<'a>,
+    query: &Query<'_>,
+) -> Result<Address<'a>, Error> {
+    let (target, _) = part.target.split_once('?').unwrap_or((part.target, ""));
+    let path = match target.split_once("://") {
+        Some((_, behind)) => &behind[behind.find('/').ok_or(Code::InvalidInput)?..],
+        None => target,
+    };
+    let host_style = call.frontend.host_style();
+    let service = call.operation.service();
+    let address = Address::parse(service, call.host, host_style, path, query)?;
+    if address.account == call.address.account {
+        Ok(address)
+    } else {
+        Err(Code::InvalidInput.into())
+    }
+}
+
+fn part_operation(part: &PartRequest<'_>, address: &Address<'_>) -> Result<Operation, Error> {
+    let scope = address.resource.scope();
+    let verb = tunnelled(Verb::parse(part.method), scope, part.headers("x-http-method"))?;
+    let conditional = part.header("if-match").is_some();
+    match (verb, scope) {
+        (Some(Verb::Post), Scope::Table) => Ok(Operation::InsertEntity),
+        (Some(Verb::Put), Scope::Entity) if conditional => Ok(Operation::UpdateEntity),
+        (Some(Verb::Put), Scope::Entity) => Ok(Operation::InsertOrReplaceEntity),
+        (Some(Verb::Merge | Verb::Patch), Scope::Entity) if conditional => {
+            Ok(Operation::MergeEntity)
+        }
+        (Some(Verb::Merge | Verb::Patch), Scope::Entity) => Ok(Operation::InsertOrMergeEntity),
+        (Some(Verb::Delete), Scope::Entity) => Ok(Operation::DeleteEntity),
+        _ => Err(Code::InvalidInput.into()),
+    }
+}
+
+/// The table of the part, if the sender of the batch may do this to it.
+pub(super) fn check_part(
+    call: &Call<'_>,
+    operation: Operation,
+    address: &Address<'_>,
+) -> Result<TableName, Refused> {
+    let need = operation.row().need;
+    call.granted.check(&need, call.version).map_err(|refusal| Refused::Batch(refusal.into()))?;
+    let name = address.resource.container().unwrap_or_default();
+    if call.granted.table.as_ref().is_some_and(|table| !table.eq_ignore_ascii_case(name)) {
+        return Err(Refused::Batch(Code::AuthorizationFailure.into()));
+    }
+    TableName::new(name).map_err(|refusal| Refused::Batch(refusal.into()))
+}
+
+fn write_answers(
+    text: &mut Vec<u8>,
+    boundary: &str,
+    parts: &[PartRequest<'_>],
+    answers: &[ChangeAnswer],
+) {
+    for (part, answer) in parts.iter().zip(answers) {
+        put(text, &["--", boundary, "\r\n", PART_HEAD]);
+        answer.write_part(text, part.content_id);
+    }
+}
+
+fn write_error(text: &mut Vec<u8>, content_id: Option<&str>, error: &Error, body: &str) {
+    let status = error.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    put(text, &["HTTP/1.1 ", status.as_str(), " ", reason, "\r\n"]);
+    if let Some(content_id) = content_id {
+        put(text, &["Content-ID: ", content_id, "\r\n"]);
+    }
+    put(text, &["X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n"]);
+    put(text, &["DataServiceVersion: 3.0;\r\nContent-Type: ", JSON_CONTENT_TYPE, "\r\n"]);
+    put(text, &["\r\n", body, "\r\n"]);
+}
+
+pub(super) fn put(text: &mut Vec<u8>, pieces: &[&str]) {
+    for piece in pieces {
+        text.extend_from_slice(piece.as_bytes());
+    }
+}

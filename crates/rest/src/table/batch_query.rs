@@ -1,0 +1,86 @@
+//! A batch that is one query: what it asks for is answered as if it had come alone.
+
+use futures_util::StreamExt as _;
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+
+use super::batch::{Refused, check_part, part_address, part_query, put};
+use super::batch_body::PartRequest;
+use super::read;
+use crate::answer::{Answer, AnswerBody};
+use crate::error::{Code, Error};
+use crate::operation::{Operation, Scope};
+use crate::request::{Call, HeaderNames};
+
+pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, Refused> {
+    let refused = |error: Error| Refused::Part(0, error);
+    let query = part_query(part).map_err(refused)?;
+    let address = part_address(call, part, &query).map_err(refused)?;
+    let operation = match (part.method, address.resource.scope()) {
+        ("GET", Scope::Entity) => Operation::GetEntity,
+        ("GET", Scope::Table) => Operation::QueryEntities,
+        // Changes are in a change set, even if there is only one.
+        _ => return Err(refused(Code::InvalidInput.into())),
+    };
+    check_part(call, operation, &address)?;
+    let headers = header_map(part);
+    let inner = Call {
+        frontend: call.frontend,
+        operation,
+        address: &address,
+        query: &query,
+        headers: &headers,
+        names: HeaderNames::of(&headers),
+        case: call.case,
+        version: call.version,
+        granted: call.granted,
+        peer: call.peer,
+        host: call.host,
+        origin: call.origin.clone(),
+    };
+    read(&inner).await.map_err(refused)
+}
+
+fn header_map(part: &PartRequest<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for name in ["accept", "dataserviceversion", "maxdataserviceversion"] {
+        let value = part.header(name).and_then(|value| HeaderValue::from_str(value).ok());
+        if let Some(value) = value {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    headers
+}
+
+pub async fn write(
+    text: &mut Vec<u8>,
+    content_id: Option<&str>,
+    answer: Answer,
+) -> Result<(), Error> {
+    let reason = answer.status.canonical_reason().unwrap_or_default();
+    put(text, &["HTTP/1.1 ", answer.status.as_str(), " ", reason, "\r\n"]);
+    if let Some(content_id) = content_id {
+        put(text, &["Content-ID: ", content_id, "\r\n"]);
+    }
+    for (name, value) in &answer.headers {
+        let name = match name.as_str() {
+            "etag" => "ETag",
+            name => name,
+        };
+        put(text, &[name, ": "]);
+        text.extend_from_slice(value.as_bytes());
+        put(text, &["\r\n"]);
+    }
+    put(text, &["DataServiceVersion: 3.0;\r\n\r\n"]);
+    match answer.body {
+        AnswerBody::Empty => {}
+        AnswerBody::Whole(body) => text.extend_from_slice(&body),
+        AnswerBody::Stream(_, mut pieces) => {
+            while let Some(piece) = pieces.next().await {
+                text.extend_from_slice(&piece.map_err(|_| Code::InternalError)?);
+            }
+        }
+    }
+    put(text, &["\r\n"]);
+    Ok(())
+}

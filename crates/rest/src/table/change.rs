@@ -1,0 +1,179 @@
+//! A change of an entity, from what a request says of it to what it is answered. A request of its
+//! own and a part of a batch say it in the same way.
+
+use holdfast_domain::condition::{EntityCondition, IfMatchUse};
+use holdfast_domain::etag::EntityETag;
+use holdfast_domain::table::{Change, EntityChange, EntityKey, EntityView, KeyRange, Properties};
+use hyper::StatusCode;
+
+use super::format::{Level, Preference};
+use super::read_entity::read;
+use super::write_entity::{EntityWriter, entity_link};
+use super::{json_answer, odata_answer};
+use crate::address::Resource;
+use crate::answer::Answer;
+use crate::error::{Code, Error};
+use crate::operation::Operation;
+
+/// A request for a change, as far as it is about the entity.
+pub struct ChangeRequest<'a> {
+    pub operation: Operation,
+    pub resource: &'a Resource<'a>,
+    pub if_match: Option<&'a str>,
+    pub if_none_match: Option<&'a str>,
+    pub body: &'a [u8],
+}
+
+impl ChangeRequest<'_> {
+    pub fn parse(&self) -> Result<EntityChange, Error> {
+        let usage = self.if_match_use();
+        let condition = EntityCondition::read(usage, self.if_match, self.if_none_match)?;
+        let Resource::Entity { partition_key, row_key, .. } = self.resource else {
+            let mut sent = read(self.body)?;
+            let key = sent.key()?;
+            return Ok(EntityChange { key, change: Change::Insert(sent.properties) });
+        };
+        let key = EntityKey::new(partition_key.as_ref(), row_key.as_ref())?;
+        if let (Operation::DeleteEntity, Some(condition)) = (self.operation, condition) {
+            return Ok(EntityChange { key, change: Change::Delete(condition) });
+        }
+        let sent = read(self.body)?;
+        sent.check_key(&key)?;
+        let change = if self.merges() {
+            Change::Merge(sent.properties, condition)
+        } else {
+            Change::Replace(sent.properties, condition)
+        };
+        Ok(EntityChange { key, change })
+    }
+
+    /// An update whose If-Match is empty is none: without a condition it would be an upsert, which
+    /// takes other permissions.
+    fn if_match_use(&self) -> IfMatchUse {
+        match self.operation {
+            Operation::InsertEntity => IfMatchUse::Ignored,
+            Operation::InsertOrReplaceEntity | Operation::InsertOrMergeEntity => {
+                IfMatchUse::Optional
+            }
+            _ => IfMatchUse::Required,
+        }
+    }
+
+    fn merges(&self) -> bool {
+        matches!(self.operation, Operation::MergeEntity | Operation::InsertOrMergeEntity)
+    }
+}
+
+/// Whether the caller may touch the entity.
+pub fn check_range(range: Option<&KeyRange>, key: &EntityKey) -> Result<(), Error> {
+    let inside = range.is_none_or(|range| range.contains(key.partition_key(), key.row_key()));
+    if inside { Ok(()) } else { Err(Code::AuthorizationFailure.into()) }
+}
+
+/// What is told of a change once it is made.
+pub struct ChangeAnswer {
+    pub status: StatusCode,
+    pub preference: Option<Preference>,
+    /// Where an entity is that was inserted.
+    pub location: Option<String>,
+    /// An entity that was deleted has none any more.
+    pub etag: Option<EntityETag>,
+    /// The entity that was inserted.
+    pub content: Option<(Level, Vec<u8>)>,
+}
+
+impl ChangeAnswer {
+    /// Of a change to an entity that was there or may have been.
+    pub fn changed(operation: Operation, etag: EntityETag) -> Self {
+        let etag = (operation != Operation::DeleteEntity).then_some(etag);
+        Self {
+            status: StatusCode::NO_CONTENT,
+            preference: None,
+            location: None,
+            etag,
+            content: None,
+        }
+    }
+
+    pub fn inserted(
+        writer: &EntityWriter<'_>,
+        preference: Option<Preference>,
+        key: &EntityKey,
+        properties: &Properties,
+        etag: EntityETag,
+    ) -> Self {
+        let link = entity_link(writer.table, key.partition_key(), key.row_key());
+        let content = (preference != Some(Preference::NoContent)).then(|| {
+            let mut body = Vec::with_capacity(1024);
+            let entity = EntityView::written(key, etag.timestamp(), properties);
+            writer.element(&mut body, &entity);
+            (writer.level, body)
+        });
+        Self {
+            status: match content {
+                Some(_) => StatusCode::CREATED,
+                None => StatusCode::NO_CONTENT,
+            },
+            preference,
+            location: Some(format!("{}/{link}", writer.endpoint)),
+            etag: Some(etag),
+            content,
+        }
+    }
+
+    pub fn into_answer(self) -> Answer {
+        let has_content = self.content.is_some();
+        let mut answer = match self.content {
+            Some((level, body)) => json_answer(self.status, level, body),
+            None => odata_answer(self.status),
+        };
+        answer.optional_header("preference-applied", self.preference.map(Preference::as_str));
+        if let Some(location) = &self.location {
+            answer.header("location", location);
+            if !has_content {
+                answer.header("dataserviceid", location);
+            }
+        }
+        answer.optional_header("etag", self.etag.map(|etag| etag.to_string()));
+        answer
+    }
+
+    /// The same as the answer to a part of a batch. The JavaScript SDK looks for `ETag` in this
+    /// case of its letters.
+    pub fn write_part(&self, text: &mut Vec<u8>, content_id: Option<&str>) {
+        let reason = self.status.canonical_reason().unwrap_or_default();
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status.as_u16());
+        let mut line = |name: &str, value: &str| {
+            for piece in [name, ": ", value, "\r\n"] {
+                head.push_str(piece);
+            }
+        };
+        if let Some(content_id) = content_id {
+            line("Content-ID", content_id);
+        }
+        line("X-Content-Type-Options", "nosniff");
+        line("Cache-Control", "no-cache");
+        if let Some(preference) = self.preference {
+            line("Preference-Applied", preference.as_str());
+        }
+        line("DataServiceVersion", if self.location.is_some() { "3.0;" } else { "1.0;" });
+        if let Some((level, _)) = &self.content {
+            line("Content-Type", level.content_type());
+        }
+        if let Some(location) = &self.location {
+            line("Location", location);
+            if self.content.is_none() {
+                line("DataServiceId", location);
+            }
+        }
+        if let Some(etag) = self.etag {
+            line("ETag", &etag.to_string());
+        }
+        text.extend_from_slice(head.as_bytes());
+        text.extend_from_slice(b"\r\n");
+        if let Some((_, body)) = &self.content {
+            text.extend_from_slice(body);
+        }
+        text.extend_from_slice(b"\r\n");
+    }
+}
