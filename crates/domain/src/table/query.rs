@@ -29,6 +29,8 @@ const PAGE_ROWS_MAX: usize = 2_000_000;
 const BATCH_ROWS_FIRST: usize = 32;
 const BATCH_ROWS_MAX: usize = 1000;
 const BATCH_BYTES: usize = 1024 * 1024;
+/// A comparison looks through the properties of its entity, so many of them take their time.
+const BATCH_COMPARISONS_MAX: usize = 20_000;
 
 pub struct QueryEntities {
     pub table: TablePath,
@@ -114,7 +116,7 @@ impl<'a> Gathered<'a> {
                 let next = next.first().map(position).transpose()?;
                 return Ok(self.ending(next));
             }
-            batch_rows = (batch_rows * 4).min(BATCH_ROWS_MAX).min(self.rows_within(BATCH_BYTES));
+            batch_rows = (batch_rows * 4).min(self.batch_rows_max());
             tokio::task::yield_now().await;
         }
     }
@@ -137,9 +139,11 @@ impl<'a> Gathered<'a> {
         Ok(None)
     }
 
-    /// As many rows as have so many bytes, going by those that were seen.
-    fn rows_within(&self, bytes: usize) -> usize {
-        (bytes.saturating_mul(self.rows_seen) / self.bytes_seen.max(1)).max(1)
+    /// How many rows are a batch, going by those that were seen.
+    fn batch_rows_max(&self) -> usize {
+        let by_bytes = BATCH_BYTES.saturating_mul(self.rows_seen) / self.bytes_seen.max(1);
+        let by_comparisons = BATCH_COMPARISONS_MAX / self.filter.comparisons().max(1);
+        by_bytes.min(by_comparisons).clamp(1, BATCH_ROWS_MAX)
     }
 
     fn ending(self, next: Option<Position>) -> EntityPage {

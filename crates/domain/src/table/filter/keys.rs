@@ -12,7 +12,7 @@ use crate::table::{PARTITION_KEY, ROW_KEY, Value};
 /// The most rectangles that a conjunction is worked out to; past it, one of its two sides is taken
 /// for the whole, which is too much but not wrong. It keeps `(…or…) and (…or…) and …` from doubling
 /// with every term.
-const RECTANGLES_MAX: usize = 4096;
+const RECTANGLES_MAX: usize = 1024;
 
 /// From one place to another in the order of one key.
 #[derive(Clone, Copy)]

@@ -78,6 +78,11 @@ impl Filter {
         self.program.accepts(row)
     }
 
+    /// The most comparisons that a row can take.
+    pub fn comparisons(&self) -> usize {
+        self.program.len()
+    }
+
     /// Where the keys of matching entities lie: sorted, disjoint, and never too little.
     pub fn key_spans(&self) -> Vec<KeySpan<'_>> {
         keys::spans(&self.steps)

@@ -63,6 +63,10 @@ impl Program {
         program
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
     fn test(&mut self, test: Test) -> Operand {
         let instruction = self.instructions.len();
         self.instructions.push(Instruction { test, if_true: Next::Accept, if_false: Next::Reject });

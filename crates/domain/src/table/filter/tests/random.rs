@@ -99,6 +99,57 @@ fn spans_hold_every_match_in_order_and_once() {
     assert!(matched > 100_000 && left_out > 100_000, "{matched} matched, {left_out} left out");
 }
 
+#[test]
+fn no_text_makes_it_panic() {
+    const PIECES: [&str; 32] = [
+        " ",
+        " ",
+        " ",
+        "(",
+        ")",
+        "'",
+        "''",
+        "'a'",
+        "not ",
+        " and ",
+        " or ",
+        " eq ",
+        " ne ",
+        " gt ",
+        "PartitionKey",
+        "RowKey",
+        "a",
+        "true",
+        "null",
+        "5",
+        "-",
+        "5L",
+        "1e9",
+        ".",
+        "NaN",
+        "-INF",
+        "guid'",
+        "datetime'",
+        "X'",
+        "é",
+        "\u{1F600}",
+        "\0",
+    ];
+    let mut random = Random(3);
+    let mut valid = 0;
+    for _ in 0..200_000 {
+        let length = random.below(12);
+        let text: String = (0..length).map(|_| random.of(&PIECES)).collect();
+        if let Ok(filter) = Filter::parse(&text) {
+            let row = entity(&mut random, "a", "a");
+            filter.matches(&row);
+            filter.key_spans();
+            valid += 1;
+        }
+    }
+    assert!(valid > 1000, "{valid}");
+}
+
 /// What a filter says, worked out in the plainest way: by the grammar, one rule a function.
 mod plain {
     use super::*;
