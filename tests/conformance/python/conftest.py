@@ -4,9 +4,11 @@ import os
 
 import pytest
 from azure.core.exceptions import HttpResponseError
+from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 from azure.storage.queue import QueueServiceClient
 from support import Account, Raw, connection_string, unique
+from table_support import TableRaw, table_account, table_connection_string, unique_table
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +75,25 @@ def queue(queue_service):
     except HttpResponseError as error:
         if error.status_code != 404:
             raise
+
+
+@pytest.fixture(scope="session")
+def tables():
+    with TableServiceClient.from_connection_string(table_connection_string(), retry_total=0) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def table_raw():
+    return TableRaw(table_account())
+
+
+@pytest.fixture
+def table(tables):
+    client = tables.create_table(unique_table())
+    yield client
+    # Deleting a table that is gone is no error to the SDK.
+    client.delete_table()
 
 
 @pytest.fixture(scope="session")
