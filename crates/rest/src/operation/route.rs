@@ -116,9 +116,12 @@ pub fn check_since(
     let known = |row: &Row| row.since <= version;
     let place = |row: &Row| (row.scope, row.restype, row.comp);
     let same_place = |row: &&Row| known(row) && place(row) == place(meant);
-    let allow = rows(meant.service).iter().filter(same_place);
-    let allow = allow.fold(Verbs::NONE, |allow, row| allow.and(row.verbs));
-    match meant.selectors.last() {
+    let there = || rows(meant.service).iter().filter(same_place);
+    let allow = there().fold(Verbs::NONE, |allow, row| allow.and(row.verbs));
+    // Such a service takes it for another operation with the same verbs, which lacks something.
+    let taken_for = there().find(|row| row.verbs == meant.verbs);
+    let lacking = taken_for.and_then(|row| row.selectors.first());
+    match meant.selectors.last().or(lacking) {
         _ if allow == Verbs::NONE => {
             Err(nothing_here(meant.service, meant.scope, meant.restype, query, known))
         }

@@ -237,6 +237,19 @@ fn an_operation_of_a_later_version_is_refused_by_what_the_older_one_does_not_kno
 }
 
 #[test]
+fn upserts_came_with_2011_08_18_and_were_updates_without_a_condition_before() {
+    let target = "/acct/T(PartitionKey='p',RowKey='r')";
+    let (headers, query) = (HeaderMap::new(), Query::default());
+    for method in ["PUT", "MERGE", "PATCH"] {
+        let operation = routed(Service::Table, method, target, &headers).expect(method);
+        let checked = |version| check_since(operation, version, &query, &headers);
+        let refusal = RouteRefusal::MissingRequiredHeader { name: "if-match" };
+        assert_eq!(checked(Version::V2009_09_19), Err(refusal), "4.4 {method}");
+        assert_eq!(checked(Version::V2011_08_18), Ok(()), "4.4 {method}");
+    }
+}
+
+#[test]
 fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
     let none = HeaderMap::new();
     let bad_query = |name, value: &str| {

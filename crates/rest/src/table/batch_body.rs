@@ -177,3 +177,6 @@ fn take_line(bytes: &[u8]) -> Result<Option<(&str, &[u8])>, BatchRefusal> {
     let line = std::str::from_utf8(line).map_err(|_| Unreadable("it is not text"))?;
     Ok(Some((line, rest)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,3 +177,91 @@ impl ChangeAnswer {
         text.extend_from_slice(b"\r\n");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    const ETAG: &str = "W/\"datetime'2024-01-31T12%3A34%3A56.1234567Z'\"";
+
+    fn parsed(
+        operation: Operation,
+        if_match: Option<&str>,
+        if_none_match: Option<&str>,
+    ) -> Result<&'static str, Code> {
+        let text = |text| Cow::Borrowed(text);
+        let resource = match operation {
+            Operation::InsertEntity => Resource::Table { table: text("T") },
+            _ => {
+                Resource::Entity { table: text("T"), partition_key: text("p"), row_key: text("r") }
+            }
+        };
+        let body = br#"{"PartitionKey":"p","RowKey":"r","a":1}"#;
+        let request =
+            ChangeRequest { operation, resource: &resource, if_match, if_none_match, body };
+        let change = request.parse().map_err(|error| error.code)?;
+        Ok(match change.change {
+            Change::Insert(_) => "insert",
+            Change::Replace(_, None) => "insert or replace",
+            Change::Replace(_, Some(EntityCondition::Any)) => "update any",
+            Change::Replace(_, Some(EntityCondition::Exactly(_))) => "update",
+            Change::Merge(_, None) => "insert or merge",
+            Change::Merge(_, Some(EntityCondition::Any)) => "merge any",
+            Change::Merge(_, Some(EntityCondition::Exactly(_))) => "merge",
+            Change::Delete(EntityCondition::Any) => "delete any",
+            Change::Delete(EntityCondition::Exactly(_)) => "delete",
+        })
+    }
+
+    #[test]
+    fn each_operation_reads_its_conditions() {
+        use Operation::{
+            DeleteEntity, InsertEntity, InsertOrMergeEntity, InsertOrReplaceEntity, MergeEntity,
+            UpdateEntity,
+        };
+        let missing = Err(Code::MissingRequiredHeader);
+        let invalid = Err(Code::InvalidInput);
+        for (operation, if_match, if_none_match, expected) in [
+            (InsertEntity, None, None, Ok("insert")),
+            (InsertEntity, Some("garbage"), None, Ok("insert")),
+            (UpdateEntity, Some(ETAG), None, Ok("update")),
+            (UpdateEntity, Some("*"), None, Ok("update any")),
+            (UpdateEntity, None, None, missing),
+            (UpdateEntity, Some("\"0x8D\""), None, invalid),
+            (UpdateEntity, Some(ETAG), Some(ETAG), invalid),
+            (MergeEntity, Some(ETAG), None, Ok("merge")),
+            (MergeEntity, Some("*"), None, Ok("merge any")),
+            (MergeEntity, None, None, missing),
+            (InsertOrReplaceEntity, None, None, Ok("insert or replace")),
+            (InsertOrReplaceEntity, None, Some("*"), invalid),
+            (InsertOrMergeEntity, None, None, Ok("insert or merge")),
+            (DeleteEntity, Some(ETAG), None, Ok("delete")),
+            (DeleteEntity, Some("*"), None, Ok("delete any")),
+            (DeleteEntity, None, None, missing),
+            (DeleteEntity, Some("*"), Some("*"), invalid),
+        ] {
+            let case = format!("4.4 {operation:?} {if_match:?} {if_none_match:?}");
+            assert_eq!(parsed(operation, if_match, if_none_match), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn the_etag_of_what_was_deleted_is_not_told() {
+        let etag = EntityETag::parse(ETAG).expect("an ETag");
+        let updated = ChangeAnswer::changed(Operation::UpdateEntity, etag);
+        let mut text = Vec::new();
+        updated.write_part(&mut text, Some("7"));
+        assert_eq!(
+            String::from_utf8_lossy(&text),
+            format!(
+                "HTTP/1.1 204 No Content\r\nContent-ID: 7\r\nX-Content-Type-Options: nosniff\r\n\
+                 Cache-Control: no-cache\r\nDataServiceVersion: 1.0;\r\nETag: {ETAG}\r\n\r\n\r\n"
+            )
+        );
+        assert_eq!(updated.into_answer().headers["etag"], ETAG);
+        let deleted = ChangeAnswer::changed(Operation::DeleteEntity, etag).into_answer();
+        assert!(!deleted.headers.contains_key("etag"), "4.4 Delete");
+    }
+}

@@ -98,3 +98,21 @@ fn parse_select(text: &str) -> Option<Option<Vec<&str>>> {
     }
     (names.len() <= SELECTED_MAX).then_some(Some(names))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_names_properties_once() {
+        assert_eq!(parse_select("a"), Some(Some(vec!["a"])));
+        assert_eq!(parse_select("a, b,a"), Some(Some(vec!["a", "b"])));
+        assert_eq!(parse_select("*"), Some(None));
+        assert_eq!(parse_select("a,*"), Some(None));
+        assert_eq!(parse_select("a,,b"), None);
+        let many =
+            |count: usize| (0..count).map(|at| format!("p{at}")).collect::<Vec<_>>().join(",");
+        assert!(parse_select(&many(255)).is_some(), "4.5 up to 255 names");
+        assert!(parse_select(&many(256)).is_none(), "4.5 up to 255 names");
+    }
+}

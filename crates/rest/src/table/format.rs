@@ -167,3 +167,96 @@ impl Preference {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code<T>(result: Result<T, Error>) -> Result<T, Code> {
+        result.map_err(|error| error.code)
+    }
+
+    #[test]
+    fn the_level_comes_from_the_first_type_that_can_be_given() {
+        use Level::{Full, Minimal, None as No};
+        let atom = Err(Code::AtomFormatNotSupported);
+        let other = Err(Code::MediaTypeNotSupported);
+        for (accept, format, expected) in [
+            (None, None, Ok(Minimal)),
+            (Some("application/json"), None, Ok(Minimal)),
+            (Some("application/json;odata=nometadata"), None, Ok(No)),
+            (Some("application/json; odata=NoMetadata; charset=utf-8"), None, Ok(No)),
+            (Some("application/json;odata=minimalmetadata"), None, Ok(Minimal)),
+            (Some("application/json;odata=fullmetadata"), None, Ok(Full)),
+            (Some("Application/JSON;OData=fullmetadata"), None, Ok(Full)),
+            (Some("*/*"), None, Ok(Minimal)),
+            (Some("application/*"), None, Ok(Minimal)),
+            (Some("application/atom+xml,application/json;odata=nometadata"), None, Ok(No)),
+            (Some("text/html, */*; q=0.8"), None, Ok(Minimal)),
+            (Some("application/atom+xml"), None, atom),
+            (Some("application/atom+xml,application/xml"), None, atom),
+            (Some("application/xml"), None, atom),
+            (Some("text/html"), None, other),
+            (Some("application/json;odata=verbose"), None, Err(Code::JsonFormatNotSupported)),
+            (Some("application/json;odata=some"), None, other),
+            (Some("text/html"), Some("application/json;odata=nometadata"), Ok(No)),
+            (Some("application/json"), Some("application/atom+xml"), atom),
+            (None, Some("json"), Ok(Minimal)),
+            (None, Some("atom"), other),
+        ] {
+            assert_eq!(code(accepted(accept, format)), expected, "4.1, 4.3 {accept:?} {format:?}");
+        }
+    }
+
+    #[test]
+    fn only_json_is_taken_in() {
+        for (content_type, expected) in [
+            (None, Ok(())),
+            (Some("application/json"), Ok(())),
+            (Some("application/json; charset=utf-8"), Ok(())),
+            (Some("application/json;odata=nometadata"), Ok(())),
+            (Some("application/atom+xml"), Err(Code::AtomFormatNotSupported)),
+            (Some("application/atom+xml; charset=utf-8"), Err(Code::AtomFormatNotSupported)),
+            (Some("application/json;odata=verbose"), Err(Code::JsonFormatNotSupported)),
+            (Some("text/plain"), Err(Code::MediaTypeNotSupported)),
+        ] {
+            assert_eq!(code(check_content_type(content_type)), expected, "4.1 {content_type:?}");
+        }
+    }
+
+    #[test]
+    fn json_takes_a_version_of_the_service_and_of_the_protocol_that_has_it() {
+        let refused = Err(Code::JsonFormatNotSupported);
+        for (version, spoken, understood, expected) in [
+            (Version::V2012_02_12, Some("3.0"), None, refused),
+            (Version::V2013_08_15, Some("3.0;NetFx"), None, Ok(())),
+            (Version::V2013_08_15, Some("3.0"), Some("3.0;NetFx"), Ok(())),
+            (Version::V2013_08_15, Some("1.0;NetFx"), Some("3.0;NetFx"), Ok(())),
+            (Version::V2013_08_15, None, Some("3.0"), Ok(())),
+            (Version::V2013_08_15, Some("2.0;NetFx"), None, refused),
+            (Version::V2013_08_15, Some("3.0"), Some("2.0"), refused),
+            (Version::V2013_08_15, None, None, refused),
+            (Version::V2015_12_11, None, None, Ok(())),
+            (Version::V2019_02_02, None, None, Ok(())),
+            (Version::V2019_02_02, Some("1.0"), None, refused),
+            (Version::V2019_02_02, Some("4.0"), None, Err(Code::InvalidInput)),
+            (Version::V2019_02_02, Some("new"), None, Err(Code::InvalidInput)),
+        ] {
+            let checked = code(check_versions(version, spoken, understood));
+            assert_eq!(checked, expected, "4.1 {version} {spoken:?} {understood:?}");
+        }
+    }
+
+    #[test]
+    fn preferences_are_found_among_others() {
+        for (prefer, expected) in [
+            (None, None),
+            (Some("return-content"), Some(Preference::Content)),
+            (Some("return-no-content"), Some(Preference::NoContent)),
+            (Some("respond-async, return-no-content"), Some(Preference::NoContent)),
+            (Some("other"), None),
+        ] {
+            assert_eq!(Preference::parse(prefer), expected, "4.4 {prefer:?}");
+        }
+    }
+}

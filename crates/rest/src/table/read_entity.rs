@@ -298,3 +298,6 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         Ok(Scalar::Text(Cow::Owned(text.to_owned())))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -212,3 +212,6 @@ fn put_text_with(body: &mut Vec<u8>, text: &str, suffix: &str) {
     body.extend_from_slice(suffix.as_bytes());
     body.push(b'"');
 }
+
+#[cfg(test)]
+mod tests;
