@@ -1,5 +1,7 @@
 //! Entity group transactions: up to 100 changes to one partition, all or none; or one query.
 
+use std::borrow::Cow;
+
 use holdfast_domain::failure::Failure;
 use holdfast_domain::names::TableName;
 use holdfast_domain::table::{Change, EntityChange, RefusedChange, TablePath};
@@ -47,10 +49,10 @@ pub async fn run(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<An
                 Ok(answers) => write_answers(&mut text, &boundary, &parts, &answers),
                 Err(Refused::Part(index, error)) => {
                     put(&mut text, &["--", &boundary, "\r\n", PART_HEAD]);
-                    let content_id = parts.get(index).and_then(|part| part.content_id);
+                    let content_id = parts.get(index).map(|part| content_id(part, index));
                     let now = call.frontend.domain().now();
                     let error = in_its_words(error).with_message_prefix(format!("{index}:"));
-                    write_error(&mut text, content_id, &error, &error.json(id, now));
+                    write_error(&mut text, content_id.as_deref(), &error, &error.json(id, now));
                 }
                 Err(Refused::Batch(error)) => return Err(error),
             }
@@ -239,9 +241,17 @@ fn write_answers(
     parts: &[PartRequest<'_>],
     answers: &[ChangeAnswer],
 ) {
-    for (part, answer) in parts.iter().zip(answers) {
+    for (index, (part, answer)) in parts.iter().zip(answers).enumerate() {
         put(text, &["--", boundary, "\r\n", PART_HEAD]);
-        answer.write_part(text, part.content_id);
+        answer.write_part(text, Some(&content_id(part, index)));
+    }
+}
+
+/// The one that the part came with, or else its number, from 1 on.
+fn content_id<'a>(part: &PartRequest<'a>, index: usize) -> Cow<'a, str> {
+    match part.content_id {
+        Some(id) => Cow::Borrowed(id),
+        None => Cow::Owned((index + 1).to_string()),
     }
 }
 

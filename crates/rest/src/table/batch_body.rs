@@ -58,10 +58,12 @@ pub fn parse<'a>(
     batch_boundary: &str,
     changes_max: usize,
 ) -> Result<BatchBody<'a>, BatchRefusal> {
-    let parts = split(body, batch_boundary, 1)?;
-    let [part] = parts.as_slice() else {
-        return Err(Unreadable("it must have one change set or one query"));
-    };
+    let not_one = Unreadable("it must have one change set or one query");
+    let parts = split(body, batch_boundary, 1).map_err(|refusal| match refusal {
+        BatchRefusal::TooMany => not_one,
+        Unreadable(_) => refusal,
+    })?;
+    let [part] = parts.as_slice() else { return Err(not_one) };
     let (headers, content) = parse_headers(part)?;
     let content_type = find(&headers, "content-type").unwrap_or_default();
     let Some(changes_boundary) = boundary(content_type) else {
