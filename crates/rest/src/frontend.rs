@@ -331,8 +331,8 @@ impl Frontend {
         };
         match service {
             Service::Blob => blob::dispatch(&call, body).await,
-            Service::Queue => queue::dispatch(&call, body).await,
-            Service::Table => table::dispatch(&call, id, body).await,
+            Service::Queue => Box::pin(queue::dispatch(&call, body)).await,
+            Service::Table => Box::pin(table::dispatch(&call, id, body)).await,
             Service::File => Err(Code::NotImplemented.into()),
         }
     }

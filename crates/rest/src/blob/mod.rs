@@ -78,8 +78,7 @@ fn operation<'a>(call: &'a Call<'_>, body: RequestBody) -> Answering<'a> {
         Operation::GetUserDelegationKey => {
             Box::pin(service_operations::user_delegation_key(call, body))
         }
-        Operation::GetBlobServiceStats => Box::pin(ready(account::statistics(call))),
-        Operation::GetBlobServiceStats => service_operations::statistics(call),
+        Operation::GetBlobServiceStats => Box::pin(ready(service_operations::statistics(call))),
         Operation::GetAccountInformation
         | Operation::GetAccountInformationByContainer
         | Operation::GetAccountInformationByBlob => Box::pin(ready(Ok(account::information(call)))),

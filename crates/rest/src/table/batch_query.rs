@@ -62,14 +62,9 @@ pub async fn write(
     if let Some(content_id) = content_id {
         put(text, &["Content-ID: ", content_id, "\r\n"]);
     }
-    for (name, value) in &answer.headers {
-        let name = match name.as_str() {
-            "etag" => "ETag",
-            name => name,
-        };
-        put(text, &[name, ": "]);
-        text.extend_from_slice(value.as_bytes());
-        put(text, &["\r\n"]);
+    for (name, value) in answer.headers.iter() {
+        let name = if name == "etag" { "ETag" } else { name };
+        put(text, &[name, ": ", value, "\r\n"]);
     }
     put(text, &["DataServiceVersion: 3.0;\r\n\r\n"]);
     match answer.body {
