@@ -89,7 +89,7 @@ fn entity(partition: usize, row: usize) -> EntityChange {
         ("Age", ValueRef::Int32((n % 90) as i32)),
         ("Balance", ValueRef::Double(n as f64 * 0.25)),
         ("Orders", ValueRef::Int64(n as i64 * 7)),
-        ("Active", ValueRef::Boolean(n % 3 == 0)),
+        ("Active", ValueRef::Boolean(n.is_multiple_of(3))),
         ("Since", ValueRef::DateTime(Timestamp::from_ticks(638_000_000_000_000_000 + n as u64))),
     ] {
         properties.push(property, value).expect("a property");

@@ -87,9 +87,9 @@ async fn get(store: &Store, row_key: &str) -> Option<(EntityETag, Vec<(String, V
 
 async fn numbers_of(store: &Store, row_key: &str) -> Vec<(String, i32)> {
     let (_, own) = get(store, row_key).await.expect("it is there");
-    let number = |value| match value {
-        Value::Int32(number) => number,
-        other => panic!("{other:?}"),
+    let number = |value| {
+        let Value::Int32(number) = value else { panic!("{value:?}") };
+        number
     };
     own.into_iter().map(|(name, value)| (name, number(value))).collect()
 }

@@ -50,12 +50,13 @@ impl ChangeRequest<'_> {
     /// An update whose If-Match is empty is none: without a condition it would be an upsert, which
     /// takes other permissions.
     fn if_match_use(&self) -> IfMatchUse {
-        match self.operation {
-            Operation::InsertEntity => IfMatchUse::Ignored,
-            Operation::InsertOrReplaceEntity | Operation::InsertOrMergeEntity => {
-                IfMatchUse::Optional
-            }
-            _ => IfMatchUse::Required,
+        let upserts = [Operation::InsertOrReplaceEntity, Operation::InsertOrMergeEntity];
+        if self.operation == Operation::InsertEntity {
+            IfMatchUse::Ignored
+        } else if upserts.contains(&self.operation) {
+            IfMatchUse::Optional
+        } else {
+            IfMatchUse::Required
         }
     }
 
@@ -192,11 +193,10 @@ mod tests {
         if_none_match: Option<&str>,
     ) -> Result<&'static str, Code> {
         let text = |text| Cow::Borrowed(text);
-        let resource = match operation {
-            Operation::InsertEntity => Resource::Table { table: text("T") },
-            _ => {
-                Resource::Entity { table: text("T"), partition_key: text("p"), row_key: text("r") }
-            }
+        let resource = if operation == Operation::InsertEntity {
+            Resource::Table { table: text("T") }
+        } else {
+            Resource::Entity { table: text("T"), partition_key: text("p"), row_key: text("r") }
         };
         let body = br#"{"PartitionKey":"p","RowKey":"r","a":1}"#;
         let request =
