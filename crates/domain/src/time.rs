@@ -89,6 +89,29 @@ impl Timestamp {
 
     /// Accepts `Sun, 06 Nov 1994 08:49:37 GMT`; the day of the week is not checked.
     pub fn parse_rfc1123(text: &str) -> Option<Self> {
+        Self::parse_exact_rfc1123(text.as_bytes()).or_else(|| Self::parse_loose_rfc1123(text))
+    }
+
+    /// The form that nearly all clients send, which every request has at least once.
+    fn parse_exact_rfc1123(text: &[u8]) -> Option<Self> {
+        let fixed = |from: usize, expected: &[u8]| text[from..].starts_with(expected);
+        let number = |from: usize, to: usize| {
+            text[from..to].iter().try_fold(0, |number: u64, byte| {
+                byte.is_ascii_digit().then(|| number * 10 + u64::from(byte - b'0'))
+            })
+        };
+        if text.len() != 29 || !(fixed(3, b", ") && fixed(7, b" ") && fixed(11, b" ")) {
+            return None;
+        }
+        if !(fixed(16, b" ") && fixed(19, b":") && fixed(22, b":") && fixed(25, b" GMT")) {
+            return None;
+        }
+        let month = MONTHS.iter().position(|name| fixed(8, name.as_bytes()))? as u64 + 1;
+        let (hour, minute, second) = (number(17, 19)?, number(20, 22)?, number(23, 25)?);
+        Self::from_civil(number(12, 16)?, month, number(5, 7)?, hour, minute, second, 0)
+    }
+
+    fn parse_loose_rfc1123(text: &str) -> Option<Self> {
         let (_, rest) = text.trim().split_once(',')?;
         let mut fields = rest.split_ascii_whitespace();
         let day = digits(fields.next()?, 1..=2)?;

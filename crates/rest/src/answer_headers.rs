@@ -25,22 +25,23 @@ impl AnswerHeaders {
         Self { wire: Vec::with_capacity(1024), places: Vec::with_capacity(32) }
     }
 
-    /// Sets a header of ours. A value that cannot stand in one (a stored value from elsewhere, say)
+    /// Sets a header of ours, which is not set yet. A value that cannot stand in one (a stored value from elsewhere, say)
     /// is left out rather than failing the answer.
     pub fn set(&mut self, name: &'static str, value: &str) {
         debug_assert!(is_header_name(name), "{name:?} is the name of a header");
+        debug_assert!(!self.contains(name), "{name} is set twice");
         self.put(name, value);
     }
 
-    /// Sets a header that others have named. A name that cannot be one is left out, too.
+    /// Sets a header that others have named, or that may be set. A name that cannot be one is left out, too.
     pub fn set_named(&mut self, name: &str, value: &str) {
         if is_header_name(name) {
+            self.remove(name);
             self.put(name, value);
         }
     }
 
     fn put(&mut self, name: &str, value: &str) {
-        self.remove(name);
         let value = value.trim_ascii();
         let end = self.wire.len() + name.len() + BETWEEN.len() + value.len() + LINE_END.len();
         // Without leaving at the first that is not: so the compiler looks at many bytes at once.
@@ -129,7 +130,7 @@ mod tests {
         headers.set("etag", "\"1\"");
         headers.set("x-ms-meta-CamelCase", " some value ");
         headers.set("date", "today");
-        headers.set("ETag", "\"2\"");
+        headers.set_named("ETag", "\"2\"");
         assert_eq!(headers.get("Etag"), Some("\"2\""));
         assert_eq!(headers.get("x-ms-meta-camelcase"), Some("some value"));
         let sent = "x-ms-meta-CamelCase: some value\r\ndate: today\r\nETag: \"2\"\r\n";

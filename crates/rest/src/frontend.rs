@@ -537,7 +537,9 @@ fn check_conditions(operation: Operation, headers: &HeaderMap) -> Result<(), Err
 fn unquote_etag(answer: &mut Answer) {
     let quoted = answer.headers.get("etag");
     let unquoted = quoted.map(|etag| etag.trim_matches('"').to_owned());
-    answer.optional_header("etag", unquoted);
+    if let Some(etag) = unquoted {
+        answer.headers.set_named("etag", &etag);
+    }
 }
 
 fn host(parts: &Parts) -> Option<&str> {

@@ -65,9 +65,12 @@ pub fn check_page_blobs(operation: Operation, headers: &HeaderMap) -> Result<(),
             | Operation::GetPageRanges
             | Operation::GetPageRangesDiff
     );
+    if !on_pages {
+        return Ok(());
+    }
     let named = header(headers, HEADER)?.and_then(|text| Version::parse(text).ok());
     match named {
-        Some(version) if on_pages && version < Version::V2009_09_19 => {
+        Some(version) if version < Version::V2009_09_19 => {
             Err(Code::InvalidVersionForPageBlobOperation.into())
         }
         Some(_) | None => Ok(()),

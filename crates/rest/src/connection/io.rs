@@ -70,7 +70,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, slices))?;
+        let stream = Pin::new(&mut self.stream);
+        let written = ready!(match slices {
+            [slice] => stream.poll_write(context, slice),
+            slices => stream.poll_write_vectored(context, slices),
+        })?;
         Poll::Ready(if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(written) })
     }
 

@@ -5,13 +5,16 @@ use std::io::{self, ErrorKind, IoSlice, Write as _};
 use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 use hyper::{StatusCode, Version};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::io::Io;
-use crate::answer::{Answer, AnswerBody};
+use crate::answer::{Answer, AnswerBody, Piece};
+
+/// A body up to this length is copied behind its head: cheaper than a write of two buffers.
+const COPIED_BYTES_MAX: usize = 8 * 1024;
 
 /// What becomes of the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,27 +61,31 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
         let after = if ending == Ending::Close { After::Closed } else { after };
         self.head.clear();
         write_head(&mut self.head, &answer, bodiless, ending, after);
-        let head = std::mem::take(&mut self.head);
-        let sent = if bodiless || has_no_body(answer.status) {
-            self.write([&head]).await
-        } else {
-            self.with_body(&head, answer.body, ending).await
+        let mut head = std::mem::take(&mut self.head);
+        let sent = match answer.body {
+            AnswerBody::Empty => self.write([&head]).await,
+            _ if bodiless || has_no_body(answer.status) => self.write([&head]).await,
+            AnswerBody::Whole(bytes) if bytes.len() <= COPIED_BYTES_MAX => {
+                head.extend_from_slice(&bytes);
+                self.write([&head]).await
+            }
+            AnswerBody::Whole(bytes) => self.write([&head, &bytes]).await,
+            AnswerBody::Stream(_, pieces) => self.stream(&head, pieces, ending).await,
         };
         self.head = head;
         sent?;
         poll_fn(|context| Pin::new(&mut self.io.lock().stream).poll_flush(context)).await
     }
 
-    async fn with_body(&self, head: &[u8], body: AnswerBody, ending: Ending) -> io::Result<()> {
-        let mut stream = match body {
-            AnswerBody::Empty => return self.write([head]).await,
-            AnswerBody::Whole(bytes) => return self.write([head, &bytes]).await,
-            AnswerBody::Stream(_, stream) => stream,
-        };
-        use futures_util::StreamExt as _;
-        let (mut head, mut sent) = (head, 0);
-        while let Some(piece) = stream.next().await {
-            let piece: Bytes = piece?;
+    async fn stream(
+        &self,
+        mut head: &[u8],
+        mut pieces: impl Stream<Item = Piece> + Unpin,
+        ending: Ending,
+    ) -> io::Result<()> {
+        let mut sent = 0;
+        while let Some(piece) = pieces.next().await {
+            let piece = piece?;
             sent += piece.len() as u64;
             match ending {
                 _ if piece.is_empty() => continue,

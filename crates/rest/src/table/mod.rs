@@ -72,7 +72,7 @@ async fn read(call: &Call<'_>) -> Result<Answer, Error> {
 #[allow(clippy::wildcard_enum_match_arm, reason = "most codes are the same in every service")]
 pub fn in_its_words(mut error: Error) -> Error {
     error.code = match error.code {
-        Code::UnsupportedHttpVerb => Code::MethodNotAllowed,
+        Code::UnsupportedHttpVerb | Code::InvalidHttpVerb => Code::MethodNotAllowed,
         Code::InvalidUri => Code::InvalidInput,
         code => code,
     };

@@ -37,6 +37,9 @@ const FIRST_SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Tables open at once; the others are opened when they are read.
 const OPEN_TABLES_MAX: usize = 256;
+/// How many flushed tables are merged at once. With new keys all over, each merge writes the whole
+/// next level again; a read looks into so many tables more, which their filters make cheap.
+const FLUSHED_TABLES_MERGED: u8 = 8;
 /// By level, the last for all below. An index that is written whole at the end of its table keeps
 /// the last key of every block until then, and a key keeps the block of the merged table that it
 /// was read from: as much memory as the new table has bytes. An index in parts does not.
@@ -62,7 +65,7 @@ impl Default for EngineOptions {
             durability: Durability::Fsync,
             log_segment_bytes: 8 * 1024 * 1024,
             cache_bytes: 32 * 1024 * 1024,
-            table_bytes: 64 * 1024 * 1024,
+            table_bytes: 32 * 1024 * 1024,
             recent_writes_max: 65_536,
             recent_key_bytes_max: 16 * 1024 * 1024,
         }
@@ -151,7 +154,9 @@ impl EmbeddedEngine {
             segment_bytes: options.log_segment_bytes,
             next_file,
         };
-        let strategy = Leveled::default().with_table_target_size(options.table_bytes);
+        let strategy = Leveled::default()
+            .with_l0_threshold(FLUSHED_TABLES_MERGED)
+            .with_table_target_size(options.table_bytes);
         let compactor = Compactor { shared: Arc::clone(&shared), strategy: Arc::new(strategy) };
         let mut engine = Self { shared, queue: Some(sender), committer: None, upkeep: Vec::new() };
         // Should a thread not start, the drop of `engine` stops the others.
