@@ -73,7 +73,7 @@ async fn read(call: &Call<'_>) -> Result<Answer, Error> {
 pub fn in_its_words(mut error: Error) -> Error {
     error.code = match error.code {
         Code::UnsupportedHttpVerb | Code::InvalidHttpVerb => Code::MethodNotAllowed,
-        Code::InvalidUri => Code::InvalidInput,
+        Code::InvalidUri | Code::RequestUrlFailedToParse => Code::InvalidInput,
         code => code,
     };
     error
