@@ -104,6 +104,12 @@ impl Client {
         Ok(Self { wire, patience: Patience::new() })
     }
 
+    /// The address of the service, without a slash at its end.
+    pub fn url(&self) -> String {
+        let Endpoint { authority, path } = &self.wire.request.endpoint;
+        format!("http://{authority}{path}")
+    }
+
     /// Makes a call that must be answered with `expected`, and returns the length of the body.
     pub async fn call(&mut self, call: Call<'_>, expected: u16) -> Result<u64, Failure> {
         let mut body = Body::Counted(0);

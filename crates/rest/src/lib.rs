@@ -33,7 +33,7 @@ pub mod service;
 mod service_operations;
 pub mod service_properties;
 pub mod source;
-mod table;
+pub mod table;
 pub mod version;
 mod website;
 mod xml;

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use crate::command_line::SettingsError;
 
 pub use apply::{SeedTarget, Seeded, apply};
+pub use check::read_entity;
 
 /// Test data, not a way to load an archive: contents are in memory until they are stored.
 const CONTENT_BYTES_MAX: u64 = 64 * 1024 * 1024;

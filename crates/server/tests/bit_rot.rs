@@ -1,7 +1,6 @@
 //! A flipped bit on disk, seen through the real binary: a clear 500 and a log line, never wrong
 //! bytes.
 
-#[allow(dead_code, reason = "shared with the kill test, which uses all of it")]
 mod support;
 
 use std::fs::{self, File};

@@ -1,11 +1,13 @@
 """Tables through azure-data-tables: create, list, delete, names, policies, properties, statistics."""
 
+import json
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from azure.data.tables import (
     TableAccessPolicy,
     TableAnalyticsLogging,
+    TableClient,
     TableCorsRule,
     TableMetrics,
     TableRetentionPolicy,
@@ -69,6 +71,19 @@ def test_names_are_held_by_a_server_that_is_told_to():
             tables.delete_table("Held")
             with refused(409, "TableBeingDeleted"):
                 tables.create_table("held")
+
+
+def test_a_seed_makes_tables_and_entities(tmp_path):
+    seed = tmp_path / "seed.json"
+    entities = [
+        {"PartitionKey": "p", "RowKey": "1", "Age": 42, "Long": "5", "Long@odata.type": "Edm.Int64"},
+        {"PartitionKey": "p", "RowKey": "2", "Ratio": 0.1, "Married": True},
+    ]
+    seed.write_text(json.dumps({"tables": [{"name": "People", "entities": entities}]}))
+    with own_server(f"--seed={seed}") as settings:
+        with TableClient.from_connection_string(settings, "People", retry_total=0) as table:
+            found = list(table.list_entities())
+    assert [found[0]["Age"], found[0]["Long"].value, found[1]["Ratio"], found[1]["Married"]] == [42, 5, 0.1, True]
 
 
 def test_tables_are_listed_in_pages_and_by_filter(tables):

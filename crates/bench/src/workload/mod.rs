@@ -36,6 +36,10 @@ pub enum WorkloadName {
     CycleMessage,
     /// Insert Entity, a partition for each connection.
     InsertEntity,
+    /// Insert Or Replace Entity, one of `--objects` entities.
+    UpsertEntity,
+    /// An entity group transaction of 100 insertions, a partition for each; one operation.
+    BatchEntities,
     /// Query Entities for one of `--objects` entities by its keys.
     GetEntity,
 }
@@ -54,6 +58,8 @@ impl WorkloadName {
             | Self::PutMessage
             | Self::CycleMessage
             | Self::InsertEntity
+            | Self::UpsertEntity
+            | Self::BatchEntities
             | Self::GetEntity => 1000,
         }
     }
@@ -115,6 +121,12 @@ pub fn build(name: WorkloadName, settings: Settings) -> Arc<dyn Workload> {
         }
         WorkloadName::InsertEntity => {
             Arc::new(table::Entities::new(table::Operation::Insert, settings))
+        }
+        WorkloadName::UpsertEntity => {
+            Arc::new(table::Entities::new(table::Operation::Upsert, settings))
+        }
+        WorkloadName::BatchEntities => {
+            Arc::new(table::Entities::new(table::Operation::Batch, settings))
         }
         WorkloadName::GetEntity => Arc::new(table::Entities::new(table::Operation::Get, settings)),
     }

@@ -1,4 +1,4 @@
-//! Entities of one table: insert and get.
+//! Entities of one table: insert, upsert, get, and insert many at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +14,8 @@ use crate::client::{Call, Client, Failure};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Insert,
+    Upsert,
+    Batch,
     Get,
 }
 
@@ -42,6 +44,7 @@ const ACCEPT: (&str, &str) = ("accept", "application/json;odata=nometadata");
 const NO_CONTENT: &[(&str, &str)] = &[ACCEPT, ("prefer", "return-no-content")];
 /// Entities of one population share this many partitions.
 const PARTITIONS: u64 = 16;
+const CHANGES_PER_BATCH: usize = 100;
 
 #[async_trait]
 impl Workload for Entities {
@@ -61,7 +64,7 @@ impl Workload for Entities {
 
     fn population(&self) -> u64 {
         match self.operation {
-            Operation::Insert => 0,
+            Operation::Insert | Operation::Upsert | Operation::Batch => 0,
             Operation::Get => self.settings.objects,
         }
     }
@@ -110,6 +113,37 @@ impl Worker for EntityWorker {
                 self.inserts += 1;
                 insert(client, &self.path, self.number, self.inserts, &self.content).await
             }
+            Operation::Upsert => {
+                let index = self.sequence.below(self.objects);
+                let (partition, entity) = (index % PARTITIONS, properties(&self.content));
+                let path = format!("{}(PartitionKey='{partition}',RowKey='{index}')", self.path);
+                let bytes = entity.len() as u64;
+                let call = Call {
+                    headers: &[ACCEPT],
+                    content_type: "application/json",
+                    body: entity.into(),
+                    ..Call::new(Method::PUT, &path)
+                };
+                client.call(call, 204).await?;
+                Ok(bytes)
+            }
+            Operation::Batch => {
+                self.inserts += 1;
+                let partition = format!("{}-{}", self.number, self.inserts);
+                let body = batch(&client.url(), &self.path, &partition, &self.content);
+                let call = Call {
+                    headers: &[("accept", "application/json")],
+                    content_type: "multipart/mixed; boundary=batch_1",
+                    body: body.into(),
+                    ..Call::new(Method::POST, "/$batch")
+                };
+                let answer = client.call_for_body(call, 202).await?;
+                let done = memchr::memmem::find_iter(&answer, b"HTTP/1.1 204").count();
+                if done != CHANGES_PER_BATCH {
+                    return Err(Failure::Wrong("a batch was not done"));
+                }
+                Ok((CHANGES_PER_BATCH * self.content.len()) as u64)
+            }
             Operation::Get => {
                 let index = self.sequence.below(self.objects);
                 let partition = index % PARTITIONS;
@@ -121,6 +155,32 @@ impl Worker for EntityWorker {
     }
 }
 
+fn properties(content: &str) -> String {
+    format!(r#"{{"Content@odata.type":"Edm.Binary","Content":"{content}"}}"#)
+}
+
+fn entity(partition: &str, row: u64, content: &str) -> String {
+    format!(
+        r#"{{"PartitionKey":"{partition}","RowKey":"{row}","Content@odata.type":"Edm.Binary","Content":"{content}"}}"#
+    )
+}
+
+/// As many insertions as one transaction can have, all into one new partition.
+fn batch(url: &str, path: &str, partition: &str, content: &str) -> String {
+    let mut body =
+        String::from("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n");
+    for row in 0..CHANGES_PER_BATCH {
+        let entity = entity(partition, row as u64, content);
+        body += &format!(
+            "--changeset_1\r\nContent-Type: application/http\r\n\
+             Content-Transfer-Encoding: binary\r\n\r\nPOST {url}{path} HTTP/1.1\r\n\
+             Content-Type: application/json\r\nAccept: application/json;odata=nometadata\r\n\
+             Prefer: return-no-content\r\nDataServiceVersion: 3.0\r\n\r\n{entity}\r\n"
+        );
+    }
+    body + "--changeset_1--\r\n--batch_1--\r\n"
+}
+
 async fn insert(
     client: &mut Client,
     path: &str,
@@ -128,9 +188,7 @@ async fn insert(
     row: u64,
     content: &str,
 ) -> Result<u64, Failure> {
-    let entity = format!(
-        r#"{{"PartitionKey":"{partition}","RowKey":"{row}","Content@odata.type":"Edm.Binary","Content":"{content}"}}"#
-    );
+    let entity = entity(&partition.to_string(), row, content);
     let bytes = entity.len() as u64;
     let call = Call {
         headers: NO_CONTENT,

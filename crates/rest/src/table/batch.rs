@@ -9,7 +9,7 @@ use hyper::StatusCode;
 
 use super::batch_body::{self, BatchBody, PartRequest};
 use super::batch_query;
-use super::change::{ChangeAnswer, ChangeRequest, check_range};
+use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
 use super::format::{Level, Preference, accepted, check_content_type, check_versions};
 use super::write_entity::EntityWriter;
 use super::{endpoint, in_its_words, odata_answer, refuse_conditions};
@@ -92,7 +92,7 @@ pub(super) enum Refused {
 
 /// A part that was understood.
 struct Planned {
-    operation: Operation,
+    kind: ChangeKind,
     level: Level,
     preference: Option<Preference>,
 }
@@ -106,15 +106,15 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
         let refused = |error: Error| Refused::Part(index, error);
         let query = part_query(part).map_err(refused)?;
         let address = part_address(call, part, &query).map_err(refused)?;
-        let operation = part_operation(part, &address).map_err(refused)?;
-        let named = check_part(call, operation, &address)?;
+        let kind = part_kind(part, &address).map_err(refused)?;
+        let named = check_part(call, kind.operation(), &address)?;
         let other_table = Code::CommandsInBatchActOnDifferentPartitions;
         match &table {
             Some(table) if *table != named => return Err(refused(other_table.into())),
             Some(_) => {}
             None => table = Some(named),
         }
-        let (plan, change) = plan(operation, &address.resource, &query, part).map_err(refused)?;
+        let (plan, change) = plan(kind, &address.resource, &query, part).map_err(refused)?;
         let range = call.granted.key_range.as_ref();
         check_range(range, &change.key).map_err(Refused::Batch)?;
         plans.push(plan);
@@ -146,30 +146,30 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
                 ChangeAnswer::inserted(&writer, plan.preference, &change.key, properties, etag)
             }
             Change::Replace(..) | Change::Merge(..) | Change::Delete(_) => {
-                ChangeAnswer::changed(plan.operation, etag)
+                ChangeAnswer::changed(plan.kind, etag)
             }
         })
         .collect())
 }
 
 fn plan(
-    operation: Operation,
+    kind: ChangeKind,
     resource: &Resource<'_>,
     query: &Query<'_>,
     part: &PartRequest<'_>,
 ) -> Result<(Planned, EntityChange), Error> {
-    if operation != Operation::DeleteEntity {
+    if kind != ChangeKind::Delete {
         check_content_type(part.header("content-type"))?;
     }
     let request = ChangeRequest {
-        operation,
+        kind,
         resource,
         if_match: part.header("if-match"),
         if_none_match: part.header("if-none-match"),
         body: part.body,
     };
     let plan = Planned {
-        operation,
+        kind,
         level: accepted(part.header("accept"), query.get_nonempty("$format"))?,
         preference: Preference::parse(part.header("prefer")),
     };
@@ -203,19 +203,17 @@ pub(super) fn part_address<'a>(
     }
 }
 
-fn part_operation(part: &PartRequest<'_>, address: &Address<'_>) -> Result<Operation, Error> {
+fn part_kind(part: &PartRequest<'_>, address: &Address<'_>) -> Result<ChangeKind, Error> {
     let scope = address.resource.scope();
     let verb = tunnelled(Verb::parse(part.method), scope, part.headers("x-http-method"))?;
     let conditional = part.header("if-match").is_some();
     match (verb, scope) {
-        (Some(Verb::Post), Scope::Table) => Ok(Operation::InsertEntity),
-        (Some(Verb::Put), Scope::Entity) if conditional => Ok(Operation::UpdateEntity),
-        (Some(Verb::Put), Scope::Entity) => Ok(Operation::InsertOrReplaceEntity),
-        (Some(Verb::Merge | Verb::Patch), Scope::Entity) if conditional => {
-            Ok(Operation::MergeEntity)
-        }
-        (Some(Verb::Merge | Verb::Patch), Scope::Entity) => Ok(Operation::InsertOrMergeEntity),
-        (Some(Verb::Delete), Scope::Entity) => Ok(Operation::DeleteEntity),
+        (Some(Verb::Post), Scope::Table) => Ok(ChangeKind::Insert),
+        (Some(Verb::Put), Scope::Entity) if conditional => Ok(ChangeKind::Update),
+        (Some(Verb::Put), Scope::Entity) => Ok(ChangeKind::InsertOrReplace),
+        (Some(Verb::Merge | Verb::Patch), Scope::Entity) if conditional => Ok(ChangeKind::Merge),
+        (Some(Verb::Merge | Verb::Patch), Scope::Entity) => Ok(ChangeKind::InsertOrMerge),
+        (Some(Verb::Delete), Scope::Entity) => Ok(ChangeKind::Delete),
         _ => Err(Code::InvalidInput.into()),
     }
 }

@@ -15,9 +15,56 @@ use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::operation::Operation;
 
+/// The operations that change an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    Insert,
+    Update,
+    Merge,
+    InsertOrReplace,
+    InsertOrMerge,
+    Delete,
+}
+
+impl ChangeKind {
+    const ALL: [Self; 6] = [
+        Self::Insert,
+        Self::Update,
+        Self::Merge,
+        Self::InsertOrReplace,
+        Self::InsertOrMerge,
+        Self::Delete,
+    ];
+
+    pub fn of(operation: Operation) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.operation() == operation)
+    }
+
+    pub const fn operation(self) -> Operation {
+        match self {
+            Self::Insert => Operation::InsertEntity,
+            Self::Update => Operation::UpdateEntity,
+            Self::Merge => Operation::MergeEntity,
+            Self::InsertOrReplace => Operation::InsertOrReplaceEntity,
+            Self::InsertOrMerge => Operation::InsertOrMergeEntity,
+            Self::Delete => Operation::DeleteEntity,
+        }
+    }
+
+    /// An update whose If-Match is empty is none: without a condition it would be an upsert, which
+    /// takes other permissions.
+    const fn if_match_use(self) -> IfMatchUse {
+        match self {
+            Self::Insert => IfMatchUse::Ignored,
+            Self::InsertOrReplace | Self::InsertOrMerge => IfMatchUse::Optional,
+            Self::Update | Self::Merge | Self::Delete => IfMatchUse::Required,
+        }
+    }
+}
+
 /// A request for a change, as far as it is about the entity.
 pub struct ChangeRequest<'a> {
-    pub operation: Operation,
+    pub kind: ChangeKind,
     pub resource: &'a Resource<'a>,
     pub if_match: Option<&'a str>,
     pub if_none_match: Option<&'a str>,
@@ -26,7 +73,7 @@ pub struct ChangeRequest<'a> {
 
 impl ChangeRequest<'_> {
     pub fn parse(&self) -> Result<EntityChange, Error> {
-        let usage = self.if_match_use();
+        let usage = self.kind.if_match_use();
         let condition = EntityCondition::read(usage, self.if_match, self.if_none_match)?;
         let Resource::Entity { partition_key, row_key, .. } = self.resource else {
             let mut sent = read(self.body)?;
@@ -34,34 +81,21 @@ impl ChangeRequest<'_> {
             return Ok(EntityChange { key, change: Change::Insert(sent.properties) });
         };
         let key = EntityKey::new(partition_key.as_ref(), row_key.as_ref())?;
-        if let (Operation::DeleteEntity, Some(condition)) = (self.operation, condition) {
+        if let (ChangeKind::Delete, Some(condition)) = (self.kind, condition) {
             return Ok(EntityChange { key, change: Change::Delete(condition) });
         }
         let sent = read(self.body)?;
         sent.check_key(&key)?;
-        let change = if self.merges() {
-            Change::Merge(sent.properties, condition)
-        } else {
-            Change::Replace(sent.properties, condition)
+        let change = match self.kind {
+            ChangeKind::Merge | ChangeKind::InsertOrMerge => {
+                Change::Merge(sent.properties, condition)
+            }
+            ChangeKind::Insert
+            | ChangeKind::Update
+            | ChangeKind::InsertOrReplace
+            | ChangeKind::Delete => Change::Replace(sent.properties, condition),
         };
         Ok(EntityChange { key, change })
-    }
-
-    /// An update whose If-Match is empty is none: without a condition it would be an upsert, which
-    /// takes other permissions.
-    fn if_match_use(&self) -> IfMatchUse {
-        let upserts = [Operation::InsertOrReplaceEntity, Operation::InsertOrMergeEntity];
-        if self.operation == Operation::InsertEntity {
-            IfMatchUse::Ignored
-        } else if upserts.contains(&self.operation) {
-            IfMatchUse::Optional
-        } else {
-            IfMatchUse::Required
-        }
-    }
-
-    fn merges(&self) -> bool {
-        matches!(self.operation, Operation::MergeEntity | Operation::InsertOrMergeEntity)
     }
 }
 
@@ -85,8 +119,8 @@ pub struct ChangeAnswer {
 
 impl ChangeAnswer {
     /// Of a change to an entity that was there or may have been.
-    pub fn changed(operation: Operation, etag: EntityETag) -> Self {
-        let etag = (operation != Operation::DeleteEntity).then_some(etag);
+    pub fn changed(kind: ChangeKind, etag: EntityETag) -> Self {
+        let etag = (kind != ChangeKind::Delete).then_some(etag);
         Self {
             status: StatusCode::NO_CONTENT,
             preference: None,
@@ -188,19 +222,23 @@ mod tests {
     const ETAG: &str = "W/\"datetime'2024-01-31T12%3A34%3A56.1234567Z'\"";
 
     fn parsed(
-        operation: Operation,
+        kind: ChangeKind,
         if_match: Option<&str>,
         if_none_match: Option<&str>,
     ) -> Result<&'static str, Code> {
         let text = |text| Cow::Borrowed(text);
-        let resource = if operation == Operation::InsertEntity {
-            Resource::Table { table: text("T") }
-        } else {
-            Resource::Entity { table: text("T"), partition_key: text("p"), row_key: text("r") }
+        let resource = match kind {
+            ChangeKind::Insert => Resource::Table { table: text("T") },
+            ChangeKind::Update
+            | ChangeKind::Merge
+            | ChangeKind::InsertOrReplace
+            | ChangeKind::InsertOrMerge
+            | ChangeKind::Delete => {
+                Resource::Entity { table: text("T"), partition_key: text("p"), row_key: text("r") }
+            }
         };
         let body = br#"{"PartitionKey":"p","RowKey":"r","a":1}"#;
-        let request =
-            ChangeRequest { operation, resource: &resource, if_match, if_none_match, body };
+        let request = ChangeRequest { kind, resource: &resource, if_match, if_none_match, body };
         let change = request.parse().map_err(|error| error.code)?;
         Ok(match change.change {
             Change::Insert(_) => "insert",
@@ -217,40 +255,37 @@ mod tests {
 
     #[test]
     fn each_operation_reads_its_conditions() {
-        use Operation::{
-            DeleteEntity, InsertEntity, InsertOrMergeEntity, InsertOrReplaceEntity, MergeEntity,
-            UpdateEntity,
-        };
+        use ChangeKind::{Delete, Insert, InsertOrMerge, InsertOrReplace, Merge, Update};
         let missing = Err(Code::MissingRequiredHeader);
         let invalid = Err(Code::InvalidInput);
-        for (operation, if_match, if_none_match, expected) in [
-            (InsertEntity, None, None, Ok("insert")),
-            (InsertEntity, Some("garbage"), None, Ok("insert")),
-            (UpdateEntity, Some(ETAG), None, Ok("update")),
-            (UpdateEntity, Some("*"), None, Ok("update any")),
-            (UpdateEntity, None, None, missing),
-            (UpdateEntity, Some("\"0x8D\""), None, invalid),
-            (UpdateEntity, Some(ETAG), Some(ETAG), invalid),
-            (MergeEntity, Some(ETAG), None, Ok("merge")),
-            (MergeEntity, Some("*"), None, Ok("merge any")),
-            (MergeEntity, None, None, missing),
-            (InsertOrReplaceEntity, None, None, Ok("insert or replace")),
-            (InsertOrReplaceEntity, None, Some("*"), invalid),
-            (InsertOrMergeEntity, None, None, Ok("insert or merge")),
-            (DeleteEntity, Some(ETAG), None, Ok("delete")),
-            (DeleteEntity, Some("*"), None, Ok("delete any")),
-            (DeleteEntity, None, None, missing),
-            (DeleteEntity, Some("*"), Some("*"), invalid),
+        for (kind, if_match, if_none_match, expected) in [
+            (Insert, None, None, Ok("insert")),
+            (Insert, Some("garbage"), None, Ok("insert")),
+            (Update, Some(ETAG), None, Ok("update")),
+            (Update, Some("*"), None, Ok("update any")),
+            (Update, None, None, missing),
+            (Update, Some("\"0x8D\""), None, invalid),
+            (Update, Some(ETAG), Some(ETAG), invalid),
+            (Merge, Some(ETAG), None, Ok("merge")),
+            (Merge, Some("*"), None, Ok("merge any")),
+            (Merge, None, None, missing),
+            (InsertOrReplace, None, None, Ok("insert or replace")),
+            (InsertOrReplace, None, Some("*"), invalid),
+            (InsertOrMerge, None, None, Ok("insert or merge")),
+            (Delete, Some(ETAG), None, Ok("delete")),
+            (Delete, Some("*"), None, Ok("delete any")),
+            (Delete, None, None, missing),
+            (Delete, Some("*"), Some("*"), invalid),
         ] {
-            let case = format!("4.4 {operation:?} {if_match:?} {if_none_match:?}");
-            assert_eq!(parsed(operation, if_match, if_none_match), expected, "{case}");
+            let case = format!("4.4 {kind:?} {if_match:?} {if_none_match:?}");
+            assert_eq!(parsed(kind, if_match, if_none_match), expected, "{case}");
         }
     }
 
     #[test]
     fn the_etag_of_what_was_deleted_is_not_told() {
         let etag = EntityETag::parse(ETAG).expect("an ETag");
-        let updated = ChangeAnswer::changed(Operation::UpdateEntity, etag);
+        let updated = ChangeAnswer::changed(ChangeKind::Update, etag);
         let mut text = Vec::new();
         updated.write_part(&mut text, Some("7"));
         assert_eq!(
@@ -261,7 +296,7 @@ mod tests {
             )
         );
         assert_eq!(updated.into_answer().headers.get("etag"), Some(ETAG));
-        let deleted = ChangeAnswer::changed(Operation::DeleteEntity, etag).into_answer();
+        let deleted = ChangeAnswer::changed(ChangeKind::Delete, etag).into_answer();
         assert!(!deleted.headers.contains("etag"), "4.4 Delete");
     }
 }

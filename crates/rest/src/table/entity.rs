@@ -3,14 +3,13 @@
 use holdfast_domain::table::{Change, EntityKey};
 use hyper::StatusCode;
 
-use super::change::{ChangeAnswer, ChangeRequest, check_range};
+use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
 use super::format::check_content_type;
 use super::write_entity::EntityWriter;
 use super::{Speech, endpoint, json_answer};
 use crate::address::Resource;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
-use crate::operation::Operation;
 use crate::request::Call;
 use crate::request_body::RequestBody;
 
@@ -48,12 +47,13 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
 pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let speech = Speech::of(call)?;
     let path = call.table_path()?;
-    if call.operation != Operation::DeleteEntity {
+    let kind = ChangeKind::of(call.operation).ok_or(Code::NotImplemented)?;
+    if kind != ChangeKind::Delete {
         check_content_type(call.header("content-type")?)?;
     }
     let body = body.whole(call, BODY_BYTES_MAX).await?;
     let request = ChangeRequest {
-        operation: call.operation,
+        kind,
         resource: &call.address.resource,
         if_match: call.header("if-match")?,
         if_none_match: call.header("if-none-match")?,
@@ -74,7 +74,7 @@ pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
             ChangeAnswer::inserted(&writer, speech.preference, &change.key, properties, etag)
         }
         Change::Replace(..) | Change::Merge(..) | Change::Delete(_) => {
-            ChangeAnswer::changed(call.operation, etag)
+            ChangeAnswer::changed(kind, etag)
         }
     };
     Ok(answer.into_answer())

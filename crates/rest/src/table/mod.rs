@@ -15,7 +15,7 @@ mod tables;
 mod write_entity;
 
 pub use batch_body::BatchRefusal;
-pub use read_entity::EntityBodyRefusal;
+pub use read_entity::{EntityBody, EntityBodyRefusal, read as read_entity};
 
 use holdfast_domain::condition::{EntityCondition, IfMatchUse};
 use hyper::StatusCode;
@@ -34,7 +34,11 @@ use format::{Level, Preference};
     reason = "most operations belong to other services; test_support_matrix.py calls all that are \
               built"
 )]
-pub async fn dispatch(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<Answer, Error> {
+pub(crate) async fn dispatch(
+    call: &Call<'_>,
+    id: RequestId,
+    body: RequestBody,
+) -> Result<Answer, Error> {
     match call.operation {
         Operation::GetTableServiceProperties => service_operations::get_properties(call).await,
         Operation::SetTableServiceProperties => {
@@ -70,7 +74,7 @@ async fn read(call: &Call<'_>) -> Result<Answer, Error> {
 
 /// The same error with the code that the Table service has for it.
 #[allow(clippy::wildcard_enum_match_arm, reason = "most codes are the same in every service")]
-pub fn in_its_words(mut error: Error) -> Error {
+pub(crate) fn in_its_words(mut error: Error) -> Error {
     error.code = match error.code {
         Code::UnsupportedHttpVerb | Code::InvalidHttpVerb => Code::MethodNotAllowed,
         Code::InvalidUri | Code::RequestUrlFailedToParse => Code::InvalidInput,

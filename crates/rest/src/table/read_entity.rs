@@ -83,6 +83,7 @@ struct Fields<'a> {
     types: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
+/// Reads the body of Insert Entity and its like.
 pub fn read(body: &[u8]) -> Result<EntityBody, EntityBodyRefusal> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let fields = deserializer.deserialize_map(FieldsVisitor);

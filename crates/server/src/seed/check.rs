@@ -6,6 +6,7 @@ use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{
     BlobName, ContainerName, FilePath, NameRefusal, QueueName, ShareName, TableName, TrailingDots,
 };
+use holdfast_rest::table::{self, EntityBody};
 use serde_json::{Map, Value};
 
 use super::{Container, Pairs, Queue, Seed, Share, Table};
@@ -90,12 +91,13 @@ impl Table {
         let mut seen = HashSet::new();
         for (index, entity) in self.entities.iter().enumerate() {
             let in_entity = |why: String| format!("entity {}: {why}", index + 1);
-            let partition = entity_key(entity, "PartitionKey").map_err(in_entity)?;
-            let row = entity_key(entity, "RowKey").map_err(in_entity)?;
             for (property, value) in entity {
-                entity_value(property, value).map_err(in_entity)?;
+                check_plain(property, value).map_err(in_entity)?;
             }
-            if !seen.insert((partition, row)) {
+            let key = read_entity(entity)
+                .and_then(|mut entity| entity.key().map_err(|refusal| refusal.to_string()))
+                .map_err(in_entity)?;
+            if !seen.insert(key) {
                 return Err(in_entity("its PartitionKey and RowKey are listed twice".to_owned()));
             }
         }
@@ -103,20 +105,20 @@ impl Table {
     }
 }
 
-fn entity_key<'entity>(
-    entity: &'entity Map<String, Value>,
-    name: &str,
-) -> Result<&'entity str, String> {
-    entity.get(name).and_then(Value::as_str).ok_or_else(|| format!("it needs a text {name}"))
-}
-
-fn entity_value(property: &str, value: &Value) -> Result<(), String> {
+/// With the name of the property, which the front end does not tell.
+fn check_plain(property: &str, value: &Value) -> Result<(), String> {
     match value {
         Value::String(_) | Value::Number(_) | Value::Bool(_) => Ok(()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
             Err(format!("property {property:?} must be a text, a number or a boolean"))
         }
     }
+}
+
+/// The entity as Insert Entity would read it.
+pub fn read_entity(entity: &Map<String, Value>) -> Result<EntityBody, String> {
+    let json = serde_json::to_vec(entity).map_err(|error| error.to_string())?;
+    table::read_entity(&json).map_err(|refusal| refusal.to_string())
 }
 
 impl Share {

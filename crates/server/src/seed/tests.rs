@@ -224,6 +224,15 @@ fn a_mistake_is_told_with_the_entry_it_is_in() {
             "[[tables]]\nname = 'abc'\nentities = [{ PartitionKey = 'p', RowKey = 'r', X = [] }]",
             &["entity 1", "\"X\""],
         ),
+        (
+            "[[tables]]\nname = 'abc'\nentities = [{ PartitionKey = 'p', RowKey = 'r', G = 'x', \
+             'G@odata.type' = 'Edm.Guid' }]",
+            &["entity 1", "type"],
+        ),
+        (
+            "[[tables]]\nname = 'abc'\nentities = [{ PartitionKey = 'p/q', RowKey = 'r' }]",
+            &["entity 1", "key"],
+        ),
         ("[[shares]]\nname = 'abc'\nquota-gib = 0", &["share \"abc\"", "quota-gib"]),
         (
             "[[shares]]\nname = 'abc'\nfiles = [{ path = 'a|b', text = 'x' }]",

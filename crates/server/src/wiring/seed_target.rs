@@ -14,10 +14,11 @@ use holdfast_domain::blob::{
 use holdfast_domain::condition::Conditions;
 use holdfast_domain::content::{ByteSource, ReceiveFailure};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::names::{AccountName, BlobName, ContainerName, QueueName};
+use holdfast_domain::names::{AccountName, BlobName, ContainerName, QueueName, TableName};
 use holdfast_domain::queue::{
     CreateQueue, Created, PutMessage, QueuePath, QueueRefusal, TIME_TO_LIVE_DEFAULT,
 };
+use holdfast_domain::table::{Change, EntityChange, EntityRefusal, TablePath, TableRefusal};
 use holdfast_domain::tags::TagSet;
 use md5::{Digest, Md5};
 use serde_json::{Map, Value};
@@ -125,17 +126,28 @@ impl SeedTarget for Node {
         self.domain.put_message(command).await.map(drop).map_err(in_words)
     }
 
-    async fn create_table(&self, _: &str, _: &seed::Table) -> Result<Seeded, String> {
-        not_served("Table")
+    async fn create_table(&self, account: &str, table: &seed::Table) -> Result<Seeded, String> {
+        match self.domain.create_table(&table_path(account, &table.name)?).await {
+            Ok(()) => Ok(Seeded::Created),
+            Err(Failure::Refused(TableRefusal::AlreadyExists)) => Ok(Seeded::AlreadyThere),
+            Err(failure) => Err(in_words(failure)),
+        }
     }
 
     async fn insert_entity(
         &self,
-        _: &str,
-        _: &str,
-        _: &Map<String, Value>,
+        account: &str,
+        table: &str,
+        entity: &Map<String, Value>,
     ) -> Result<Seeded, String> {
-        not_served("Table")
+        let mut entity = seed::read_entity(entity)?;
+        let key = entity.key().map_err(told)?;
+        let change = EntityChange { key, change: Change::Insert(entity.properties) };
+        match self.domain.change_entity(&table_path(account, table)?, &change).await {
+            Ok(_) => Ok(Seeded::Created),
+            Err(Failure::Refused(EntityRefusal::AlreadyExists)) => Ok(Seeded::AlreadyThere),
+            Err(failure) => Err(in_words(failure)),
+        }
     }
 
     async fn create_share(&self, _: &str, _: &seed::Share) -> Result<Seeded, String> {
@@ -172,6 +184,13 @@ fn queue_path(account: &str, queue: &str) -> Result<QueuePath, String> {
     Ok(QueuePath {
         account: AccountName::new(account).map_err(told)?,
         queue: QueueName::new(queue).map_err(told)?,
+    })
+}
+
+fn table_path(account: &str, table: &str) -> Result<TablePath, String> {
+    Ok(TablePath {
+        account: AccountName::new(account).map_err(told)?,
+        table: TableName::new(table).map_err(told)?,
     })
 }
 

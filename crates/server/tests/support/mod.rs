@@ -1,5 +1,7 @@
 //! What tests of the real binary share: the process, a signing client, seeded randomness.
 
+#![allow(dead_code, reason = "each test file uses some of it")]
+
 pub mod client;
 pub mod random;
 
@@ -18,6 +20,7 @@ const START_SECONDS_MAX: u64 = 60;
 pub struct Server {
     process: Child,
     pub blob: SocketAddr,
+    pub table: SocketAddr,
 }
 
 impl Server {
@@ -54,7 +57,7 @@ impl Server {
                 panic!("the server did not print its ready line");
             }
         };
-        Self { process, blob: blob_address(&ready) }
+        Self { process, blob: address(&ready, "blob"), table: address(&ready, "table") }
     }
 
     /// SIGKILL: no handler runs, nothing is flushed.
@@ -71,12 +74,13 @@ impl Drop for Server {
     }
 }
 
-/// The host and port of `blob=http://HOST:PORT[/...]` in the ready line.
-fn blob_address(ready: &str) -> SocketAddr {
+/// The host and port of `service=http://HOST:PORT[/...]` in the ready line.
+fn address(ready: &str, service: &str) -> SocketAddr {
+    let prefix = format!("{service}=http://");
     ready
         .split(' ')
-        .find_map(|word| word.strip_prefix("blob=http://"))
+        .find_map(|word| word.strip_prefix(&prefix))
         .and_then(|rest| rest.split('/').next())
         .and_then(|address| address.parse().ok())
-        .unwrap_or_else(|| panic!("no blob address in: {ready}"))
+        .unwrap_or_else(|| panic!("no {service} address in: {ready}"))
 }

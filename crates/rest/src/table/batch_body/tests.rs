@@ -1,3 +1,5 @@
+//! The forms in which clients send batches, and what is none.
+
 use super::*;
 
 fn parsed(body: &str) -> Result<BatchBody<'_>, BatchRefusal> {

@@ -1,3 +1,5 @@
+//! What can be said in a filter, and what cannot.
+
 use super::*;
 
 /// `a` and `b` are true, `c` and `d` are false.

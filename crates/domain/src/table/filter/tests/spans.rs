@@ -1,3 +1,5 @@
+//! Which keys a filter can match.
+
 use super::*;
 
 /// A span as text: partitions and rows between `/`, cuts as brackets around them.

@@ -1,3 +1,5 @@
+//! How values of each type compare.
+
 use uuid::Uuid;
 
 use super::*;
