@@ -11,6 +11,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedRwLockReadGuard, RwLock};
 use super::head::Head;
 use super::model::{Message, Place};
 use super::rows;
+use super::upkeep::Upkeep;
 use crate::rows::Stored;
 use crate::time::Timestamp;
 
@@ -24,8 +25,7 @@ const ROWS_PER_COUNT: usize = 1024;
 #[derive(Default)]
 pub(crate) struct KnownQueues {
     by_id: Mutex<HashMap<u64, Arc<KnownQueue>>>,
-    /// Up to when expired messages have been removed.
-    pub(super) expired_until: Mutex<Timestamp>,
+    pub(super) upkeep: Mutex<Upkeep>,
 }
 
 pub(super) struct KnownQueue {

@@ -107,6 +107,12 @@ pub fn expiring(key: &[u8]) -> Result<(u64, u64), Fault> {
     }
 }
 
+/// The time in a key made by [`expiry`].
+pub fn expiry_time(key: &[u8]) -> Result<Timestamp, Fault> {
+    let ticks = number_at(key, 1).ok_or_else(|| corrupt("the key of an expiry"))?;
+    Ok(Timestamp::from_ticks(ticks))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +127,7 @@ mod tests {
         assert_eq!(place(&message(7, at(5, 3))).expect("a place"), at(5, 3));
         let key = expiry(Timestamp::from_ticks(9), 7, 3);
         assert_eq!(expiring(&key).expect("an expiry"), (7, 3));
+        assert_eq!(expiry_time(&key).expect("a time"), Timestamp::from_ticks(9));
         assert!(place(&messages(7)).is_err());
         assert!(expiring(&key[..20]).is_err());
     }

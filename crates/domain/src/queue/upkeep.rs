@@ -2,7 +2,6 @@
 //! were deleted or cleared.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use bytes::Bytes;
 use holdfast_store::{KeyRange, Order};
@@ -19,9 +18,16 @@ use crate::time::Timestamp;
 /// Messages removed in one commit: enough to share a sync, few enough not to delay other commits.
 const MESSAGES_PER_COMMIT: usize = 256;
 
-/// Removal goes on from where it was, and so does not pass the removed ones again. A message is
-/// moved by a commit that was decided before it expired; none takes this long.
-const COMMIT_TIME_MAX: Duration = Duration::from_secs(10);
+/// A message may be moved by a commit that was decided before it expired. None takes this long, ten
+/// seconds; were one to, its row would be found by the next run.
+const COMMIT_TICKS_MAX: u64 = 10 * 10_000_000;
+
+/// Where removal goes on: behind what it has removed already, which is not to be passed again.
+#[derive(Default)]
+pub(super) struct Upkeep {
+    expired_until: Timestamp,
+    emptied_until: Option<Bytes>,
+}
 
 impl Domain {
     /// Does a piece of that; whether there is more to do.
@@ -33,13 +39,15 @@ impl Domain {
 
     async fn remove_expired_messages(&self) -> Result<bool, Failure<()>> {
         let now = self.now();
-        let range = rows::expiries(*self.known_queues.expired_until.lock(), now);
-        let (removed, underway) = self
+        let from = self.known_queues.upkeep.lock().expired_until;
+        let range = rows::expiries(from, now);
+        let (last, underway) = self
             .transact(&[], async |mut transaction| {
                 let snapshot = transaction.snapshot();
                 let found = snapshot.scan(&range, Order::Ascending, MESSAGES_PER_COMMIT).await?;
-                let removed = found.len();
-                let mut underway: BTreeMap<u64, Underway> = BTreeMap::new();
+                let is_full = found.len() == MESSAGES_PER_COMMIT;
+                let last = found.last().filter(|_| is_full).map(|row| row.key.clone());
+                let mut places: BTreeMap<u64, Vec<Place>> = BTreeMap::new();
                 for row in found {
                     let (queue, sequence) = rows::expiring(&row.key)?;
                     let Expiry { visible, text_is_apart } = Expiry::decode(&row.value)?;
@@ -51,23 +59,24 @@ impl Domain {
                     if text_is_apart {
                         transaction.delete(rows::message_text(queue, sequence));
                     }
-                    if !underway.contains_key(&queue) {
-                        underway.insert(queue, self.known_queues.of(queue).begin().await);
-                    }
-                    if let Some(underway) = underway.get_mut(&queue) {
-                        underway.will_remove(place);
-                    }
+                    places.entry(queue).or_default().push(place);
                 }
-                Ok(((removed, underway), transaction))
+                let mut underway = Vec::with_capacity(places.len());
+                for (queue, places) in places {
+                    let mut removal = self.known_queues.of(queue).begin().await;
+                    places.into_iter().for_each(|place| removal.will_remove(place));
+                    underway.push(removal);
+                }
+                Ok(((last, underway), transaction))
             })
             .await?;
-        underway.into_values().for_each(Underway::committed);
-        let more = removed == MESSAGES_PER_COMMIT;
-        if !more {
-            let margin = now.ticks().saturating_sub(ticks(COMMIT_TIME_MAX));
-            *self.known_queues.expired_until.lock() = Timestamp::from_ticks(margin);
-        }
-        Ok(more)
+        underway.into_iter().for_each(Underway::committed);
+        let until = match &last {
+            Some(last) => rows::expiry_time(last)?,
+            None => Timestamp::from_ticks(now.ticks().saturating_sub(COMMIT_TICKS_MAX)),
+        };
+        self.known_queues.upkeep.lock().expired_until = until;
+        Ok(last.is_some())
     }
 
     /// Removes some messages of a queue that was deleted or cleared, and with the last ones its
@@ -79,25 +88,28 @@ impl Domain {
         drop(snapshot);
         let Some(sentence) = first.map(|row| row.key) else { return Ok(false) };
         let queue = crate::rows::condemned_id(&sentence)?;
-        let messages = KeyRange::prefix(rows::messages(queue));
-        self.transact(&[], async |mut transaction| {
-            // Nobody else writes there: every change expects the row of a queue with this number.
-            let snapshot = transaction.snapshot();
-            let found = snapshot.scan(&messages, Order::Ascending, MESSAGES_PER_COMMIT).await?;
-            if found.len() < MESSAGES_PER_COMMIT {
-                transaction.delete(Bytes::clone(&sentence));
-            }
-            for row in found {
-                let place = rows::place(&row.key)?;
-                remove_rows(&mut transaction, queue, place, &Message::decode(&row.value)?);
-            }
-            Ok(((), transaction))
-        })
-        .await?;
+        let mut messages = KeyRange::prefix(rows::messages(queue));
+        let emptied = self.known_queues.upkeep.lock().emptied_until.take();
+        if let Some(last) = emptied.filter(|last| messages.contains(last)) {
+            messages = messages.after(last);
+        }
+        let last = self
+            .transact(&[], async |mut transaction| {
+                // Nobody else writes there: every change expects a queue with this number.
+                let snapshot = transaction.snapshot();
+                let found = snapshot.scan(&messages, Order::Ascending, MESSAGES_PER_COMMIT).await?;
+                let last = found.last().map(|row| row.key.clone());
+                if found.len() < MESSAGES_PER_COMMIT {
+                    transaction.delete(Bytes::clone(&sentence));
+                }
+                for row in found {
+                    let place = rows::place(&row.key)?;
+                    remove_rows(&mut transaction, queue, place, &Message::decode(&row.value)?);
+                }
+                Ok((last, transaction))
+            })
+            .await?;
+        self.known_queues.upkeep.lock().emptied_until = last;
         Ok(true)
     }
-}
-
-const fn ticks(duration: Duration) -> u64 {
-    duration.as_secs() * 10_000_000
 }

@@ -79,7 +79,7 @@ pub async fn update(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     let body = body.whole(call, BODY_BYTES_MAX).await?;
     // Without a body the text stays as it is.
     let text = if body.is_empty() { None } else { Some(parse_text(&body, call.version)?) };
-    let (path, id) = (queue_of(call)?, message_id(call)?);
+    let (path, id) = (queue_of(call)?, message_id(call));
     let command = UpdateMessage { path, id, receipt, visibility_timeout, text };
     let state = call.frontend.domain().update_message(command).await?;
     let mut answer = Answer::new(StatusCode::NO_CONTENT);
@@ -91,7 +91,7 @@ pub async fn update(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     let command = DeleteMessage {
         path: queue_of(call)?,
-        id: message_id(call)?,
+        id: message_id(call),
         receipt: parameters::pop_receipt(call.query)?,
     };
     call.frontend.domain().delete_message(command).await?;
@@ -99,11 +99,9 @@ pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// `None` for a text that never was the id of a message.
-fn message_id(call: &Call<'_>) -> Result<Option<MessageId>, Error> {
-    match &call.address.resource {
-        Resource::Message { message, .. } => Ok(MessageId::parse(message)),
-        _ => Err(Code::InvalidUri.into()),
-    }
+fn message_id(call: &Call<'_>) -> Option<MessageId> {
+    let Resource::Message { message, .. } = &call.address.resource else { return None };
+    MessageId::parse(message)
 }
 
 fn parse_text(body: &Bytes, version: Version) -> Result<String, Error> {
