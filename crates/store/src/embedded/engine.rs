@@ -9,8 +9,10 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use bytes::Bytes;
 use lsm_tree::compaction::Leveled;
-use lsm_tree::config::PinningPolicy;
-use lsm_tree::{AbstractTree, AnyTree, Cache, DescriptorTable, Guard, SequenceNumberCounter};
+use lsm_tree::config::{CompressionPolicy, PinningPolicy};
+use lsm_tree::{
+    AbstractTree, AnyTree, Cache, CompressionType, DescriptorTable, Guard, SequenceNumberCounter,
+};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{mpsc, oneshot};
 
@@ -44,6 +46,9 @@ const FLUSHED_TABLES_MERGED: u8 = 8;
 /// the last key of every block until then, and a key keeps the block of the merged table that it
 /// was read from: as much memory as the new table has bytes. An index in parts does not.
 const INDEX_IN_PARTS: [bool; 2] = [false, true];
+/// Likewise. What is soon merged again is not worth the time.
+const COMPRESSION: [CompressionType; 3] =
+    [CompressionType::None, CompressionType::None, CompressionType::Lz4];
 
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -186,6 +191,7 @@ fn open_tree(
     let tree = lsm_tree::Config::new(folder, sequences.clone(), visible)
         .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes)))
         .index_block_partitioning_policy(PinningPolicy::new(INDEX_IN_PARTS))
+        .data_block_compression_policy(CompressionPolicy::new(COMPRESSION))
         .use_descriptor_table(Some(Arc::new(DescriptorTable::new(OPEN_TABLES_MAX))))
         .open()
         .map_err(|why| Fault::because(format!("open the tables in {}", folder.display()), why))?;
