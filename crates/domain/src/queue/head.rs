@@ -18,6 +18,9 @@ const READY_MAX: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Head {
     ready: BTreeSet<Place>,
+    /// With consumers that have not finished. A change that put a message here may finish after the
+    /// message was found and taken; it must not become ready once more.
+    taken: BTreeSet<Place>,
     seen: Place,
     /// While the queue is looked through: what was put there meanwhile, which the look may miss.
     put_meanwhile: Option<Vec<Place>>,
@@ -25,7 +28,12 @@ pub(super) struct Head {
 
 impl Default for Head {
     fn default() -> Self {
-        Self { ready: BTreeSet::new(), seen: Place::START, put_meanwhile: None }
+        Self {
+            ready: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            seen: Place::START,
+            put_meanwhile: None,
+        }
     }
 }
 
@@ -38,18 +46,28 @@ impl Head {
         self.seen >= place
     }
 
-    /// The first places, which nobody else gets unless they are given back.
+    /// The first places, which nobody else gets until they are given back or let go.
     pub fn take(&mut self, count: usize) -> Vec<Place> {
-        std::iter::from_fn(|| self.ready.pop_first()).take(count).collect()
+        let places: Vec<Place> =
+            std::iter::from_fn(|| self.ready.pop_first()).take(count).collect();
+        self.taken.extend(&places);
+        places
     }
 
     pub fn peek(&self, count: usize) -> Vec<Place> {
         self.ready.iter().take(count).copied().collect()
     }
 
-    pub fn give_back(&mut self, places: impl IntoIterator<Item = Place>) {
+    /// Places that were taken, with their messages still there.
+    pub fn give_back(&mut self, places: &[Place]) {
+        self.let_go(places);
+        places.iter().for_each(|place| self.add(*place));
+    }
+
+    /// Places that were taken and have no message any more.
+    pub fn let_go(&mut self, places: &[Place]) {
         for place in places {
-            self.add(place);
+            self.taken.remove(place);
         }
     }
 
@@ -92,6 +110,9 @@ impl Head {
     }
 
     fn add(&mut self, place: Place) {
+        if self.taken.contains(&place) {
+            return;
+        }
         self.ready.insert(place);
         if self.ready.len() > READY_MAX
             && let Some(last) = self.ready.pop_last()
@@ -126,9 +147,23 @@ mod tests {
         assert_eq!(head.take(2), places([1, 2]));
         assert_eq!(head.take(2), places([3]));
         assert_eq!(head.take(2), []);
-        head.give_back(places([2, 1]));
+        head.give_back(&places([2, 1]));
         assert_eq!(head.peek(5), places([1, 2]));
         assert_eq!(head.take(1), places([1]));
+    }
+
+    #[test]
+    fn a_place_that_is_taken_does_not_become_ready_by_a_late_notice() {
+        let mut head = Head::default();
+        looked(&mut head, places([1]), place(9));
+        assert_eq!(head.take(1), places([1]));
+        head.put(place(1));
+        assert_eq!(head.take(1), []);
+        head.give_back(&places([1]));
+        assert_eq!(head.take(2), places([1]));
+        head.let_go(&places([1]));
+        head.put(place(1));
+        assert_eq!(head.take(2), places([1]), "it may hold something again");
     }
 
     #[test]

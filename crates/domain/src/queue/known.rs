@@ -221,7 +221,8 @@ impl Drop for Look<'_> {
 }
 
 /// A change of messages, from before its commit until its result is known. Dropped without
-/// [`Underway::committed`] it has changed nothing, and gives back what it took.
+/// [`Underway::committed`] it has changed nothing, and gives back what it took; so nobody may drop it
+/// while its commit is under way, which is why front ends finish whatever they have begun.
 pub(super) struct Underway {
     known: Arc<KnownQueue>,
     _change: OwnedRwLockReadGuard<()>,
@@ -258,6 +259,7 @@ impl Underway {
     /// These of the taken places hold nothing: they are not given back.
     pub fn let_go(&mut self, gone: &[Place]) {
         self.taken.retain(|place| !gone.contains(place));
+        self.known.state.lock().head.let_go(gone);
     }
 
     /// A message is about to be put there, a new one or one from another place.
@@ -293,10 +295,11 @@ impl Drop for Underway {
         let mut state = self.known.state.lock();
         if self.committed {
             state.count.change(-self.removed);
+            state.head.let_go(&self.taken);
             self.left.iter().for_each(|place| state.head.removed(*place));
         } else {
             state.count.change(-self.added);
-            state.head.give_back(self.taken.drain(..));
+            state.head.give_back(&self.taken);
         }
         for place in self.put.drain(..) {
             state.head.put(place);

@@ -20,6 +20,7 @@ const START_SECONDS_MAX: u64 = 60;
 pub struct Server {
     process: Child,
     pub blob: SocketAddr,
+    pub queue: SocketAddr,
     pub table: SocketAddr,
 }
 
@@ -57,7 +58,8 @@ impl Server {
                 panic!("the server did not print its ready line");
             }
         };
-        Self { process, blob: address(&ready, "blob"), table: address(&ready, "table") }
+        let [blob, queue, table] = ["blob", "queue", "table"].map(|name| address(&ready, name));
+        Self { process, blob, queue, table }
     }
 
     /// SIGKILL: no handler runs, nothing is flushed.
