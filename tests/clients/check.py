@@ -1,7 +1,7 @@
 """Real clients against the server, unmodified: each does what people do with it, and must not notice.
 
-    scripts/check-clients [NAME…]      all of them, or those named: az azcopy rclone adlfs pyarrow deltalake
-                                       rust (azure_storage_blob, object_store, opendal)
+    scripts/check-clients [NAME…]      all of them, or those named: az az_tables azcopy rclone adlfs pyarrow
+                                       deltalake rust (azure_storage_blob, object_store, opendal)
 
 Every server is started here on free ports with its data in a temporary folder, and is ended by its
 process id. azcopy takes only HTTPS and host names with ".blob." in them: it runs in a mount namespace
@@ -27,14 +27,14 @@ CLIENTS = pathlib.Path(os.environ["HOLDFAST_CLIENTS"])
 
 
 @contextlib.contextmanager
-def server(folder: pathlib.Path, *settings: str):
-    """The port of a new server."""
-    ports = [f"--{name}-port=0" for name in ("blob", "admin")]
-    ports += [f"--{name}-port=off" for name in ("queue", "table", "file", "smb")]
+def server(folder: pathlib.Path, *settings: str, service: str = "blob"):
+    """The port of a service of a new server, which serves no other."""
+    ports = [f"--{name}-port=0" for name in (service, "admin")]
+    ports += [f"--{name}-port=off" for name in ("blob", "queue", "table", "file", "smb") if name != service]
     command = [PROGRAM, f"--data={folder / 'data'}", *ports, "--log=warn", *settings]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        ready = re.search(r"\bblob=\S+?:(\d+)", process.stdout.readline())
+        ready = re.search(rf"\b{service}=\S+?:(\d+)", process.stdout.readline())
         assert ready, "the server did not become ready"
         yield int(ready[1])
     finally:
@@ -43,9 +43,9 @@ def server(folder: pathlib.Path, *settings: str):
         process.stdout.close()
 
 
-def connection(port: int) -> str:
-    endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
-    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
+def connection(port: int, service: str = "Blob") -> str:
+    endpoint = f"{service}Endpoint=http://127.0.0.1:{port}/{ACCOUNT}"
+    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};{endpoint};"
 
 
 def run(*command, **environment) -> str:
@@ -114,6 +114,54 @@ def check_az(folder: pathlib.Path) -> None:
         storage("blob", "delete", "-c", "box", "-n", "copy")
         storage("blob", "undelete", "-c", "box", "-n", "copy")
         assert storage("blob", "exists", "-c", "box", "-n", "copy")["exists"]
+
+
+def check_az_tables(folder: pathlib.Path) -> None:
+    with server(folder, service="table") as port:
+        az = CLIENTS / "python/bin/az"
+        environment = {
+            "AZURE_STORAGE_CONNECTION_STRING": connection(port, "Table"),
+            "AZURE_CONFIG_DIR": str(folder / "az"),
+            "AZURE_CORE_COLLECT_TELEMETRY": "no",
+        }
+
+        def storage(*words):
+            return json.loads(run(az, "storage", *words, "--output", "json", **environment) or "null")
+
+        assert storage("table", "create", "--name", "People")["created"]
+        assert storage("table", "exists", "--name", "People")["exists"]
+        assert [table["name"] for table in storage("table", "list")] == ["People"]
+        keys = ["PartitionKey=p", "RowKey=1"]
+        typed = ["Age=42", "Age@odata.type=Edm.Int32", "Visits=5000000000", "Visits@odata.type=Edm.Int64"]
+        storage("entity", "insert", "--table-name", "People", "--entity", *keys, "Name=O'Neill", *typed)
+        found = storage("entity", "show", "--table-name", "People", "--partition-key", "p", "--row-key", "1")
+        assert found["Name"] == "O'Neill" and found["Age"] == 42, found
+        storage("entity", "merge", "--table-name", "People", "--entity", *keys, "City=Bern")
+        storage("entity", "insert", "--table-name", "People", "--entity", *keys, "City=Basel", "--if-exists", "merge")
+        storage("entity", "insert", "--table-name", "People", "--entity", "PartitionKey=p", "RowKey=2", "Age=7",
+                "Age@odata.type=Edm.Int32")
+        adults = storage("entity", "query", "--table-name", "People", "--filter", "Age ge 18")["items"]
+        assert [(entity["RowKey"], entity["City"]) for entity in adults] == [("1", "Basel")], adults
+        paged = storage("entity", "query", "--table-name", "People", "--num-results", "1")
+        assert len(paged["items"]) == 1 and paged["nextMarker"]["nextrowkey"], paged
+        rest = storage("entity", "query", "--table-name", "People", "--num-results", "1", "--marker",
+                       f"nextpartitionkey={paged['nextMarker']['nextpartitionkey']}",
+                       f"nextrowkey={paged['nextMarker']['nextrowkey']}")
+        assert [entity["RowKey"] for entity in rest["items"]] == ["2"], rest
+        storage("entity", "replace", "--table-name", "People", "--entity", *keys, "City=Chur")
+        selected = storage("entity", "show", "--table-name", "People", "--partition-key", "p", "--row-key", "1",
+                           "--select", "City", "Name")
+        assert selected["City"] == "Chur" and selected.get("Name") is None, selected
+        storage("table", "policy", "create", "--table-name", "People", "--name", "readers", "--permissions", "r",
+                "--expiry", "2031-01-01T00:00Z")
+        assert storage("table", "policy", "list", "--table-name", "People").keys() == {"readers"}
+        sas = storage("table", "generate-sas", "--name", "People", "--permissions", "r", "--expiry", "2031-01-01T00:00Z")
+        assert "sig=" in sas
+        storage("entity", "delete", "--table-name", "People", "--partition-key", "p", "--row-key", "2")
+        storage("cors", "add", "--services", "t", "--methods", "GET", "--origins", "http://a.example")
+        assert storage("cors", "list", "--services", "t")[0]["AllowedOrigins"] == "http://a.example"
+        storage("cors", "clear", "--services", "t")
+        assert storage("table", "delete", "--name", "People")["deleted"]
 
 
 def make(folder: pathlib.Path) -> pathlib.Path:
