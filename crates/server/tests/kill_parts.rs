@@ -16,11 +16,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use support::Server;
 use support::client::{ACCOUNT, Answer, Client, NoAnswer};
 use support::random::Random;
+use support::{Server, in_cycles};
 
 const WRITERS: u64 = 16;
 const READERS: u64 = 4;
@@ -74,19 +74,7 @@ struct Run {
 
 #[test]
 fn changes_of_parts_survive_kill_9_whole() {
-    let cycles = setting("HOLDFAST_KILL_PARTS_CYCLES").unwrap_or(CYCLES_DEFAULT);
-    let seed = setting("HOLDFAST_KILL_SEED").unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-        now.as_nanos() as u64
-    });
-    println!("HOLDFAST_KILL_SEED={seed} HOLDFAST_KILL_PARTS_CYCLES={cycles}");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    runtime.block_on(run(cycles, &mut Random::new(seed)));
-}
-
-fn setting(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+    in_cycles(CYCLES_DEFAULT, run);
 }
 
 async fn run(cycles: u64, random: &mut Random) {

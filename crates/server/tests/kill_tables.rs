@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use holdfast_domain::etag::EntityETag;
 use hyper::StatusCode;
 use serde_json::Value;
-use support::Server;
 use support::client::{ACCOUNT, Answer, Client};
 use support::random::Random;
+use support::{Server, in_cycles};
 
 const WRITERS: u64 = 32;
 const ROWS_PER_BATCH: u64 = 5;
@@ -69,19 +69,7 @@ struct Run {
 
 #[test]
 fn entities_survive_kill_9() {
-    let cycles = setting("HOLDFAST_KILL_CYCLES").unwrap_or(CYCLES_DEFAULT);
-    let seed = setting("HOLDFAST_KILL_SEED").unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-        now.as_nanos() as u64
-    });
-    println!("HOLDFAST_KILL_SEED={seed} HOLDFAST_KILL_CYCLES={cycles}");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    runtime.block_on(run(cycles, &mut Random::new(seed)));
-}
-
-fn setting(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+    in_cycles(CYCLES_DEFAULT, run);
 }
 
 async fn run(cycles: u64, random: &mut Random) {

@@ -11,7 +11,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use random::Random;
 
 /// Far above what a start takes, so that only a server that hangs gets there.
 const START_SECONDS_MAX: u64 = 60;
@@ -85,4 +87,22 @@ fn address(ready: &str, service: &str) -> SocketAddr {
         .and_then(|rest| rest.split('/').next())
         .and_then(|address| address.parse().ok())
         .unwrap_or_else(|| panic!("no {service} address in: {ready}"))
+}
+
+/// Runs a test that kills the server `HOLDFAST_KILL_CYCLES` times, in the way that
+/// `HOLDFAST_KILL_SEED` decides; both are printed, so that a failure can be repeated.
+pub fn in_cycles(cycles_default: u64, run: impl AsyncFnOnce(u64, &mut Random)) {
+    let cycles = setting("HOLDFAST_KILL_CYCLES").unwrap_or(cycles_default);
+    let seed = setting("HOLDFAST_KILL_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+        now.as_nanos() as u64
+    });
+    println!("HOLDFAST_KILL_SEED={seed} HOLDFAST_KILL_CYCLES={cycles}");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    runtime.block_on(run(cycles, &mut Random::new(seed)));
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }
