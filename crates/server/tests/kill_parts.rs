@@ -6,7 +6,7 @@
 //! answer may or may not have happened. Readers look at all blobs meanwhile: what they get must be a
 //! state that was the last acknowledged one when they asked, or a later one.
 //!
-//! `HOLDFAST_KILL_PARTS_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of
+//! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of
 //! a run.
 
 mod support;
