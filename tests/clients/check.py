@@ -1,7 +1,7 @@
 """Real clients against the server, unmodified: each does what people do with it, and must not notice.
 
-    scripts/check-clients [NAME…]      all of them, or those named: az az_tables azcopy rclone adlfs pyarrow
-                                       deltalake rust (azure_storage_blob, object_store, opendal)
+    scripts/check-clients [NAME…]      all of them, or those named: az az_queues az_tables azcopy rclone adlfs
+                                       pyarrow deltalake kombu rust (azure_storage_blob, object_store, opendal)
 
 Every server is started here on free ports with its data in a temporary folder, and is ended by its
 process id. azcopy takes only HTTPS and host names with ".blob." in them: it runs in a mount namespace
@@ -76,19 +76,26 @@ def plant(folder: pathlib.Path) -> pathlib.Path:
     return source
 
 
-def check_az(folder: pathlib.Path) -> None:
-    source = plant(folder)
-    with server(folder) as port:
-        az = CLIENTS / "python/bin/az"
+@contextlib.contextmanager
+def az_storage(folder: pathlib.Path, service: str):
+    """`az storage` on a server of its own: a function of its words that returns what it prints."""
+    with server(folder, service=service) as port:
         environment = {
-            "AZURE_STORAGE_CONNECTION_STRING": connection(port),
+            "AZURE_STORAGE_CONNECTION_STRING": connection(port, service.capitalize()),
             "AZURE_CONFIG_DIR": str(folder / "az"),
             "AZURE_CORE_COLLECT_TELEMETRY": "no",
         }
 
         def storage(*words):
+            az = CLIENTS / "python/bin/az"
             return json.loads(run(az, "storage", *words, "--output", "json", **environment) or "null")
 
+        yield storage
+
+
+def check_az(folder: pathlib.Path) -> None:
+    source = plant(folder)
+    with az_storage(folder, "blob") as storage:
         assert storage("container", "create", "--name", "box")["created"]
         large = source / "large"
         storage("blob", "upload", "-c", "box", "-n", "large", "-f", large)
@@ -117,17 +124,7 @@ def check_az(folder: pathlib.Path) -> None:
 
 
 def check_az_tables(folder: pathlib.Path) -> None:
-    with server(folder, service="table") as port:
-        az = CLIENTS / "python/bin/az"
-        environment = {
-            "AZURE_STORAGE_CONNECTION_STRING": connection(port, "Table"),
-            "AZURE_CONFIG_DIR": str(folder / "az"),
-            "AZURE_CORE_COLLECT_TELEMETRY": "no",
-        }
-
-        def storage(*words):
-            return json.loads(run(az, "storage", *words, "--output", "json", **environment) or "null")
-
+    with az_storage(folder, "table") as storage:
         assert storage("table", "create", "--name", "People")["created"]
         assert storage("table", "exists", "--name", "People")["exists"]
         assert [table["name"] for table in storage("table", "list")] == ["People"]
@@ -162,6 +159,35 @@ def check_az_tables(folder: pathlib.Path) -> None:
         assert storage("cors", "list", "--services", "t")[0]["AllowedOrigins"] == "http://a.example"
         storage("cors", "clear", "--services", "t")
         assert storage("table", "delete", "--name", "People")["deleted"]
+
+
+def check_az_queues(folder: pathlib.Path) -> None:
+    with az_storage(folder, "queue") as storage:
+        assert storage("queue", "create", "--name", "jobs", "--metadata", "a=b")["created"]
+        assert storage("queue", "exists", "--name", "jobs")["exists"]
+        assert [queue["name"] for queue in storage("queue", "list")] == ["jobs"]
+        storage("queue", "metadata", "update", "--name", "jobs", "--metadata", "c=d")
+        assert storage("queue", "metadata", "show", "--name", "jobs") == {"c": "d"}
+        put = storage("message", "put", "-q", "jobs", "--content", "first <&> ü", "--time-to-live", "3600")
+        storage("message", "put", "-q", "jobs", "--content", "second")
+        peeked = storage("message", "peek", "-q", "jobs", "--num-messages", "5")
+        assert [message["content"] for message in peeked] == ["first <&> ü", "second"], peeked
+        got = storage("message", "get", "-q", "jobs", "--visibility-timeout", "120")[0]
+        assert (got["id"], got["dequeueCount"]) == (put["id"], 1), got
+        updated = storage("message", "update", "-q", "jobs", "--id", got["id"], "--pop-receipt", got["popReceipt"],
+                          "--content", "changed", "--visibility-timeout", "120")
+        storage("message", "delete", "-q", "jobs", "--id", got["id"], "--pop-receipt", updated["popReceipt"])
+        storage("queue", "policy", "create", "--queue-name", "jobs", "--name", "readers", "--permissions", "r",
+                "--expiry", "2031-01-01T00:00Z")
+        assert storage("queue", "policy", "list", "--queue-name", "jobs").keys() == {"readers"}
+        sas = storage("queue", "generate-sas", "--name", "jobs", "--permissions", "r", "--expiry", "2031-01-01T00:00Z")
+        assert "sig=" in sas
+        storage("message", "clear", "-q", "jobs")
+        assert storage("message", "get", "-q", "jobs") == []
+        storage("cors", "add", "--services", "q", "--methods", "GET", "--origins", "http://a.example")
+        assert storage("cors", "list", "--services", "q")[0]["AllowedOrigins"] == "http://a.example"
+        storage("cors", "clear", "--services", "q")
+        assert storage("queue", "delete", "--name", "jobs")["deleted"]
 
 
 def make(folder: pathlib.Path) -> pathlib.Path:
@@ -299,6 +325,14 @@ def check_deltalake(folder: pathlib.Path) -> None:
         table.create_checkpoint()
         again = deltalake.DeltaTable(where, storage_options=options)
         assert again.to_pyarrow_table().num_rows == 2000
+
+
+def check_kombu(folder: pathlib.Path) -> None:
+    """The transport of Celery, in an environment of its own: az has another version of the same library."""
+    script = pathlib.Path(__file__).parent / "kombu_queues.py"
+    with server(folder, service="queue") as port:
+        broker = f"azurestoragequeues://{KEY}@http://127.0.0.1:{port}/{ACCOUNT}"
+        run(CLIENTS.parent / "clients-kombu/python/bin/python", script, broker)
 
 
 def check_rust(folder: pathlib.Path) -> None:
