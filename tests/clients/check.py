@@ -78,7 +78,8 @@ def plant(folder: pathlib.Path) -> pathlib.Path:
 
 @contextlib.contextmanager
 def az_storage(folder: pathlib.Path, service: str):
-    """`az storage` on a server of its own: a function of its words that returns what it prints."""
+    """`az storage` on a server of its own: a function of its words that returns what it prints,
+    and the port."""
     with server(folder, service=service) as port:
         environment = {
             "AZURE_STORAGE_CONNECTION_STRING": connection(port, service.capitalize()),
@@ -90,12 +91,12 @@ def az_storage(folder: pathlib.Path, service: str):
             az = CLIENTS / "python/bin/az"
             return json.loads(run(az, "storage", *words, "--output", "json", **environment) or "null")
 
-        yield storage
+        yield storage, port
 
 
 def check_az(folder: pathlib.Path) -> None:
     source = plant(folder)
-    with az_storage(folder, "blob") as storage:
+    with az_storage(folder, "blob") as (storage, port):
         assert storage("container", "create", "--name", "box")["created"]
         large = source / "large"
         storage("blob", "upload", "-c", "box", "-n", "large", "-f", large)
@@ -124,7 +125,7 @@ def check_az(folder: pathlib.Path) -> None:
 
 
 def check_az_tables(folder: pathlib.Path) -> None:
-    with az_storage(folder, "table") as storage:
+    with az_storage(folder, "table") as (storage, _):
         assert storage("table", "create", "--name", "People")["created"]
         assert storage("table", "exists", "--name", "People")["exists"]
         assert [table["name"] for table in storage("table", "list")] == ["People"]
@@ -162,7 +163,7 @@ def check_az_tables(folder: pathlib.Path) -> None:
 
 
 def check_az_queues(folder: pathlib.Path) -> None:
-    with az_storage(folder, "queue") as storage:
+    with az_storage(folder, "queue") as (storage, _):
         assert storage("queue", "create", "--name", "jobs", "--metadata", "a=b")["created"]
         assert storage("queue", "exists", "--name", "jobs")["exists"]
         assert [queue["name"] for queue in storage("queue", "list")] == ["jobs"]

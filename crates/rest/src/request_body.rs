@@ -16,6 +16,9 @@ use crate::version::Version;
 /// The longest document (properties, policies) that is read whole.
 const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Room that is made for a document before it has come.
+const RESERVED_BYTES_MAX: usize = 1024 * 1024;
+
 /// A client may take this long for a MiB, as the service allows it; slower is a stall in pieces.
 const TIME_PER_MIB: Duration = Duration::from_secs(10 * 60);
 
@@ -113,11 +116,27 @@ impl RequestBody {
             call.header("x-ms-content-crc64")?,
         )?;
         let mut digests = expected.digests();
-        let mut document = BytesMut::new();
+        let too_large =
+            || Error::from(Code::RequestBodyTooLarge).detail("MaxLimit", length_max.to_string());
+        if self.declared_length() > length_max {
+            return Err(too_large());
+        }
+        let declared = usize::try_from(self.declared_length()).unwrap_or(usize::MAX);
+        let first = self.next().await?.unwrap_or_default();
+        if first.len() as u64 > length_max {
+            return Err(too_large());
+        }
+        digests.update(&first);
+        // Most documents come in one piece, which then need not be copied.
+        if first.len() == declared {
+            expected.verify(&digests.finish())?;
+            return Ok(first);
+        }
+        let mut document = BytesMut::with_capacity(declared.min(RESERVED_BYTES_MAX));
+        document.extend_from_slice(&first);
         while let Some(bytes) = self.next().await? {
             if (document.len() + bytes.len()) as u64 > length_max {
-                return Err(Error::from(Code::RequestBodyTooLarge)
-                    .detail("MaxLimit", length_max.to_string()));
+                return Err(too_large());
             }
             digests.update(&bytes);
             document.extend_from_slice(&bytes);

@@ -147,13 +147,13 @@ fn a_seed_is_applied_once_and_found_again() {
 #[test]
 fn a_seed_for_a_service_that_is_not_there_is_an_error_at_start() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("seed.toml"), "[[queues]]\nname = 'jobs'").expect("written");
+    std::fs::write(folder.path().join("seed.toml"), "[[shares]]\nname = 'files'").expect("written");
     let arguments: Vec<&str> =
         FREE_PORTS.iter().copied().chain(["--memory", "--seed", "seed.toml"]).collect();
     let result = output(command(binary(), folder.path()).args(&arguments));
     let message = String::from_utf8_lossy(&result.stderr);
     assert_eq!(result.status.code(), Some(1), "{message}");
-    assert!(message.contains("queue \"jobs\"") && message.contains("not served yet"), "{message}");
+    assert!(message.contains("share \"files\"") && message.contains("not served yet"), "{message}");
 }
 
 #[test]

@@ -123,4 +123,9 @@ impl StoredEntity {
     pub fn view(&self) -> Result<EntityView<'_>, Fault> {
         EntityView::of(&self.0)
     }
+
+    /// About as much as there is to tell.
+    pub fn length(&self) -> usize {
+        self.0.key.len() + self.0.value.len()
+    }
 }

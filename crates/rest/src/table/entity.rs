@@ -29,7 +29,8 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let select = select(call)?;
     let stored = call.frontend.domain().get_entity(&path, &key).await?;
     let entity = stored.view()?;
-    let mut body = Vec::with_capacity(1024);
+    // Base64 takes a third more than the bytes.
+    let mut body = Vec::with_capacity(512 + stored.length() * 4 / 3);
     let writer = EntityWriter {
         level: speech.level,
         endpoint: &endpoint(call),
