@@ -1,7 +1,10 @@
 """What `include` and the other parameters of List Blobs show, and from which version on."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
-from support import NEWEST_VERSION
+from azure.storage.blob import ContentSettings, ImmutabilityPolicy, PremiumPageBlobTier, StandardBlobTier
+from support import NEWEST_VERSION, md5
 
 LIST = "restype=container&comp=list"
 
@@ -93,8 +96,6 @@ def test_show_only_deleted_shows_no_blob_that_is_there(raw, container):
 
 
 def test_arrow_listing(raw, container):
-    """The SDK needs a package for this form that is optional; the frame of the stream is looked at here,
-    its columns by the tests beside the code."""
     container.upload_blob("folder/a", b"1")
     container.upload_blob("b", b"1")
     accept = {"Accept": "application/vnd.apache.arrow.stream"}
@@ -107,7 +108,6 @@ def test_arrow_listing(raw, container):
 
 
 def test_arrow_listing_by_the_sdk(container):
-    pytest.importorskip("nanoarrow")
     container.upload_blob("folder/a", b"1", metadata={"number": "1"}, tags={"one": "two"})
     container.upload_blob("b", b"22")
     include = ["metadata", "tags"]
@@ -115,5 +115,45 @@ def test_arrow_listing_by_the_sdk(container):
     first, second = (item for page in pages for item in page)
     assert (first.name, first.size) == ("b", 2)
     assert (second.name, second.metadata, second.tags) == ("folder/a", {"number": "1"}, {"one": "two"})
+    # The SDK tells the prefixes of a page before its blobs.
     walked = container.walk_blobs(response_format="arrow")
-    assert [item.name for item in walked] == ["b", "folder/"]
+    assert [item.name for item in walked] == ["folder/", "b"]
+
+
+def listed(container, **asked):
+    """What the SDK knows of every blob, sub-objects taken apart."""
+    items = container.list_blobs(include=INCLUDES, **asked)
+    return {
+        (item.name, item.snapshot, item.version_id): {
+            name: vars(value) if hasattr(value, "__dict__") else value for name, value in vars(item).items()
+        }
+        for item in items
+    }
+
+
+INCLUDES = ["metadata", "tags", "copy", "snapshots", "immutabilitypolicy", "legalhold", "uncommittedblobs"]
+
+
+def test_both_forms_of_a_listing_tell_the_same(container):
+    settings = ContentSettings("text/plain", "gzip", "de", "attachment", "no-cache", bytearray(md5(b"1")))
+    blob = container.upload_blob("block", b"1", content_settings=settings, metadata={"A": "1"}, tags={"t": "v"})
+    blob.create_snapshot()
+    blob.acquire_lease(60)
+    page = container.get_blob_client("page")
+    page.create_page_blob(1024, sequence_number=7, premium_page_blob_tier=PremiumPageBlobTier.P4)
+    log = container.get_blob_client("log")
+    log.create_append_blob()
+    log.seal_append_blob()
+    container.get_blob_client("copy").start_copy_from_url(blob.url)
+    container.upload_blob("archived", b"1", standard_blob_tier=StandardBlobTier.ARCHIVE)
+    held = container.upload_blob("held", b"1")
+    until = datetime.now(timezone.utc) + timedelta(hours=1)
+    held.set_immutability_policy(ImmutabilityPolicy(expiry_time=until, policy_mode="Unlocked"))
+    held.set_legal_hold(True)
+    container.get_blob_client("staged").stage_block("a", b"x")
+    text, arrow = listed(container), listed(container, response_format="arrow")
+    held.set_legal_hold(False)
+    held.delete_immutability_policy()
+    assert text.keys() == arrow.keys() and len(text) == 8
+    for key, properties in text.items():
+        assert arrow[key] == properties, key
