@@ -439,6 +439,30 @@ async fn of_changes_to_one_state_one_wins_and_upserts_all_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_transaction_comes_through_beside_writers_of_its_entities() {
+    let store = Arc::new(store().await);
+    let merge = |number| Change::Merge(numbers(&[("n", number)]), None);
+    let writers = ["a", "b", "c", "d"].map(|row| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            for number in 0..500 {
+                let change = to(row, merge(number));
+                let merged = store.domain.change_entity(&table("People"), &change).await;
+                merged.expect("an upsert is never refused");
+            }
+        })
+    });
+    for number in 0..100 {
+        let changes = ["a", "b", "c", "d"].map(|row| to(row, merge(number)));
+        let changed = store.domain.change_entities(&table("People"), &changes).await;
+        assert_eq!(changed.expect("an upsert is never refused").len(), 4);
+    }
+    for writer in writers {
+        writer.await.expect("no panic");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn writers_to_different_entities_do_not_get_in_each_others_way() {
     let engine = Arc::new(MemoryEngine::default());
     let store = Store::on(Arc::clone(&engine) as Arc<dyn Engine>, Features::default()).await;
