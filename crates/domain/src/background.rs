@@ -36,8 +36,10 @@ impl Domain {
         let map = first(rows::condemned_maps()).await?;
         let upload = first(rows::condemned_uploads()).await?;
         let table = first(table::rows::condemned_tables()).await?;
+        let layered_map = content::first_layered_map(&*snapshot).await?;
         drop(snapshot);
         let more = container.is_some() || map.is_some() || upload.is_some() || table.is_some();
+        let more = more || layered_map.is_some();
         if let Some(key) = container {
             self.empty_condemned_container(&key).await?;
         }
@@ -49,6 +51,13 @@ impl Domain {
         }
         if let Some(key) = table {
             self.empty_condemned_table(&key).await?;
+        }
+        if let Some(map) = layered_map {
+            match content::fill_layered_map(self, map).await {
+                // Its content is written all the time; what is not filled now can wait.
+                Ok(()) | Err(Failure::Busy) => {}
+                Err(failure) => return Err(failure),
+            }
         }
         Ok(more)
     }

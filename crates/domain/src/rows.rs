@@ -31,6 +31,7 @@ const BLOCK: u8 = b'l';
 const INLINE_CONTENT: u8 = b'i';
 const MAP: u8 = b'n';
 const MAP_ENTRY: u8 = b'm';
+const MAP_GROUND: u8 = b'g';
 const CONDEMNED_MAP: u8 = b'o';
 const CONDEMNED_UPLOAD: u8 = b'q';
 const DUE: u8 = b'e';
@@ -305,6 +306,16 @@ pub fn map_entry(map: u64, offset: u64) -> Bytes {
 /// The offset in a key made by [`map_entry`].
 pub fn map_entry_offset(key: &[u8]) -> Result<u64, Fault> {
     number_at(key, 9).ok_or_else(|| corrupt("the key of a map's entry"))
+}
+
+/// All maps that lie upon others.
+pub fn map_grounds() -> Bytes {
+    Bytes::from_static(&[MAP_GROUND])
+}
+
+/// What the map lies upon, while it does. Its number comes back by [`condemned_id`].
+pub fn map_ground(map: u64) -> Bytes {
+    numbered(MAP_GROUND, map).freeze()
 }
 
 pub fn condemned_maps() -> Bytes {

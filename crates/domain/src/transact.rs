@@ -47,6 +47,11 @@ impl Transaction {
         self.batch.expect_row(key);
     }
 
+    /// As scanning the range does, for rows that are read from the snapshot.
+    pub fn expect_range(&mut self, range: KeyRange) {
+        self.batch.expect_range(range);
+    }
+
     pub async fn get(&mut self, key: &Bytes) -> Result<Option<Bytes>, Fault> {
         self.batch.expect_row(key.clone());
         self.snapshot.get(key).await

@@ -14,6 +14,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -28,6 +29,9 @@ const CYCLES_DEFAULT: u64 = 10;
 const CONTAINER: &str = "parts";
 const PAGE_BYTES: usize = 512;
 const PAGES: u64 = 96;
+/// Some have so many entries that a write after a snapshot does not copy them.
+const LONG_WRITERS: usize = 2;
+const LONG_PAGES: u64 = 2400;
 const PAGES_WRITTEN_MAX: u64 = 12;
 const APPENDED_MAX: usize = 40;
 const BLOCKS: u64 = 5;
@@ -55,6 +59,8 @@ struct History {
 struct Owned {
     kind: Kind,
     path: String,
+    /// Of a page blob.
+    pages: u64,
     parts: Option<Parts>,
     /// What the operation without an answer would have left.
     maybe: Option<Parts>,
@@ -86,6 +92,10 @@ async fn run(cycles: u64, random: &mut Random) {
     let created = Client::new(server.blob).send("PUT", &container, &query, &[], Vec::new()).await;
     assert_eq!(created.expect("the server answers").status, 201);
     let mut owned: Vec<Vec<Owned>> = (0..WRITERS).map(blobs_of).collect();
+    let long = owned.iter_mut().take(LONG_WRITERS).map(|blobs| write_long(server.blob, blobs));
+    for written in long.collect::<Vec<_>>() {
+        written.await;
+    }
     let mut number = 1;
     for cycle in 1..=cycles {
         let run = Arc::new(Run {
@@ -129,11 +139,24 @@ async fn run(cycles: u64, random: &mut Random) {
     assert!(number > cycles * WRITERS, "there was hardly any load");
 }
 
+/// Writes every second page, each by itself.
+async fn write_long(address: SocketAddr, blobs: &mut [Owned]) {
+    let (mut client, mut random) = (Client::new(address), Random::new(1));
+    let blob = &mut blobs[0];
+    assert_eq!(blob.kind, Kind::Pages);
+    change_pages(&mut client, blob, 0, &mut random).await.expect("created");
+    for page in (0..LONG_PAGES).step_by(2) {
+        let put = put_pages(&mut client, blob, page..page + 1, Some(page as u8 | 1));
+        put.await.expect("written");
+    }
+}
+
 /// A blob of each kind, and one that is copied onto from each.
 fn blobs_of(writer: u64) -> Vec<Owned> {
     let blob = |kind, role: &str| Owned {
         kind,
         path: format!("/{CONTAINER}/{writer:02}-{kind:?}{role}"),
+        pages: if writer < LONG_WRITERS as u64 { LONG_PAGES } else { PAGES },
         parts: None,
         maybe: None,
         snapshots: BTreeMap::new(),
@@ -248,22 +271,35 @@ async fn change_pages(
     number: u64,
     random: &mut Random,
 ) -> Result<(), NoAnswer> {
-    let Some(mut pages) = blob.parts.clone() else {
-        let pages = vec![vec![0; PAGE_BYTES]; PAGES as usize];
-        let length = (PAGES * PAGE_BYTES as u64).to_string();
+    if blob.parts.is_none() {
+        let pages = vec![vec![0; PAGE_BYTES]; blob.pages as usize];
+        let length = (blob.pages * PAGE_BYTES as u64).to_string();
         let headers = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", &length)];
         return send(client, blob, pages, &[], &headers, Vec::new()).await;
-    };
-    let count = 1 + random.below(PAGES_WRITTEN_MAX);
-    let first = random.below(PAGES - count);
-    let clears = random.below(4) == 0;
-    for page in &mut pages[first as usize..(first + count) as usize] {
-        *page = if clears { vec![0; PAGE_BYTES] } else { vec![number as u8 | 1; PAGE_BYTES] };
     }
-    let (start, end) = (first * PAGE_BYTES as u64, (first + count) * PAGE_BYTES as u64 - 1);
+    let clears = random.below(4) == 0;
+    // Now and then most of the blob is cleared at once.
+    let most = if clears && random.below(16) == 0 { blob.pages / 2 } else { PAGES_WRITTEN_MAX };
+    let count = 1 + random.below(most);
+    let first = random.below(blob.pages - count);
+    let byte = (!clears).then_some(number as u8 | 1);
+    put_pages(client, blob, first..first + count, byte).await
+}
+
+/// Fills pages with a byte, or clears them.
+async fn put_pages(
+    client: &mut Client,
+    blob: &mut Owned,
+    range: Range<u64>,
+    byte: Option<u8>,
+) -> Result<(), NoAnswer> {
+    let mut pages = blob.parts.clone().expect("the blob is there");
+    let written = &mut pages[range.start as usize..range.end as usize];
+    written.fill(vec![byte.unwrap_or(0); PAGE_BYTES]);
+    let body = written.concat();
+    let (start, end) = (range.start * PAGE_BYTES as u64, range.end * PAGE_BYTES as u64 - 1);
     let range = format!("bytes={start}-{end}");
-    let body = pages[first as usize..(first + count) as usize].concat();
-    let (write, body) = if clears { ("clear", Vec::new()) } else { ("update", body) };
+    let (write, body) = if byte.is_none() { ("clear", Vec::new()) } else { ("update", body) };
     let headers = [("x-ms-page-write", write), ("x-ms-range", &range)];
     send(client, blob, pages, &[("comp", "page")], &headers, body).await
 }

@@ -185,7 +185,7 @@ pub(super) async fn clear_pages(
         content::release(transaction, &blob.content);
         return Ok(Content::Empty);
     }
-    let map = Map::own(transaction, &blob.content, id).await?;
+    let mut map = Map::own(transaction, &blob.content, id).await?;
     map.clear(transaction, range).await?;
     Ok(map.content())
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use holdfast_store::{Fault, Snapshot};
 
 use super::Content;
-use super::map;
+use super::layers;
 
 /// What has happened to a range between two states of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl Regions {
     async fn read_on(&mut self, snapshot: &dyn Snapshot) -> Result<(), Fault> {
         let found = match self.map {
             None => Vec::new(),
-            Some(map) => map::entries(snapshot, map, self.unread.clone()).await?,
+            Some(map) => layers::entries(snapshot, map, self.unread.clone()).await?,
         };
         let Range { start, end } = self.unread;
         self.unread.start = found.last().map_or(end, |(offset, entry)| offset + entry.length);

@@ -1,8 +1,8 @@
 //! Contents of many parts: a row for each, ordered by where it begins.
 //!
 //! A map is changed only together with the row of the blob that has it, which the transaction has
-//! read; so its own rows need no expectations. A map that several contents have is never changed:
-//! the one that writes gets its own first.
+//! read; so its own rows need no expectations, unless it lies upon another map, see [`layers`]. What
+//! is seen in a map that several contents have never changes: the one that writes gets its own first.
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 use serde::{Deserialize, Serialize};
 
+use super::layers::{self, Ground, ROWS_PER_SCAN};
 use super::references::map_references;
 use super::{Content, Part};
 use crate::domain::Domain;
@@ -17,8 +18,13 @@ use crate::failure::Failure;
 use crate::rows::{self, Stored};
 use crate::transact::Transaction;
 
-/// Rows read at a time; each may hold a part of up to [`super::INLINE_BYTES_MAX`].
-const ROWS_PER_SCAN: usize = 256;
+/// The entries of a shared map that its first change copies; of more it copies none, see [`layers`].
+const COPIED_ENTRIES_MAX: usize = if cfg!(test) { 3 } else { 1024 };
+/// The entries that a change takes out one by one.
+const CUT_ENTRIES_MAX: usize = if cfg!(test) { 3 } else { 1024 };
+/// Maps upon each other, past which one is copied whole: whoever takes snapshots and writes faster
+/// than maps are filled waits for it.
+const LAYERS_MAX: usize = if cfg!(test) { 4 } else { 64 };
 
 /// A window on a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,8 +41,13 @@ pub(crate) struct Entry {
 }
 
 impl Stored for Entry {
-    const FORMAT: u8 = 1;
+    const FORMAT: u8 = 2;
     const WHAT: &'static str = "an entry of a map";
+
+    /// Format 1 knew no holes.
+    fn decode_earlier(format: u8, row: &[u8]) -> Option<Result<Self, postcard::Error>> {
+        (format == 1).then(|| postcard::from_bytes(row))
+    }
 }
 
 impl Entry {
@@ -44,14 +55,20 @@ impl Entry {
         Self { block: None, written, start: 0, length: part.length(), part }
     }
 
+    /// Zeros, whatever is below.
+    pub(super) fn hole(length: u64) -> Self {
+        Self { block: None, written: 0, start: 0, length, part: Part::Hole }
+    }
+
     /// The part of the window that begins `skip` bytes in and has `length` bytes.
-    fn narrowed(&self, skip: u64, length: u64) -> Self {
+    pub(super) fn narrowed(&self, skip: u64, length: u64) -> Self {
         match &self.part {
             Part::Bytes(bytes) => {
                 let first = (self.start + skip) as usize;
                 let part = Part::Bytes(bytes.slice(first..first + length as usize));
                 Self { block: None, written: self.written, start: 0, length, part }
             }
+            Part::Hole => Self { length, ..self.clone() },
             Part::Extents(_) | Part::Sealed(..) => {
                 Self { block: None, start: self.start + skip, length, ..self.clone() }
             }
@@ -91,13 +108,24 @@ impl MapWriter {
 /// [`Map::clear`] in a transaction, since they look at what was there before it.
 pub(crate) struct Map {
     id: u64,
-    /// The map that had the same entries before the transaction.
-    before: u64,
+    before: Before,
+    /// Where it has no entry, that of a map below may show.
+    layered: bool,
+    /// The number of a map upon this one, if it takes one.
+    unused: Option<u64>,
+}
+
+/// Which entries a map had before the transaction.
+enum Before {
+    None,
+    Own,
+    /// These, which the transaction has copied.
+    Copied(Entries),
 }
 
 impl Map {
-    /// The map of `content`, or a copy of it if others have it too. `id` is unused by any other
-    /// content.
+    /// The map of `content`, or one that reads the same if others have it too. `id` is unused by
+    /// any other content.
     pub async fn own(
         transaction: &mut Transaction,
         content: &Content,
@@ -106,31 +134,41 @@ impl Map {
         match content {
             Content::Empty => {
                 transaction.references.introduce_map(id);
-                Ok(Self { id, before: id })
+                Ok(Self { id, before: Before::None, layered: false, unused: None })
             }
-            Content::Mapped(shared) => {
-                transaction.expect(rows::map(*shared));
-                if map_references(transaction.snapshot(), *shared).await? == 1 {
-                    return Ok(Self { id: *shared, before: *shared });
+            Content::Mapped(map) => {
+                transaction.expect(rows::map(*map));
+                if map_references(transaction.snapshot(), *map).await? == 1 {
+                    let layered = layers::ground(transaction.snapshot(), *map).await?.is_some();
+                    return Ok(Self { id: *map, before: Before::Own, layered, unused: Some(id) });
                 }
-                transaction.references.release_map(*shared);
-                transaction.references.introduce_map(id);
-                let mut from = 0;
-                loop {
-                    let found = entries(transaction.snapshot(), *shared, from..u64::MAX).await?;
-                    let Some((offset, entry)) = found.last() else { break };
-                    from = offset + entry.length;
-                    for (offset, entry) in found {
-                        transaction.references.retain(entry.part.pieces());
-                        transaction.put(rows::map_entry(id, offset), entry.encode());
-                    }
+                match few_entries(transaction.snapshot(), *map).await? {
+                    Some(entries) => Ok(Self::copy(transaction, *map, entries, id)),
+                    None => Ok(Self::upon(transaction, *map, id)),
                 }
-                Ok(Self { id, before: *shared })
             }
             Content::Inline(_) | Content::Extents(_) => {
                 Err(Fault::new("a content that is changed in place has no map"))
             }
         }
+    }
+
+    /// A map with the entries that are seen in `map`, which the content has no more.
+    fn copy(transaction: &mut Transaction, map: u64, entries: Entries, id: u64) -> Self {
+        transaction.references.release_map(map);
+        transaction.references.introduce_map(id);
+        for (offset, entry) in &entries {
+            transaction.references.retain(entry.part.pieces());
+            transaction.put(rows::map_entry(id, *offset), entry.encode());
+        }
+        Self { id, before: Before::Copied(entries), layered: false, unused: None }
+    }
+
+    /// An empty map upon `map`, which the content had: it has the content's reference from now on.
+    fn upon(transaction: &mut Transaction, map: u64, id: u64) -> Self {
+        transaction.references.introduce_map(id);
+        transaction.put(rows::map_ground(id), Ground { map, from: 0 }.encode());
+        Self { id, before: Before::None, layered: true, unused: None }
     }
 
     pub fn content(&self) -> Content {
@@ -145,7 +183,9 @@ impl Map {
         offset: u64,
         entry: &Entry,
     ) -> Result<(), Fault> {
-        self.clear(transaction, offset..offset + entry.length).await?;
+        let range = offset..offset + entry.length;
+        let cut = self.touched(transaction, &range, usize::MAX).await?;
+        self.cut(transaction, &cut, &range);
         transaction.put(rows::map_entry(self.id, offset), entry.encode());
         Ok(())
     }
@@ -155,83 +195,119 @@ impl Map {
         transaction.put(rows::map_entry(self.id, offset), entry.encode());
     }
 
-    /// Leaves zeros in `range`.
+    /// Leaves zeros in `range`. Of so many entries that they would not fit a commit none is touched:
+    /// a map upon this one hides them, and they go behind the request.
     pub async fn clear(
-        &self,
+        &mut self,
         transaction: &mut Transaction,
         range: Range<u64>,
     ) -> Result<(), Fault> {
-        let mut from = range.start;
-        while from < range.end {
-            let found = entries(transaction.snapshot(), self.before, from..range.end).await?;
-            let Some((last, entry)) = found.last() else { break };
-            from = last + entry.length;
-            for (offset, entry) in found {
-                self.cut(transaction, offset, &entry, &range);
+        let many = self.unused.map_or(usize::MAX, |_| CUT_ENTRIES_MAX);
+        let touched = self.touched(transaction, &range, many.saturating_add(1)).await?;
+        match self.unused {
+            Some(unused) if touched.len() > many => {
+                *self = Self::upon(transaction, self.id, unused);
             }
+            Some(_) | None => self.cut(transaction, &touched, &range),
+        }
+        if self.layered {
+            let hole = Entry::hole(range.end - range.start);
+            transaction.put(rows::map_entry(self.id, range.start), hole.encode());
         }
         Ok(())
     }
 
-    /// Takes `range` out of an entry that it touches; what lies before and behind stays.
-    fn cut(&self, transaction: &mut Transaction, offset: u64, entry: &Entry, range: &Range<u64>) {
-        let end = offset + entry.length;
-        transaction.references.release(entry.part.pieces());
-        if offset >= range.start {
-            transaction.delete(rows::map_entry(self.id, offset));
+    /// Entries of this map alone that a change of `range` touches: all of them, or the first `limit`
+    /// and perhaps some more.
+    async fn touched(
+        &self,
+        transaction: &mut Transaction,
+        range: &Range<u64>,
+        limit: usize,
+    ) -> Result<Entries, Fault> {
+        if self.layered {
+            // A map that is being filled is changed by others than its content.
+            layers::expect_entries(transaction, self.id, range).await?;
         }
-        let before = offset..range.start.min(end);
-        let behind = range.end.max(offset)..end;
-        for kept in [before, behind].into_iter().filter(|kept| kept.start < kept.end) {
-            let narrowed = entry.narrowed(kept.start - offset, kept.end - kept.start);
-            transaction.references.retain(narrowed.part.pieces());
-            transaction.put(rows::map_entry(self.id, kept.start), narrowed.encode());
+        let mut touched = Entries::new();
+        match &self.before {
+            Before::None => {}
+            Before::Copied(copied) => {
+                let touches = |(offset, entry): &&(u64, Entry)| {
+                    *offset < range.end && offset + entry.length > range.start
+                };
+                touched.extend(copied.iter().filter(touches).cloned());
+            }
+            Before::Own => {
+                let (snapshot, mut from) = (transaction.snapshot(), range.start);
+                while from < range.end && touched.len() < limit {
+                    let found = layers::own_entries(snapshot, self.id, from..range.end).await?;
+                    let Some((last, entry)) = found.last() else { break };
+                    from = last + entry.length;
+                    touched.extend(found);
+                }
+            }
         }
+        Ok(touched)
     }
-}
 
-/// Entries of a map that touch `range`, each with where it begins: the first ones, as many as are
-/// read at a time; none if there are none.
-pub(crate) async fn entries(
-    snapshot: &dyn Snapshot,
-    map: u64,
-    range: Range<u64>,
-) -> Result<Vec<(u64, Entry)>, Fault> {
-    let all = KeyRange::prefix(rows::map_entries(map));
-    let mut found = Vec::new();
-    if range.start > 0 {
-        let before = all.clone().ending_before(rows::map_entry(map, range.start));
-        if let Some(row) = snapshot.scan(&before, Order::Descending, 1).await?.pop() {
-            let (offset, entry) = decode(&row)?;
-            if offset + entry.length > range.start {
-                found.push((offset, entry));
+    /// Takes `range` out of entries that it touches; what lies before and behind stays.
+    fn cut(&self, transaction: &mut Transaction, touched: &Entries, range: &Range<u64>) {
+        for (offset, entry) in touched {
+            let (offset, end) = (*offset, offset + entry.length);
+            transaction.references.release(entry.part.pieces());
+            if offset >= range.start {
+                transaction.delete(rows::map_entry(self.id, offset));
+            }
+            let before = offset..range.start.min(end);
+            let behind = range.end.max(offset)..end;
+            for kept in [before, behind].into_iter().filter(|kept| kept.start < kept.end) {
+                let narrowed = entry.narrowed(kept.start - offset, kept.end - kept.start);
+                transaction.references.retain(narrowed.part.pieces());
+                transaction.put(rows::map_entry(self.id, kept.start), narrowed.encode());
             }
         }
     }
-    let within = all.starting_at(rows::map_entry(map, range.start));
-    let within = within.ending_before(rows::map_entry(map, range.end));
-    if !within.is_empty() {
-        for row in snapshot.scan(&within, Order::Ascending, ROWS_PER_SCAN).await? {
-            found.push(decode(&row)?);
-        }
-    }
-    Ok(found)
 }
 
-fn decode(row: &Row) -> Result<(u64, Entry), Fault> {
+/// Entries with where each begins.
+type Entries = Vec<(u64, Entry)>;
+
+/// All entries that are seen in a map, if they are few enough to be copied in a commit. So are those
+/// of a map with too many others below.
+async fn few_entries(snapshot: &dyn Snapshot, map: u64) -> Result<Option<Entries>, Fault> {
+    let too_deep = layers::depth(snapshot, map).await? >= LAYERS_MAX;
+    let (mut all, mut from) = (Entries::new(), 0);
+    while too_deep || all.len() <= COPIED_ENTRIES_MAX {
+        let found = layers::entries(snapshot, map, from..u64::MAX).await?;
+        let Some((offset, entry)) = found.last() else { return Ok(Some(all)) };
+        from = offset + entry.length;
+        all.extend(found);
+    }
+    Ok(None)
+}
+
+pub(super) fn decode(row: &Row) -> Result<(u64, Entry), Fault> {
     Ok((rows::map_entry_offset(&row.key)?, Entry::decode(&row.value)?))
 }
 
-/// Removes entries of a map that no content has any more, and with the last ones its sentence.
+/// Removes entries of a map that no content has any more, and with the last ones its sentence, which
+/// says what it lay upon.
 pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(), Failure<()>> {
     let all = KeyRange::prefix(rows::map_entries(id));
+    let key = rows::condemned_map(id);
     domain
         .transact(&[], async |mut transaction| {
-            let sentence = rows::condemned_map(id);
-            transaction.expect(sentence.clone());
+            let Some(sentence) = transaction.get(&key).await? else {
+                return Ok(((), transaction));
+            };
             let found = transaction.snapshot().scan(&all, Order::Ascending, ROWS_PER_SCAN).await?;
             if found.len() < ROWS_PER_SCAN {
-                transaction.delete(sentence);
+                transaction.delete(key.clone());
+                if !sentence.is_empty() {
+                    let ground = Ground::decode(&sentence)?;
+                    transaction.references.release_map(ground.map);
+                }
             }
             for row in found {
                 let (_, entry) = decode(&row)?;

@@ -6,6 +6,7 @@
 //! [`References`], so a copy costs rows and not bytes.
 
 mod differences;
+mod layers;
 mod map;
 mod reader;
 mod references;
@@ -22,7 +23,8 @@ use serde::{Deserialize, Serialize};
 
 pub use differences::Difference;
 pub(crate) use differences::Differences;
-pub(crate) use map::{Entry, Map, MapWriter, entries, remove_condemned_map};
+pub(crate) use layers::{entries, fill_layered_map, first_layered_map};
+pub(crate) use map::{Entry, Map, MapWriter, remove_condemned_map};
 pub use reader::ContentReader;
 pub(crate) use references::{References, Released, named_extent};
 pub(crate) use seal::Seal;
@@ -89,6 +91,8 @@ pub(crate) enum Part {
     Extents(Vec<Piece>),
     /// Either of them, holding sealed bytes.
     Sealed(Seal, Box<Self>),
+    /// Zeros that hide what a map below has.
+    Hole,
 }
 
 impl Part {
@@ -97,12 +101,13 @@ impl Part {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Extents(pieces) => pieces.iter().map(|piece| piece.length).sum(),
             Self::Sealed(seal, _) => seal.length,
+            Self::Hole => 0,
         }
     }
 
     fn pieces(&self) -> &[Piece] {
         match self {
-            Self::Bytes(_) => &[],
+            Self::Bytes(_) | Self::Hole => &[],
             Self::Extents(pieces) => pieces,
             Self::Sealed(_, part) => part.pieces(),
         }
@@ -216,7 +221,7 @@ impl Received {
                 Content::Inline(id)
             }
             Part::Extents(pieces) => Content::Extents(pieces),
-            part @ Part::Sealed(..) => {
+            part @ (Part::Sealed(..) | Part::Hole) => {
                 let mut map = MapWriter::new(transaction, id);
                 map.push(transaction, &Entry::whole(part, id));
                 map.finish()

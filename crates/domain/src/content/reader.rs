@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use holdfast_store::extents::Pin;
 use holdfast_store::{Extent, ExtentId, Extents, Fault, Snapshot};
 
-use super::map;
+use super::layers;
 use super::references::ExtentRow;
 use super::seal::{FRAME_BYTES, FrameKey};
 use super::{Content, CustomerKey, Part, Piece, Seal, missing_extent, missing_inline};
@@ -208,7 +208,7 @@ impl ContentReader {
         let mut ids = Vec::new();
         let mut from = range.start;
         while from < range.end {
-            let found = map::entries(snapshot, map, from..range.end).await?;
+            let found = layers::entries(snapshot, map, from..range.end).await?;
             let Some((offset, entry)) = found.last() else { break };
             from = offset + entry.length;
             for (_, entry) in &found {
@@ -221,7 +221,7 @@ impl ContentReader {
     /// Looks up the next entries of the map. The snapshot is let go with the last ones.
     async fn look_up(&mut self) -> Result<(), Fault> {
         let Some(Unread { snapshot, map, range }) = self.unread.take() else { return Ok(()) };
-        let found = map::entries(&*snapshot, map, range.clone()).await?;
+        let found = layers::entries(&*snapshot, map, range.clone()).await?;
         let mut at = range.start;
         for (offset, entry) in &found {
             if *offset > at {
@@ -342,6 +342,7 @@ async fn plain_spans(
             Ok(VecDeque::from([Span::Bytes(bytes)]))
         }
         Part::Extents(pieces) => extent_spans(snapshot, pieces, range).await,
+        Part::Hole => Ok(VecDeque::from([Span::Zeros(range.end - range.start)])),
         Part::Sealed(..) => Err(Fault::new("a part is sealed twice")),
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use holdfast_store::{Batch, Extent, ExtentId, Extents, Fault, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +97,8 @@ impl References {
                 batch.put(key, MapRow { references }.encode());
             } else {
                 batch.delete(key);
-                batch.put(rows::condemned_map(id), rows::NOTHING);
+                let sentence = sentence(snapshot, batch, id).await?;
+                batch.put(rows::condemned_map(id), sentence);
             }
         }
         for (id, change) in self.extents.into_iter().filter(|(_, change)| *change != 0) {
@@ -121,6 +123,17 @@ impl References {
         }
         Ok(released)
     }
+}
+
+/// What is to be known when a map is removed: the map that it lies upon, if it does.
+async fn sentence(snapshot: &dyn Snapshot, batch: &mut Batch, map: u64) -> Result<Bytes, Fault> {
+    let key = rows::map_ground(map);
+    batch.expect_row(key.clone());
+    let Some(ground) = snapshot.get(&key).await? else {
+        return Ok(Bytes::from_static(rows::NOTHING));
+    };
+    batch.delete(key);
+    Ok(ground)
 }
 
 /// Extents whose last reference goes with a commit: freed after it.

@@ -4,15 +4,18 @@
 use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_store::contract::{Random, seed};
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
 use holdfast_store::{Extents as _, KeyRange, Order};
+use tokio::sync::Mutex;
 
 use crate::content::{
-    self, ByteSource, Content, ContentReader, Difference, Differences, Entry, INLINE_BYTES_MAX, Map,
+    self, ByteSource, Content, ContentReader, Difference, Differences, Entry, INLINE_BYTES_MAX,
+    Map, layers,
 };
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -114,7 +117,7 @@ impl Store {
         let changed: Result<Content, Failure<()>> = self
             .domain
             .transact(&[], async |mut transaction| {
-                let map = Map::own(&mut transaction, &state.content, id).await?;
+                let mut map = Map::own(&mut transaction, &state.content, id).await?;
                 map.clear(&mut transaction, bytes.clone()).await?;
                 Ok((map.content(), transaction))
             })
@@ -144,7 +147,18 @@ impl Store {
             })
             .await;
         released.expect("released");
+    }
+
+    async fn collect_all(&self) {
         while self.domain.collect_garbage().await.expect("collected") {}
+    }
+
+    /// The rows of a map's own entries.
+    async fn rows_of(&self, content: &Content) -> usize {
+        let Content::Mapped(id) = content else { return 0 };
+        let snapshot = self.domain.engine.snapshot().await.expect("a snapshot");
+        let entries = KeyRange::prefix(rows::map_entries(*id));
+        snapshot.scan(&entries, Order::Ascending, usize::MAX).await.expect("rows").len()
     }
 
     async fn read(&self, state: &State, range: Range<usize>) -> Vec<u8> {
@@ -181,12 +195,12 @@ fn some_pages(random: &mut Random) -> Range<usize> {
 #[tokio::test]
 async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
     let mut random = Random::new(seed(20_091_109));
-    for _ in 0..12 {
+    for _ in 0..20 {
         let store = Store::new().await;
         let empty = State { content: Content::Empty, pages: vec![None; PAGES] };
         let (mut current, mut kept) = (empty.clone(), vec![empty.clone()]);
         for step in 0..60 {
-            match random.within(0..10) {
+            match random.within(0..12) {
                 0..5 => {
                     let pages = some_pages(&mut random);
                     let byte = random.within(1..256) as u8;
@@ -194,6 +208,8 @@ async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
                 }
                 5..8 => store.clear(&mut current, some_pages(&mut random)).await,
                 8 => kept.push(store.share(&current).await),
+                // Some of what goes on behind the requests.
+                9..11 => drop(store.domain.collect_garbage().await.expect("collected")),
                 _ => {
                     let gone = kept.swap_remove(random.within(0..kept.len()));
                     store.release(gone).await;
@@ -212,9 +228,14 @@ async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
             assert_eq!(told, current.since(older), "step {step}");
         }
         assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
+        store.collect_all().await;
+        for state in kept.iter().chain([&current]) {
+            assert_eq!(store.read(state, 0..PAGES * PAGE).await, state.bytes(), "all is filled");
+        }
         for state in kept.into_iter().chain([current]) {
             store.release(state).await;
         }
+        store.collect_all().await;
         let statistics = store.extents.statistics();
         assert_eq!(statistics.bytes_written, statistics.bytes_freed, "all space comes back");
         let snapshot = store.domain.engine.snapshot().await.expect("a snapshot");
@@ -238,10 +259,201 @@ async fn the_first_change_of_a_shared_map_copies_it_and_the_next_does_not() {
     assert_eq!(store.read(&kept, 0..PAGES * PAGE).await, kept.bytes());
     assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
 
-    let Content::Mapped(id) = kept.content else { panic!("a map") };
+    let content = kept.content.clone();
     store.release(kept).await;
-    let snapshot = store.domain.engine.snapshot().await.expect("a snapshot");
-    let entries = KeyRange::prefix(rows::map_entries(id));
-    let left = snapshot.scan(&entries, Order::Ascending, 1).await.expect("rows");
-    assert!(left.is_empty(), "the map goes with its last content");
+    store.collect_all().await;
+    assert_eq!(store.rows_of(&content).await, 0, "the map goes with its last content");
+}
+
+/// A content of one write for each of so many pages.
+async fn in_single_pages(store: &Store, pages: usize) -> State {
+    let mut state = State { content: Content::Empty, pages: vec![None; PAGES] };
+    for page in 0..pages {
+        store.write(&mut state, page..page + 1, page, 1 + page as u8).await;
+    }
+    state
+}
+
+#[tokio::test]
+async fn the_first_change_of_a_long_shared_map_copies_none_of_it() {
+    let store = Store::new().await;
+    let mut current = in_single_pages(&store, 40).await;
+    let kept = store.share(&current).await;
+    store.write(&mut current, 3..5, 90, 200).await;
+    assert_eq!(store.rows_of(&current.content).await, 1, "the change alone");
+    store.clear(&mut current, 10..30).await;
+    assert_eq!(store.rows_of(&current.content).await, 2, "and what hides the cleared pages");
+    for state in [&kept, &current] {
+        assert_eq!(store.read(state, 0..PAGES * PAGE).await, state.bytes());
+    }
+    store.release(kept).await;
+    store.collect_all().await;
+    assert_eq!(store.rows_of(&current.content).await, 19, "it stands alone in the end");
+    assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
+}
+
+#[tokio::test]
+async fn clearing_many_entries_hides_them_first_and_frees_them_later() {
+    let store = Store::new().await;
+    let mut current = in_single_pages(&store, 60).await;
+    let before = current.content.clone();
+    store.clear(&mut current, 5..55).await;
+    assert_eq!(store.rows_of(&before).await, 60, "none is touched");
+    assert_eq!(store.rows_of(&current.content).await, 1);
+    assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
+    store.collect_all().await;
+    assert_eq!(store.rows_of(&before).await, 0, "they are gone");
+    assert_eq!(store.rows_of(&current.content).await, 10);
+    assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
+}
+
+#[tokio::test]
+async fn maps_do_not_pile_up_beyond_a_limit() {
+    let store = Store::new().await;
+    let mut current = in_single_pages(&store, 40).await;
+    let mut kept = Vec::new();
+    for step in 0..20 {
+        kept.push(store.share(&current).await);
+        store.write(&mut current, step..step + 2, 100 + step, 100 + step as u8).await;
+        let Content::Mapped(id) = current.content else { panic!("a map") };
+        let snapshot = store.domain.engine.snapshot().await.expect("a snapshot");
+        let depth = layers::depth(&*snapshot, id).await.expect("rows");
+        assert!(depth <= super::LAYERS_MAX, "{depth} below");
+    }
+    for state in kept.iter().chain([&current]) {
+        assert_eq!(store.read(state, 0..PAGES * PAGE).await, state.bytes());
+    }
+}
+
+/// What is filled and what is written meet in the same pages, on two threads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_map_that_is_filled_while_it_is_written_loses_nothing() {
+    let mut random = Random::new(seed(20_120_212));
+    let store = Arc::new(Store::new().await);
+    for _ in 0..30 {
+        let mut current = in_single_pages(&store, 40).await;
+        let kept = store.share(&current).await;
+        let filler = Arc::clone(&store);
+        let filling = tokio::spawn(async move {
+            loop {
+                match filler.domain.collect_garbage().await {
+                    Ok(true) | Err(Failure::Busy) => tokio::task::yield_now().await,
+                    Ok(false) => break,
+                    Err(failure) => panic!("{failure:?}"),
+                }
+            }
+        });
+        for step in 0..30 {
+            let start = random.within(0..44);
+            let pages = start..start + random.within(1..6);
+            if random.one_in(3) {
+                store.clear(&mut current, pages).await;
+            } else {
+                store.write(&mut current, pages, 100 + step, 100 + step as u8).await;
+            }
+            if step == 15 {
+                assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
+            }
+        }
+        filling.await.expect("filled");
+        store.collect_all().await;
+        for state in [kept, current] {
+            assert_eq!(store.read(&state, 0..PAGES * PAGE).await, state.bytes());
+            store.release(state).await;
+        }
+        store.collect_all().await;
+        let snapshot = store.domain.engine.snapshot().await.expect("a snapshot");
+        let left = snapshot.scan(&KeyRange::all(), Order::Ascending, 10).await.expect("rows");
+        assert!(left.is_empty(), "rows are left: {left:?}");
+    }
+}
+
+/// Pages that a write of `fill` meets: before what is filled, across its beginning, within, across its
+/// end, over all of it, and behind.
+const MEETING: [Range<usize>; 7] = [0..3, 10..13, 13..14, 14..16, 16..20, 11..20, 20..24];
+
+/// A content of three pages to a write, of which the first twelve pages are filled, and the map below
+/// it. Six more pages are filled next.
+async fn half_filled(store: &Store) -> (State, State) {
+    let mut current = State { content: Content::Empty, pages: vec![None; PAGES] };
+    for write in 0..14 {
+        store.write(&mut current, write * 3..write * 3 + 3, write, 1 + write as u8).await;
+    }
+    let kept = store.share(&current).await;
+    store.write(&mut current, 30..31, 90, 90).await;
+    for _ in 0..2 {
+        store.domain.collect_garbage().await.expect("collected");
+    }
+    (current, kept)
+}
+
+fn map_of(state: &State) -> u64 {
+    let Content::Mapped(map) = state.content else { panic!("a map") };
+    map
+}
+
+#[tokio::test]
+async fn what_is_filled_gives_way_to_what_is_written_meanwhile() {
+    for pages in MEETING {
+        let store = Store::new().await;
+        let (current, kept) = half_filled(&store).await;
+        let (map, written) = (map_of(&current), AtomicBool::new(false));
+        let current = Mutex::new(current);
+        let filled: Result<(), Failure<()>> = store
+            .domain
+            .transact(&[], async |mut transaction| {
+                layers::fill(&mut transaction, map).await?;
+                if !written.swap(true, Ordering::Relaxed) {
+                    store.write(&mut *current.lock().await, pages.clone(), 91, 91).await;
+                }
+                Ok(((), transaction))
+            })
+            .await;
+        filled.expect("filled");
+        store.collect_all().await;
+        for state in [&current.into_inner(), &kept] {
+            let read = store.read(state, 0..PAGES * PAGE).await;
+            assert!(read == state.bytes(), "a write of {pages:?} was met by the filling");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_sees_what_is_filled_meanwhile() {
+    for pages in MEETING {
+        let store = Store::new().await;
+        let (current, kept) = half_filled(&store).await;
+        let (map, id) = (map_of(&current), store.domain.fresh_id());
+        let filled = AtomicBool::new(false);
+        let range = (pages.start * PAGE) as u64..(pages.end * PAGE) as u64;
+        let body = Bytes::from(vec![91; pages.len() * PAGE]);
+        let Ok(received) = store.domain.receive(&mut Body(Some(body))).await else {
+            panic!("a body in memory arrives");
+        };
+        let written: Result<Content, Failure<()>> = store
+            .domain
+            .transact(&[], async |mut transaction| {
+                let entry = Entry::whole(received.claim_part(&mut transaction), id);
+                let own = Map::own(&mut transaction, &current.content, id).await?;
+                own.write(&mut transaction, range.start, &entry).await?;
+                if !filled.swap(true, Ordering::Relaxed) {
+                    layers::fill_layered_map(&store.domain, map).await?;
+                }
+                Ok((own.content(), transaction))
+            })
+            .await;
+        let content = received.conclude(written).expect("written");
+        let mut current = State { content, ..current };
+        current.pages[pages.clone()].fill(Some((91, 91)));
+        store.collect_all().await;
+        for state in [current, kept] {
+            let read = store.read(&state, 0..PAGES * PAGE).await;
+            assert!(read == state.bytes(), "a write of {pages:?} met the filling");
+            store.release(state).await;
+        }
+        store.collect_all().await;
+        let snapshot = store.domain.engine.snapshot().await.expect("a snapshot");
+        let left = snapshot.scan(&KeyRange::all(), Order::Ascending, 10).await.expect("rows");
+        assert!(left.is_empty(), "rows are left: {left:?}");
+    }
 }
