@@ -375,8 +375,11 @@ async fn a_failed_write_or_sync_poisons_writing_and_not_reading() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_write_of_a_long_stream_poisons_too() {
     let disk = Disk::failing(3, false, libc::EIO);
-    let extents = open(&disk, Durability::Fsync);
-    write(&extents, content(1, 5_000_000)).await.unwrap_err();
+    // Both chunks fit in one segment. Otherwise the third operation, beside the first write, could
+    // be that of making another segment, whose failure poisons nothing.
+    let options = SegmentOptions { segment_bytes: 4 * SEGMENT_BYTES, ..options(Durability::Fsync) };
+    let extents = SegmentExtents::on_disk(Box::new(disk.clone()), options).unwrap();
+    write(&extents, content(1, 1_500_000)).await.unwrap_err();
     assert!(extents.poisoned().is_some());
 }
 
