@@ -22,6 +22,7 @@ pub mod names;
 pub mod queue;
 mod rows;
 mod service_properties;
+pub mod share;
 pub mod table;
 pub mod tags;
 pub mod time;

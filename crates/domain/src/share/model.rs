@@ -1,0 +1,180 @@
+//! What is stored of a share, and of the directories, files and links in it.
+
+use serde::{Deserialize, Serialize};
+
+use super::rows;
+use crate::access::StoredPolicy;
+use crate::blob::{ContentHeaders, CopyState};
+use crate::content::Content;
+use crate::etag::ETag;
+use crate::lease::Lease;
+use crate::metadata::Metadata;
+use crate::names::{AccountName, PathComponent, ShareName};
+use crate::rows::Stored;
+use crate::time::Timestamp;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharePath {
+    pub account: AccountName,
+    pub share: ShareName,
+}
+
+impl SharePath {
+    pub(super) fn key(&self) -> bytes::Bytes {
+        rows::share(self.account.as_str(), self.share.as_str())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// In the keys of its nodes; unique over all shares there ever were.
+    pub(crate) id: u64,
+    pub etag: ETag,
+    pub last_modified: Timestamp,
+    pub metadata: Metadata,
+    pub quota_gib: u32,
+    pub tier: AccessTier,
+    pub tier_changed: Option<Timestamp>,
+    pub protocol: Protocol,
+    pub root_squash: RootSquash,
+    /// Whether SMB clients find snapshots by themselves.
+    pub snapshots_shown: bool,
+    pub policies: Vec<StoredPolicy>,
+    pub lease: Lease,
+    /// How many snapshots were taken of it: what is changed now was last seen by the snapshot of
+    /// this number, if at all.
+    pub(crate) generation: u64,
+}
+
+impl Stored for Share {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "a share";
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AccessTier {
+    #[default]
+    TransactionOptimized,
+    Hot,
+    Cool,
+    Premium,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Protocol {
+    #[default]
+    Smb,
+    Nfs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RootSquash {
+    #[default]
+    NoRootSquash,
+    RootSquash,
+    AllSquash,
+}
+
+/// A directory, a file or a symbolic link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Unique over all nodes there ever were, and the same wherever it is moved. The children of a
+    /// directory are keyed by it.
+    pub id: u64,
+    /// As it was last written; none for the root.
+    pub name: Option<PathComponent>,
+    pub etag: ETag,
+    pub last_modified: Timestamp,
+    pub metadata: Metadata,
+    pub times: FileTimes,
+    pub attributes: Attributes,
+    pub permission: PermissionKey,
+    /// For shares of NFS.
+    pub posix: Option<PosixProperties>,
+    /// The share's generation when this state was written: a later snapshot sees it too.
+    pub(crate) generation: u64,
+    pub kind: NodeKind,
+}
+
+impl Stored for Node {
+    const FORMAT: u8 = 1;
+    const WHAT: &'static str = "a directory or file";
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NodeKind {
+    Directory(Directory),
+    File(File),
+    SymbolicLink(LinkTarget),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Directory {}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    pub length: u64,
+    /// Empty or a map, written in place.
+    pub(crate) content: Content,
+    pub headers: FileHeaders,
+    pub lease: Lease,
+    pub copy: Option<FileCopy>,
+}
+
+pub type FileHeaders = ContentHeaders;
+pub type FileCopy = CopyState;
+
+/// Where a symbolic link leads, as the client wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkTarget(pub String);
+
+/// The times that SMB clients see and set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileTimes {
+    pub created: Timestamp,
+    pub written: Timestamp,
+    pub changed: Timestamp,
+    pub accessed: Timestamp,
+}
+
+impl FileTimes {
+    pub fn all(now: Timestamp) -> Self {
+        Self { created: now, written: now, changed: now, accessed: now }
+    }
+}
+
+/// The bits of [MS-FSCC] 2.6, without that of a directory, which the kind of the node tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attributes(pub u32);
+
+impl Attributes {
+    pub const READ_ONLY: Self = Self(0x1);
+    pub const HIDDEN: Self = Self(0x2);
+    pub const SYSTEM: Self = Self(0x4);
+    pub const ARCHIVE: Self = Self(0x20);
+    pub const TEMPORARY: Self = Self(0x100);
+    pub const OFFLINE: Self = Self(0x1000);
+    pub const NOT_CONTENT_INDEXED: Self = Self(0x2000);
+    pub const NO_SCRUB_DATA: Self = Self(0x2_0000);
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Names a security descriptor of the share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PermissionKey(pub u64);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PosixProperties {
+    pub mode: u16,
+    pub owner: u32,
+    pub group: u32,
+    /// How many names the node has.
+    pub links: u32,
+}
