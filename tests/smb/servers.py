@@ -1,0 +1,108 @@
+"""Starts the servers that SMB clients are run against: Holdfast, or Debian's smbd beside it."""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+READY_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Server:
+    port: int
+    user: str
+    password: str
+
+    def arguments(self) -> list[str]:
+        """What every client of the Samba suite takes."""
+        return ["-p", str(self.port), "-U", f"{self.user}%{self.password}"]
+
+
+def stop(process: subprocess.Popen) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def holdfast(program: pathlib.Path, shares: list[str], data: pathlib.Path | None = None, options: tuple[str, ...] = ()):
+    """The program on free ports, with these shares; in memory unless there is a folder."""
+    # Imported here: who compares with another server alone needs no SDK.
+    from azure.storage.fileshare import ShareServiceClient
+
+    storage = ["--data", str(data)] if data else ["--memory"]
+    ports = [f"--{service}-port={port}" for service, port in
+             dict(blob="off", queue="off", table="off", file="0", smb="0", web="off", admin="off").items()]
+    with tempfile.TemporaryFile("w+") as log:
+        command = [program, *storage, *ports, "--log", "warn", *options]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            ready = process.stdout.readline()
+            addresses = dict(re.findall(r"(\w+)=(\S+)", ready))
+            if "smb" not in addresses:
+                log.seek(0)
+                raise RuntimeError(f"the server is not ready: {ready}{log.read()}")
+            file = addresses["file"].rstrip("/").removesuffix(f"/{ACCOUNT}")
+            file = file if "://" in file else f"http://{file}"
+            service = ShareServiceClient(f"{file}/{ACCOUNT}", credential={"account_name": ACCOUNT, "account_key": KEY})
+            for share in shares:
+                service.create_share(share)
+            yield Server(int(addresses["smb"].rsplit(":", 1)[1]), ACCOUNT, KEY)
+        finally:
+            stop(process)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def smbd(shares: list[str], folder: pathlib.Path):
+    """Debian's smbd with a configuration of its own in `folder`."""
+    user, password, port = "root" if os.getuid() == 0 else os.environ["USER"], "password", free_port()
+    sections = []
+    for share in shares:
+        (folder / share).mkdir(parents=True)
+        sections.append(f"[{share}]\npath = {folder / share}\nread only = no\n")
+    for name in ["private", "state"]:
+        (folder / name).mkdir()
+    configuration = folder / "smb.conf"
+    state = folder / "state"
+    configuration.write_text(
+        f"[global]\nserver role = standalone server\nbind interfaces only = yes\ninterfaces = 127.0.0.1\n"
+        f"smb ports = {port}\nprivate dir = {folder / 'private'}\nlock directory = {state}\n"
+        f"state directory = {state}\ncache directory = {state}\npid directory = {state}\nncalrpc dir = {state}\n"
+        f"log file = {folder / 'log'}\nload printers = no\ndisable spoolss = yes\n"
+        f"kernel oplocks = no\nkernel share modes = no\ndurable handles = yes\nposix locking = no\n"
+        f"server min protocol = SMB2_10\n" + "".join(sections))
+    subprocess.run(["smbpasswd", "-c", configuration, "-s", "-a", user], input=f"{password}\n{password}\n",
+                   text=True, check=True, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(["smbd", "--foreground", "--no-process-group", "-s", configuration],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               # When it is stopped, smbd stops its whole group.
+                               start_new_session=True)
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            if time.monotonic() > deadline:
+                raise RuntimeError("smbd does not listen")
+            time.sleep(0.1)
+        yield Server(port, user, password)
+    finally:
+        stop(process)
