@@ -1,0 +1,208 @@
+"""One share by REST and by SMB at the same time: every sharing rule in both directions."""
+
+import pytest
+from azure.core.exceptions import HttpResponseError
+from azure.storage.fileshare import ShareLeaseClient, ShareServiceClient
+from smbprotocol.exceptions import SMBResponseException
+from smbprotocol.header import NtStatus
+from smbprotocol.open import CreateDisposition, CreateOptions, RequestedOplockLevel, ShareAccess
+
+import smb_support as smb
+from smb_support import DELETE, READ, SHARE_ALL, SHARE_NONE, WRITE
+from support import Account, connection_string, unique
+
+CONTENT = b"the first content"
+
+
+@pytest.fixture(scope="module")
+def share():
+    smb.endpoint()
+    with ShareServiceClient.from_connection_string(connection_string(), retry_total=0) as service:
+        client = service.create_share(unique("sharing"))
+        yield client
+        client.delete_share()
+
+
+@pytest.fixture
+def tree(share):
+    account = Account.under_test("File")
+    tree = smb.Tree(share.share_name, account.name, account.key)
+    yield tree
+    tree.disconnect()
+
+
+@pytest.fixture
+def other_tree(share):
+    account = Account.under_test("File")
+    tree = smb.Tree(share.share_name, account.name, account.key)
+    yield tree
+    tree.disconnect()
+
+
+@pytest.fixture
+def file(share):
+    client = share.get_file_client(unique("file"))
+    client.upload_file(CONTENT)
+    return client
+
+
+def refusal(call) -> tuple[int, str]:
+    with pytest.raises(HttpResponseError) as refused:
+        call()
+    return refused.value.status_code, refused.value.error_code
+
+
+def smb_refusal(call) -> int:
+    with pytest.raises(SMBResponseException) as refused:
+        call()
+    return refused.value.status
+
+
+def operations(file):
+    """Each REST operation of the table of share modes."""
+    return {
+        "create": lambda: file.create_file(len(CONTENT)),
+        "get": lambda: file.download_file().readall(),
+        "set properties": lambda: file.set_http_headers(content_settings=None, file_attributes="Archive"),
+        "set metadata": lambda: file.set_file_metadata({"a": "b"}),
+        "delete": lambda: file.delete_file(),
+        "put range": lambda: file.upload_range(b"other", 0, 5),
+        "list ranges": lambda: file.get_ranges(),
+        "lease": lambda: file.acquire_lease().release(),
+    }
+
+
+R, W, D = ShareAccess.FILE_SHARE_READ, ShareAccess.FILE_SHARE_WRITE, ShareAccess.FILE_SHARE_DELETE
+EVERYTHING = {"create", "get", "set properties", "set metadata", "delete", "put range", "list ranges", "lease"}
+WRITES = {"set properties", "set metadata", "put range"}
+READS = {"get", "list ranges"}
+
+
+@pytest.mark.parametrize(
+    ("sharing", "refused"),
+    [
+        (0, EVERYTHING),
+        (R, EVERYTHING - READS),
+        (W, EVERYTHING - WRITES),
+        (D, EVERYTHING),
+        (R | W, {"create", "delete", "lease"}),
+        (R | D, EVERYTHING - READS),
+        (W | D, {"get", "delete", "list ranges", "lease"}),
+        (R | W | D, {"delete"}),
+    ],
+)
+def test_a_rest_call_respects_the_share_mode_of_an_open(tree, share, sharing, refused):
+    for name in sorted(EVERYTHING):
+        file = share.get_file_client(unique("file"))
+        file.upload_file(CONTENT)
+        opened = tree.open(file.file_name, READ, sharing)
+        call = operations(file)[name]
+        if name in refused:
+            assert refusal(call) == (409, "SharingViolation"), name
+        else:
+            call()
+        opened.close()
+        if name in refused:
+            operations(file)[name]()
+
+
+def test_an_open_for_writing_is_refused_while_a_rest_lease_is_held(tree, file):
+    lease = file.acquire_lease()
+    for access in [WRITE, DELETE, READ | WRITE]:
+        status = smb_refusal(lambda: tree.open(file.file_name, access))
+        assert status == NtStatus.STATUS_SHARING_VIOLATION
+    tree.open(file.file_name, READ).close()
+    ShareLeaseClient(file, lease.id).break_lease()
+    tree.open(file.file_name, WRITE).close()
+
+
+@pytest.mark.parametrize(("access", "allowed"), [(READ, True), (WRITE, False), (DELETE, False)])
+def test_a_rest_lease_is_refused_while_an_open_may_write(tree, file, access, allowed):
+    opened = tree.open(file.file_name, access, SHARE_ALL)
+    if allowed:
+        file.acquire_lease().release()
+    else:
+        assert refusal(file.acquire_lease) == (409, "SharingViolation")
+        opened.close()
+        file.acquire_lease().release()
+
+
+def test_a_byte_range_lock_refuses_put_range_anywhere_in_the_file(tree, file):
+    opened = tree.open(file.file_name, READ | WRITE)
+    tree.lock(opened, 1000, 10, smb.LOCK_EXCLUSIVE | smb.LOCK_FAIL_IMMEDIATELY)
+    assert refusal(lambda: file.upload_range(b"other", 0, 5)) == (409, "FileLockConflict")
+    assert file.download_file().readall() == CONTENT
+    tree.lock(opened, 1000, 10, smb.LOCK_UNLOCK)
+    file.upload_range(b"other", 0, 5)
+    assert opened.read(0, 5) == b"other"
+
+
+def test_a_file_pending_delete_refuses_every_call_and_is_hidden(tree, share, file):
+    options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
+    opened = tree.open(file.file_name, READ | DELETE, SHARE_ALL, options=options)
+    second = tree.open(file.file_name, READ, SHARE_ALL)
+    opened.close()
+    for name, call in operations(file).items():
+        assert refusal(call) == (409, "SMBDeletePending"), name
+    assert refusal(file.get_file_properties)[0] == 409
+    assert file.file_name not in [entry["name"] for entry in share.list_directories_and_files()]
+    assert smb_refusal(lambda: tree.open(file.file_name)) == NtStatus.STATUS_DELETE_PENDING
+    second.close()
+    assert refusal(file.get_file_properties)[0] == 404
+    assert smb_refusal(lambda: tree.open(file.file_name)) == NtStatus.STATUS_OBJECT_NAME_NOT_FOUND
+
+
+def test_each_protocol_sees_what_the_other_wrote_at_once(tree, file):
+    opened = tree.open(file.file_name, READ | WRITE)
+    opened.write(b"THE", 0)
+    assert file.download_file().readall() == b"THE first content"
+    file.upload_range(b"LAST ", 4, 5)
+    assert opened.read(0, 17) == b"THE LAST  content"[:17]
+    opened.close()
+
+
+def test_a_rest_read_breaks_an_oplock_and_gets_the_flushed_bytes(tree, file):
+    opened = tree.open(
+        file.file_name, READ | WRITE, SHARE_ALL, oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH
+    )
+    acknowledged = tree.acknowledge_break(opened, before=lambda: opened.write(b"flushed", 0))
+    assert file.download_file().readall() == b"flushedst content"[:17]
+    acknowledged.join()
+    opened.close()
+
+
+def test_an_oplock_that_is_not_given_back_delays_and_then_refuses(tree, file):
+    opened = tree.open(
+        file.file_name, READ | WRITE, SHARE_ALL, oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH
+    )
+    assert refusal(lambda: file.download_file(timeout=1)) == (408, "ClientCacheFlushDelay")
+    opened.close()
+    assert file.download_file().readall() == CONTENT
+
+
+def test_force_close_frees_the_file(tree, file):
+    tree.open(file.file_name, READ | WRITE, SHARE_NONE)
+    assert refusal(lambda: file.upload_range(b"other", 0, 5)) == (409, "SharingViolation")
+    handles = list(file.list_handles())
+    assert len(handles) == 1
+    assert file.close_handle(handles[0]) == {"closed_handles_count": 1, "failed_handles_count": 0}
+    file.upload_range(b"other", 0, 5)
+    assert list(file.list_handles()) == []
+
+
+def test_two_opens_conflict_as_two_protocols_do(tree, other_tree, file):
+    tree.open(file.file_name, READ, SHARE_NONE)
+    assert smb_refusal(lambda: other_tree.open(file.file_name)) == NtStatus.STATUS_SHARING_VIOLATION
+
+
+def test_what_smb_creates_rest_lists_and_the_other_way_round(tree, share):
+    opened = tree.open("By SMB.txt", READ | WRITE, SHARE_ALL, CreateDisposition.FILE_CREATE)
+    opened.write(b"hello", 0)
+    opened.close()
+    assert share.get_file_client("by smb.TXT").download_file().readall() == b"hello"
+    share.get_directory_client("By REST").create_directory()
+    options = CreateOptions.FILE_DIRECTORY_FILE
+    directory = tree.open("by rest", READ, SHARE_ALL, options=options)
+    directory.close()
+    share.get_file_client("by smb.txt").delete_file()
+    assert smb_refusal(lambda: tree.open("By SMB.txt")) == NtStatus.STATUS_OBJECT_NAME_NOT_FOUND
