@@ -22,6 +22,7 @@ use super::log::{Fill, SegmentHeader, Spare};
 use super::recent::RecentWrites;
 use super::recovery::FoundLog;
 use super::shared::{Shared, Upkeep, Visible};
+use super::turns::Turns;
 use super::upkeep::{Compactor, Flusher, SPARES_MAX};
 use super::{Durability, OpenError};
 use crate::engine::{
@@ -91,9 +92,11 @@ impl EmbeddedEngine {
         let rows_folder = folder.subfolder(ROWS_FOLDER)?;
         let found = FoundLog::look(&log_folder)?;
         let sequences = SequenceNumberCounter::new(1);
-        let tree = open_tree(&rows_folder, options, &sequences)?;
+        let turns = Arc::new(Turns::default());
+        let tree = open_tree(&rows_folder, options, &sequences, &turns)?;
         let shared = Arc::new(Shared {
             tree,
+            turns,
             sequences,
             visible: Mutex::new(Visible { before: 1, held: Default::default() }),
             upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
@@ -183,6 +186,7 @@ fn open_tree(
     folder: &Path,
     options: &EngineOptions,
     sequences: &SequenceNumberCounter,
+    turns: &Arc<Turns>,
 ) -> Result<AnyTree, Fault> {
     remove_drafts(folder)
         .map_err(|why| Fault::because(format!("clean {}", folder.display()), why))?;
@@ -192,6 +196,7 @@ fn open_tree(
         .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes)))
         .index_block_partitioning_policy(PinningPolicy::new(INDEX_IN_PARTS))
         .data_block_compression_policy(CompressionPolicy::new(COMPRESSION))
+        .with_compaction_filter_factory(Some(turns.between_turns()))
         .use_descriptor_table(Some(Arc::new(DescriptorTable::new(OPEN_TABLES_MAX))))
         .open()
         .map_err(|why| Fault::because(format!("open the tables in {}", folder.display()), why))?;

@@ -12,6 +12,7 @@ mod recent;
 mod recovery;
 mod segments;
 mod shared;
+mod turns;
 mod upkeep;
 
 pub use engine::{EmbeddedEngine, EngineOptions};

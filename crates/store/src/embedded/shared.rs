@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use lsm_tree::{AbstractTree, AnyTree, SequenceNumberCounter};
 use parking_lot::{Condvar, Mutex};
 
 use super::folder::DataFolder;
 use super::log::{SealedSegment, Spare};
+use super::turns::Turns;
 use crate::engine::{Fault, Write};
 
 pub(super) struct Shared {
     pub tree: AnyTree,
+    /// Whoever changes the tree's files does it in a turn of these.
+    pub turns: Arc<Turns>,
     /// Gives out the sequence of every batch and, inside the tree, of every change of its files.
     pub sequences: SequenceNumberCounter,
     pub visible: Mutex<Visible>,
@@ -50,8 +53,9 @@ pub(super) struct Upkeep {
 impl Shared {
     /// From now on nothing is committed. The first reason is kept.
     pub fn poison(&self, fault: Fault) {
-        tracing::error!(fault = ?fault, "the row store is poisoned and accepts no more commits");
-        let _ = self.poison.set(fault);
+        if self.poison.set(fault.clone()).is_ok() {
+            tracing::error!(?fault, "the row store is poisoned and accepts no more commits");
+        }
         // Under the lock, so that nobody misses it between looking and waiting.
         let _upkeep = self.upkeep.lock();
         self.upkeep_changed.notify_all();

@@ -75,12 +75,13 @@ impl Flusher {
 
     /// Flushes the memtables of the oldest `segments` segments, and then lets those be used again.
     fn flush(&self, segments: usize) -> Result<(), Fault> {
-        let tree = &self.shared.tree;
-        {
+        self.shared.turns.flush(|| {
+            let tree = &self.shared.tree;
             let lock = tree.get_flush_lock();
             tree.flush(&lock, self.shared.oldest_visible())
-                .map_err(|why| Fault::because("flushing rows failed", why))?;
-        }
+                .map(|_| ())
+                .map_err(|why| Fault::because("flushing rows failed", why))
+        })?;
         let released: Vec<SealedSegment> = {
             let mut upkeep = self.shared.upkeep.lock();
             upkeep.compaction_is_due = true;
@@ -124,8 +125,8 @@ impl Compactor {
     pub fn run(self) {
         let guard = PoisonOnPanic(Arc::clone(&self.shared));
         while self.wait_until_due() {
-            if let Err(why) = self.compact_once() {
-                self.shared.poison(Fault::because("merging tables failed", why));
+            if let Err(fault) = self.compact_once() {
+                self.shared.poison(fault);
                 break;
             }
         }
@@ -134,21 +135,26 @@ impl Compactor {
 
     fn wait_until_due(&self) -> bool {
         let mut upkeep = self.shared.upkeep.lock();
-        while !upkeep.compaction_is_due {
+        loop {
             if upkeep.stopping || self.shared.poison.get().is_some() {
                 return false;
             }
+            if upkeep.compaction_is_due {
+                upkeep.compaction_is_due = false;
+                return true;
+            }
             self.shared.upkeep_changed.wait(&mut upkeep);
         }
-        upkeep.compaction_is_due = false;
-        !upkeep.stopping
     }
 
     /// One step of merging. As long as a step changes something, another is due.
-    fn compact_once(&self) -> lsm_tree::Result<()> {
+    fn compact_once(&self) -> Result<(), Fault> {
         let tree = &self.shared.tree;
         let before = tree.current_version().id();
-        tree.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())?;
+        self.shared.turns.merge(|| {
+            tree.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())
+                .map_err(|why| Fault::because("merging tables failed", why))
+        })?;
         if tree.current_version().id() != before {
             self.shared.upkeep.lock().compaction_is_due = true;
             self.shared.upkeep_changed.notify_all();
