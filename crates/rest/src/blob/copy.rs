@@ -33,7 +33,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     check_account(call, &located)?;
     let (copy_source, asked) = match located {
         Located::Here(local) => {
-            let authorized = source.authorize(call, &local).await;
+            let authorized = source.authorize(call, &local.url).await;
             authorized.map_err(|failure| source.error(failure))?;
             (CopySource::Here(here(&source, local, None)), None)
         }
@@ -42,7 +42,9 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
             let asked = copy_elsewhere::unchanged(source.asked(), &properties);
             (CopySource::Awaited(elsewhere(properties)), Some(asked))
         }
-        Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
+        Located::File(_) | Located::Unserved(_) => {
+            return Err(source.error(SourceFailure::unserved()));
+        }
     };
     let tags = CopiedTags::Sent(put_blob::tags(call)?);
     let command = command(call, &source, copy_source, tags, Manner::Asynchronous)?;
@@ -58,7 +60,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
 fn check_account(call: &Call<'_>, located: &Located) -> Result<(), Error> {
     let same = match located {
         Located::Here(local) => local.account().as_str() == call.address.account,
-        Located::Unserved(_) | Located::Elsewhere => false,
+        Located::File(_) | Located::Unserved(_) | Located::Elsewhere => false,
     };
     if same || call.version >= Version::V2012_02_12 {
         return Ok(());
@@ -72,7 +74,7 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     let wants = SourceTags::asked(call)?;
     let (copy_source, tags, digests) = match source.locate(call)? {
         Located::Here(local) => {
-            let authorized = source.authorize(call, &local).await;
+            let authorized = source.authorize(call, &local.url).await;
             let granted = authorized.map_err(|failure| source.error(failure))?;
             let tags = match wants {
                 SourceTags::Replaced => CopiedTags::Sent(put_blob::tags(call)?),
@@ -96,7 +98,9 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
             (source.kind, source.length) = (SourceKind::Block, received.length());
             (CopySource::Fetched(received, source), CopiedTags::Sent(tags), digests)
         }
-        Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
+        Located::File(_) | Located::Unserved(_) => {
+            return Err(source.error(SourceFailure::unserved()));
+        }
     };
     let manner = Manner::Synchronous { length_max: SYNCHRONOUS_BYTES_MAX };
     let blob = copied(call, &source, command(call, &source, copy_source, tags, manner)?).await?;
@@ -112,7 +116,7 @@ pub async fn incremental(call: &Call<'_>) -> Result<Answer, Error> {
     let Located::Here(local) = source.locate(call)? else {
         return Err(Code::InvalidSourceBlobUrl.into());
     };
-    let authorized = source.authorize(call, &local).await;
+    let authorized = source.authorize(call, &local.url).await;
     authorized.map_err(|failure| source.error(failure))?;
     let command = CopyIncremental {
         path: call.blob_path()?,

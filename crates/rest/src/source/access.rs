@@ -3,7 +3,7 @@
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 
-use super::locate::LocalSource;
+use super::locate::LocalUrl;
 use super::{SourceFailure, SourceRequest};
 use crate::address::Address;
 use crate::auth::{Granted, Presented};
@@ -13,7 +13,8 @@ use crate::query::Query;
 use crate::request::Call;
 use crate::service::Service;
 
-const READ_ACTION: &str = "blobServices/containers/blobs/read";
+const READ_BLOB: &str = "blobServices/containers/blobs/read";
+const READ_FILE: &str = "fileServices/fileshares/files/read";
 
 impl SourceRequest {
     /// What the source's own credentials (its signature, or `x-ms-copy-source-authorization`) allow;
@@ -24,33 +25,34 @@ impl SourceRequest {
     pub async fn authorize(
         &self,
         call: &Call<'_>,
-        source: &LocalSource,
+        source: &LocalUrl,
     ) -> Result<Granted, SourceFailure> {
         let query = Query::parse(&source.raw_query).map_err(Error::from)?;
         let has_credentials = query.get("sig").is_some() || self.token.is_some();
-        let same_account = source.account().as_str() == call.address.account;
-        let granted =
-            if !has_credentials && same_account && call.granted.may_in_account(READ_ACTION) {
-                call.granted.clone()
-            } else {
-                self.authorize_as_read(call, source, &query).await?
-            };
+        let same_account = source.account.as_str() == call.address.account;
+        let action = if source.service == Service::File { READ_FILE } else { READ_BLOB };
+        let granted = if !has_credentials && same_account && call.granted.may_in_account(action) {
+            call.granted.clone()
+        } else {
+            self.authorize_as_read(call, source, &query).await?
+        };
         if self.conditions.here.if_tags.is_some() && !granted.may_read_tags {
             return Err(Error::from(Code::AuthorizationPermissionMismatch).into());
         }
         Ok(granted)
     }
 
-    /// As if the source were asked for by Get Blob, over the connection of the request.
+    /// As if the source were asked for by Get Blob or Get File, over the connection of the request.
     async fn authorize_as_read(
         &self,
         call: &Call<'_>,
-        source: &LocalSource,
+        source: &LocalUrl,
         query: &Query<'_>,
     ) -> Result<Granted, Error> {
+        let service = source.service;
         let host_style = call.frontend.settings().host_style;
         let host = Some(source.host.as_str());
-        let address = Address::parse(Service::Blob, host, host_style, &source.raw_path, query)?;
+        let address = Address::parse(service, host, host_style, &source.raw_path, query)?;
         let (version, pairs) = (call.version.to_string(), query.to_pairs());
         let mut headers = HeaderMap::new();
         if let Some(token) = &self.token {
@@ -65,13 +67,14 @@ impl SourceRequest {
             account: address.account,
             query: &pairs,
             headers: &headers,
-            service: Service::Blob,
+            service,
             version: &version,
             tls: call.peer.tls,
             client_ip: call.peer.ip,
             target: address.target(),
         };
-        let need = Operation::GetBlob.need(query);
+        let read = if service == Service::File { Operation::GetFile } else { Operation::GetBlob };
+        let need = read.need(query);
         call.frontend.authorize(&presented, call.version, &address, &need).await
     }
 }

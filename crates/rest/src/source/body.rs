@@ -61,7 +61,7 @@ impl SourceRequest {
     pub async fn head(&self, call: &Call<'_>) -> Result<SourceProperties, Error> {
         let found = match self.locate(call)? {
             Located::Here(local) => self.head_here(call, &local).await,
-            Located::Unserved(_) => Err(SourceFailure::unserved()),
+            Located::File(_) | Located::Unserved(_) => Err(SourceFailure::unserved()),
             Located::Elsewhere => call.frontend.fetcher().head(&self.url, &self.asked()).await,
         };
         found.map_err(|failure| self.error(failure))
@@ -71,7 +71,7 @@ impl SourceRequest {
     pub async fn open(&self, call: &Call<'_>, length_max: u64) -> Result<Opened, Error> {
         let opened = match self.locate(call)? {
             Located::Here(local) => self.open_here(call, &local, length_max).await,
-            Located::Unserved(_) => Err(SourceFailure::unserved()),
+            Located::File(_) | Located::Unserved(_) => Err(SourceFailure::unserved()),
             Located::Elsewhere => self.open_elsewhere(call, length_max).await,
         };
         let (properties, length, bytes) = opened.map_err(|failure| self.error(failure))?;
@@ -86,7 +86,7 @@ impl SourceRequest {
         call: &Call<'_>,
         local: &LocalSource,
     ) -> Result<SourceProperties, SourceFailure> {
-        self.authorize(call, local).await?;
+        self.authorize(call, &local.url).await?;
         let command = self.read(local);
         let read =
             call.frontend.domain().get_blob_properties(&command).await.map_err(Error::from)?;
@@ -99,7 +99,7 @@ impl SourceRequest {
         local: &LocalSource,
         length_max: u64,
     ) -> Result<(SourceProperties, Option<u64>, SourceBytes), SourceFailure> {
-        let granted = self.authorize(call, local).await?;
+        let granted = self.authorize(call, &local.url).await?;
         let command = self.read(local);
         let download =
             call.frontend.domain().get_blob(&command, self.range).await.map_err(Error::from)?;

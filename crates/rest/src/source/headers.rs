@@ -2,6 +2,7 @@
 
 use holdfast_domain::blob::ReadRange;
 use holdfast_domain::condition::{Conditions, ETagList};
+use holdfast_domain::names::TrailingDots;
 use holdfast_domain::tags::TagPredicate;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
@@ -74,6 +75,20 @@ pub(super) fn digests(call: &Call<'_>) -> Result<ExpectedDigests, Error> {
         | DigestRefusal::Md5Mismatch { .. }
         | DigestRefusal::Crc64Mismatch { .. } => refusal.into(),
     })
+}
+
+/// What becomes of dots at the end of the names of a file that is the source.
+pub(super) fn source_dots(call: &Call<'_>) -> Result<TrailingDots, Error> {
+    const NAME: &str = "x-ms-source-allow-trailing-dot";
+    if call.version < Version::V2022_11_02 {
+        return Ok(TrailingDots::Removed);
+    }
+    match call.header(NAME)? {
+        None => Ok(TrailingDots::Removed),
+        Some(text) if text.eq_ignore_ascii_case("true") => Ok(TrailingDots::Kept),
+        Some(text) if text.eq_ignore_ascii_case("false") => Ok(TrailingDots::Removed),
+        Some(text) => Err(Error::invalid_header(NAME, text)),
+    }
 }
 
 /// The token that opens the source, without its scheme.

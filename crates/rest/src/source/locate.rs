@@ -3,7 +3,10 @@
 use std::net::SocketAddr;
 
 use holdfast_domain::blob::{BlobPath, ContainerPath, Which};
-use holdfast_domain::names::{AccountName, BlobName, ContainerName, NameRefusal};
+use holdfast_domain::names::{
+    AccountName, BlobName, ContainerName, FilePath, NameRefusal, ShareName, TrailingDots,
+};
+use holdfast_domain::share::SharePath;
 use holdfast_domain::time::Timestamp;
 
 use super::url::{Host, SourceUrl, host_and_port};
@@ -24,7 +27,9 @@ pub struct OwnAddress {
 pub enum Located {
     /// A blob of one of the accounts that this server serves, or would.
     Here(LocalSource),
-    /// On this server, but of a service that no source can be read from yet.
+    /// A file or a directory of one of them.
+    File(LocalFile),
+    /// On this server, but of a service that has no sources.
     Unserved(Service),
     Elsewhere,
 }
@@ -34,15 +39,32 @@ pub enum Located {
 pub struct LocalSource {
     pub path: BlobPath,
     pub which: Which,
+    pub url: LocalUrl,
+}
+
+/// A file or a directory on this server, as the URL of a source names it.
+#[derive(Clone, Debug)]
+pub struct LocalFile {
+    pub share: SharePath,
+    pub path: FilePath,
+    pub snapshot: Option<Timestamp>,
+    pub url: LocalUrl,
+}
+
+/// How the URL of a source on this server is written, which is what its signature is about.
+#[derive(Clone, Debug)]
+pub struct LocalUrl {
+    pub(super) service: Service,
+    pub(super) account: AccountName,
     pub(super) host: String,
     /// Encoded.
     pub(super) raw_path: String,
     pub(super) raw_query: String,
 }
 
-/// The URL names something on this server that no blob can be; 400 `InvalidHeaderValue`.
+/// The URL names something on this server that no blob or file can be; 400 `InvalidHeaderValue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the URL of the source names no blob")]
+#[error("the URL of the source names no blob or file")]
 pub struct NoBlob;
 
 impl From<InvalidUri> for NoBlob {
@@ -72,13 +94,18 @@ pub struct Vicinity<'a> {
     /// leads here, whatever stands between.
     pub service: Service,
     pub request_host: Option<&'a str>,
+    /// What becomes of dots at the end of the names of a file.
+    pub dots: TrailingDots,
 }
 
 pub fn locate(url: &SourceUrl, vicinity: Vicinity<'_>) -> Result<Located, NoBlob> {
     let Some(service) = vicinity.service_at(url) else { return Ok(Located::Elsewhere) };
     match service {
         Service::Blob => LocalSource::of(url, vicinity.host_style).map(Located::Here),
-        Service::Queue | Service::Table | Service::File => Ok(Located::Unserved(service)),
+        Service::File => {
+            LocalFile::of(url, vicinity.host_style, vicinity.dots).map(Located::File)
+        }
+        Service::Queue | Service::Table => Ok(Located::Unserved(service)),
     }
 }
 
@@ -161,17 +188,43 @@ impl LocalSource {
         };
         let blob = BlobName::new(blob.as_ref())?;
         blob.check_in(&container.container)?;
-        Ok(Self {
-            path: BlobPath { container, blob },
-            which: which(&query)?,
-            raw_path: url.path().to_owned(),
-            raw_query: url.query().to_owned(),
-            host,
-        })
+        let local = LocalUrl::of(Service::Blob, url, &container.account);
+        Ok(Self { path: BlobPath { container, blob }, which: which(&query)?, url: local })
     }
 
     pub fn account(&self) -> &AccountName {
         &self.path.container.account
+    }
+}
+
+impl LocalFile {
+    fn of(url: &SourceUrl, host_style: HostStyle, dots: TrailingDots) -> Result<Self, NoBlob> {
+        let host = url.authority();
+        let query = Query::parse(url.query())?;
+        let address = Address::parse(Service::File, Some(&host), host_style, url.path(), &query)?;
+        let Resource::Path { share, path, .. } = &address.resource else { return Err(NoBlob) };
+        let share = SharePath {
+            account: AccountName::new(address.account)?,
+            share: ShareName::new(share.as_ref())?,
+        };
+        let snapshot = match query.get_nonempty("sharesnapshot") {
+            None => None,
+            Some(text) => Some(Timestamp::parse_iso8601(text).ok_or(NoBlob)?),
+        };
+        let local = LocalUrl::of(Service::File, url, &share.account);
+        Ok(Self { share, path: FilePath::file(path, dots)?, snapshot, url: local })
+    }
+}
+
+impl LocalUrl {
+    fn of(service: Service, url: &SourceUrl, account: &AccountName) -> Self {
+        Self {
+            service,
+            account: account.clone(),
+            host: url.authority(),
+            raw_path: url.path().to_owned(),
+            raw_query: url.query().to_owned(),
+        }
     }
 }
 
@@ -190,12 +243,17 @@ mod tests {
             host_style: HostStyle::Recognized,
             service: Service::Blob,
             request_host: Some(request_host),
+            dots: TrailingDots::Removed,
         };
         match locate(&url, vicinity) {
             Ok(Located::Here(source)) => {
                 let BlobPath { container, blob } = &source.path;
                 let (account, container) = (&container.account, &container.container);
                 format!("{}/{}/{}", account.as_str(), container.as_str(), blob.as_str())
+            }
+            Ok(Located::File(source)) => {
+                let SharePath { account, share } = &source.share;
+                format!("file {}/{}/{}", account.as_str(), share.as_str(), source.path)
             }
             Ok(Located::Unserved(service)) => service.name().to_owned(),
             Ok(Located::Elsewhere) => "elsewhere".to_owned(),
@@ -208,6 +266,7 @@ mod tests {
         let addresses = [
             address(Service::Blob, "127.0.0.1", "127.0.0.1:10000"),
             address(Service::File, "127.0.0.1", "127.0.0.1:10003"),
+            address(Service::Queue, "127.0.0.1", "127.0.0.1:10004"),
         ];
         for (text, expected) in [
             ("http://127.0.0.1:10000/acct/con/a%20b/c", "acct/con/a b/c"),
@@ -222,8 +281,12 @@ mod tests {
             ("http://127.0.0.1:10000/acct-secondary/con/b", "acct/con/b"),
             ("http://acct-secondary.blob.localhost:10000/con/b", "acct/con/b"),
             ("http://127.0.0.1:10000/acct/b", "acct/$root/b"),
-            ("http://127.0.0.1:10003/acct/share/file", "file"),
-            ("http://acct.file.localhost:10003/share/file", "file"),
+            ("http://127.0.0.1:10003/acct/share/file", "file acct/share/file"),
+            ("http://127.0.0.1:10003/acct/share/d%20e/f.", "file acct/share/d e/f"),
+            ("http://acct.file.localhost:10003/share/file", "file acct/share/file"),
+            ("http://127.0.0.1:10003/acct/share", "no blob"),
+            ("http://127.0.0.1:10003/acct/share/a%3Ab", "no blob"),
+            ("http://127.0.0.1:10004/acct/queue", "queue"),
             ("http://127.0.0.1:10000/acct", "no blob"),
             ("http://127.0.0.1:10000/acct/CON/b", "no blob"),
             ("http://127.0.0.1:10000/acct/con/b?snapshot=yesterday", "no blob"),
@@ -252,7 +315,7 @@ mod tests {
             ("store.example", "http://store.example:80/acct/con/b", "acct/con/b"),
             ("store.example", "http://store.example:81/acct/con/b", "elsewhere"),
             ("one.blob.store.example", "https://two.blob.store.example/con/b", "two/con/b"),
-            ("one.blob.store.example", "https://two.file.store.example/con/b", "file"),
+            ("one.blob.store.example", "https://two.file.store.example/con/b", "file two/con/b"),
             ("one.blob.store.example", "https://two.blob.other.example/con/b", "elsewhere"),
             ("localhost:32768", "http://127.0.0.1:32768/acct/con/b", "acct/con/b"),
             ("192.0.2.7:10000", "http://192.0.2.7:10000/acct/con/b", "acct/con/b"),

@@ -16,9 +16,10 @@
 //! ```ignore
 //! match source.locate(call)? {
 //!     Located::Here(local) => {                                   // path, which
-//!         let granted = source.authorize(call, &local).await.map_err(|e| source.error(e))?;
+//!         let granted = source.authorize(call, &local.url).await.map_err(|e| source.error(e))?;
 //!         // … the domain reads `local.path` and checks `source.conditions.here` …
 //!     }
+//!     Located::File(local) => …                                   // share, path, snapshot
 //!     Located::Elsewhere => {
 //!         let properties = source.head(call).await?;              // then, without the request:
 //!         let fetcher = Arc::clone(call.frontend.fetcher());
@@ -47,7 +48,7 @@ pub use body::{Opened, SourceBody, SourceProperties};
 pub use failure::{FailureKind, SourceFailure};
 pub use fetch::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
 pub use headers::SourceConditions;
-pub use locate::{LocalSource, Located, OwnAddress};
+pub use locate::{LocalFile, LocalSource, LocalUrl, Located, OwnAddress};
 pub use resolve::{Resolver, SystemResolver};
 pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
@@ -61,7 +62,6 @@ use crate::blob::encryption;
 use crate::body::ExpectedDigests;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::service::Service;
 use crate::version::Version;
 use locate::Vicinity;
 
@@ -124,8 +124,9 @@ impl SourceRequest {
         let vicinity = Vicinity {
             own_addresses: &settings.sources.own_addresses,
             host_style: settings.host_style,
-            service: Service::Blob,
+            service: call.operation.service(),
             request_host: call.host,
+            dots: headers::source_dots(call)?,
         };
         locate::locate(&self.url, vicinity).map_err(|_| invalid())
     }

@@ -1,0 +1,88 @@
+//! What answers say about a directory, a file or a link.
+
+use holdfast_domain::share::{Attributes, File, FileTimes, Node, NodeKind, PosixProperties};
+use holdfast_domain::time::Timestamp;
+
+use super::attributes;
+use crate::answer::Answer;
+use crate::blob::headers;
+use crate::request::Call;
+use crate::version::Version;
+
+/// ETag, Last-Modified and the properties that SMB and NFS clients see.
+pub fn node(answer: &mut Answer, call: &Call<'_>, node: &Node, parent: u64) {
+    headers::identity(answer, node.etag, node.last_modified, call.version);
+    if call.version < Version::V2019_02_02 {
+        return;
+    }
+    match &node.posix {
+        None => {
+            answer.header("x-ms-file-attributes", attributes_of(node));
+            answer.header("x-ms-file-permission-key", node.permission.to_string());
+        }
+        Some(posix) => posix_properties(answer, call, posix, &node.kind),
+    }
+    times(answer, node.times);
+    answer.header("x-ms-file-id", node.id.to_string());
+    answer.header("x-ms-file-parent-id", parent.to_string());
+}
+
+fn times(answer: &mut Answer, times: FileTimes) {
+    answer.header("x-ms-file-creation-time", times.created.iso8601().to_string());
+    answer.header("x-ms-file-last-write-time", times.written.iso8601().to_string());
+    answer.header("x-ms-file-change-time", times.changed.iso8601().to_string());
+}
+
+pub fn written(answer: &mut Answer, call: &Call<'_>, written: Timestamp) {
+    if call.version >= Version::V2021_06_08 {
+        answer.header("x-ms-file-last-write-time", written.iso8601().to_string());
+    }
+}
+
+fn posix_properties(
+    answer: &mut Answer,
+    call: &Call<'_>,
+    posix: &PosixProperties,
+    kind: &NodeKind,
+) {
+    if call.version < Version::V2025_05_05 {
+        return;
+    }
+    answer.header("x-ms-mode", format!("{:04o}", posix.mode));
+    answer.header("x-ms-owner", posix.owner.to_string());
+    answer.header("x-ms-group", posix.group.to_string());
+    answer.header("x-ms-file-file-type", kind_name(kind));
+    if !matches!(kind, NodeKind::Directory(_)) {
+        answer.header("x-ms-link-count", posix.links.to_string());
+    }
+}
+
+pub fn kind_name(kind: &NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Directory(_) => "Directory",
+        NodeKind::File(_) => "Regular",
+        NodeKind::SymbolicLink(_) => "SymLink",
+    }
+}
+
+pub fn attributes_of(node: &Node) -> String {
+    let is_directory = matches!(node.kind, NodeKind::Directory(_));
+    attributes::text(node.attributes, is_directory)
+}
+
+/// What Get File and Get File Properties say of a file beside what every node has.
+pub fn file(answer: &mut Answer, call: &Call<'_>, file: &File, now: Timestamp, current: bool) {
+    headers::stored_headers(answer, call, &file.headers);
+    if current && call.version >= Version::V2019_02_02 {
+        headers::lease(answer, &file.lease, now);
+    }
+    if let Some(copy) = &file.copy {
+        headers::copy_state(answer, copy);
+    }
+    answer.header("x-ms-type", "File");
+}
+
+/// What a file is created with unless everything is to be as it is sent.
+pub fn to_be_archived(attributes: Attributes) -> Attributes {
+    attributes.with(Attributes::ARCHIVE)
+}

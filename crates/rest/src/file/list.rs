@@ -1,0 +1,1 @@
+//! List Directories and Files.
