@@ -1,0 +1,175 @@
+//! One authentication: two or three tokens of the client, each answered, and then a key or nothing.
+
+use std::sync::Arc;
+
+use super::accounts::Accounts;
+use super::ntlm::{self, Before, Direction};
+use super::ntlm_messages::{self as messages, Authenticate, flags};
+use super::spnego::{self, Said, State};
+use crate::crypto::SessionKey;
+use crate::crypto::encryption::is_same_secret;
+use crate::wire::Malformed;
+
+/// What clients are told this server is called.
+const SERVER_NAME: &str = "HOLDFAST";
+
+#[derive(Debug)]
+pub enum Step {
+    /// The client has to say more.
+    Continue(Vec<u8>),
+    Done(Authenticated),
+}
+
+#[derive(Debug)]
+pub struct Authenticated {
+    pub account: Arc<str>,
+    pub session_key: SessionKey,
+    /// The last token for the client.
+    pub token: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A wrong key, no such account, or nobody in particular.
+    LogonFailure,
+    /// What was sent is no token, or not the one that was due.
+    Malformed,
+}
+
+impl From<Malformed> for Refused {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Exchange {
+    /// Whether the client speaks SPNEGO (as all but a few do) or bare NTLM.
+    wrapping: Option<Wrapping>,
+    before: Option<Before>,
+}
+
+#[derive(Debug)]
+enum Wrapping {
+    Bare,
+    Spnego { mechanism_list: Vec<u8> },
+}
+
+impl Exchange {
+    /// `challenge` is random; `time` in units of 100 ns since 1601.
+    pub fn step(
+        &mut self,
+        accounts: &Accounts,
+        token: &[u8],
+        challenge: [u8; 8],
+        time: u64,
+    ) -> Result<Step, Refused> {
+        if token.starts_with(messages::SIGNATURE) {
+            return match (&self.wrapping, self.before.take()) {
+                (None, None) => {
+                    self.wrapping = Some(Wrapping::Bare);
+                    Ok(Step::Continue(self.challenge(token, challenge, time)?))
+                }
+                (Some(Wrapping::Bare), Some(before)) => {
+                    let (account, session_key, _) = authenticate(accounts, &before, token)?;
+                    Ok(Step::Done(Authenticated { account, session_key, token: Vec::new() }))
+                }
+                _ => Err(Refused::Malformed),
+            };
+        }
+        match (Said::decode(token)?, &self.wrapping) {
+            (Said::Init(init), None) => {
+                if !init.ntlm_is_offered {
+                    return Err(Refused::LogonFailure);
+                }
+                let list = init.mechanism_list.to_vec();
+                self.wrapping = Some(Wrapping::Spnego { mechanism_list: list });
+                let token = init.token.filter(|_| init.ntlm_is_preferred);
+                let answered = token.map(|token| self.challenge(token, challenge, time));
+                let answered = answered.transpose()?;
+                let answer = spnego::answer(State::Incomplete, true, answered.as_deref(), None);
+                Ok(Step::Continue(answer))
+            }
+            (Said::Response(response), Some(Wrapping::Spnego { .. })) => {
+                let token = response.token.ok_or(Refused::Malformed)?;
+                match self.before.take() {
+                    None => {
+                        let answered = self.challenge(token, challenge, time)?;
+                        let answer = spnego::answer(State::Incomplete, true, Some(&answered), None);
+                        Ok(Step::Continue(answer))
+                    }
+                    Some(before) => {
+                        let mic = response.mechanism_list_mic;
+                        self.finish(accounts, &before, token, mic).map(Step::Done)
+                    }
+                }
+            }
+            _ => Err(Refused::Malformed),
+        }
+    }
+
+    fn challenge(
+        &mut self,
+        token: &[u8],
+        challenge: [u8; 8],
+        time: u64,
+    ) -> Result<Vec<u8>, Refused> {
+        let asked = messages::negotiate_flags(token)?;
+        let message = messages::challenge(asked, &challenge, SERVER_NAME, time);
+        self.before = Some(Before {
+            negotiate: token.to_vec(),
+            challenge_message: message.clone(),
+            challenge,
+        });
+        Ok(message)
+    }
+
+    fn finish(
+        &self,
+        accounts: &Accounts,
+        before: &Before,
+        token: &[u8],
+        mic: Option<&[u8]>,
+    ) -> Result<Authenticated, Refused> {
+        let (account, session_key, negotiated) = authenticate(accounts, before, token)?;
+        let list: &[u8] = match &self.wrapping {
+            Some(Wrapping::Spnego { mechanism_list }) => mechanism_list,
+            Some(Wrapping::Bare) | None => &[],
+        };
+        let sign = |direction| ntlm::message_signature(&session_key, direction, negotiated, list);
+        let own_mic = match mic {
+            Some(mic) if !is_same_secret(&sign(Direction::FromClient), mic) => {
+                return Err(Refused::LogonFailure);
+            }
+            Some(_) => Some(sign(Direction::ToClient)),
+            None => None,
+        };
+        let own_mic = own_mic.as_ref().map(|mic| &mic[..]);
+        let token = spnego::answer(State::Completed, false, None, own_mic);
+        Ok(Authenticated { account, session_key, token })
+    }
+}
+
+/// Who it is, the key of the session, and what was agreed.
+fn authenticate(
+    accounts: &Accounts,
+    before: &Before,
+    token: &[u8],
+) -> Result<(Arc<str>, SessionKey, u32), Refused> {
+    let authenticate = Authenticate::decode(token)?;
+    let is_anonymous = authenticate.flags & flags::ANONYMOUS != 0
+        || authenticate.user.is_empty()
+        || authenticate.nt_response.is_empty();
+    if is_anonymous {
+        return Err(Refused::LogonFailure);
+    }
+    let (account, hashes) = accounts.find(&authenticate.user).ok_or(Refused::LogonFailure)?;
+    for hash in hashes {
+        // A response of another version of NTLM is no proof of anything.
+        let checked = ntlm::check(hash, before, token, &authenticate);
+        if let Some(key) = checked.map_err(|_| Refused::LogonFailure)? {
+            return Ok((Arc::clone(account), key, authenticate.flags));
+        }
+    }
+    Err(Refused::LogonFailure)
+}

@@ -1,0 +1,16 @@
+//! Who is asking: NTLM version 2 in SPNEGO, with the name of an account for the user and one of its
+//! keys, as text, for the password. Strangers and guests there are none.
+
+mod accounts;
+mod der;
+mod exchange;
+mod ntlm;
+mod ntlm_messages;
+mod spnego;
+
+pub use accounts::{Accounts, NtHash};
+pub use exchange::{Authenticated, Exchange, Refused, Step};
+pub use spnego::offer;
+
+#[cfg(test)]
+mod tests;
