@@ -2,7 +2,7 @@
 
 mod path;
 
-pub use path::{FilePath, PathComponent, TrailingDots};
+pub use path::{FilePath, PathComponent, TrailingDots, fold_text};
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -53,8 +53,13 @@ impl PathComponent {
     /// The text that is equal for equal names. Letters are folded one by one, as Windows file
     /// systems do: `ß` stays itself and is not `SS`.
     pub fn key(&self) -> String {
-        self.0.chars().map(fold).collect()
+        fold_text(&self.0)
     }
+}
+
+/// A part of a name as [`PathComponent::key`] has it.
+pub fn fold_text(text: &str) -> String {
+    text.chars().map(fold).collect()
 }
 
 fn fold(character: char) -> char {

@@ -1,10 +1,43 @@
 //! Shares, their directories and files: one set of rules for File REST and SMB
 //! (`docs/design/0006-files.md`).
+//!
+//! Each operation on a node names it by a [`NodeAddress`]: a path, or a place and a number that were
+//! found before. Whoever has to do something between finding a node and changing it (waiting until
+//! others let go of it) looks it up, does that, and then names the node that it found as expected.
 
+mod address;
+mod copy;
+mod directory;
+mod file;
+mod lease;
+mod link;
 mod model;
+mod node;
+mod properties;
+mod range;
+mod refusal;
+mod rename;
 mod rows;
+mod tree;
 
+pub use address::{At, Expected, NodeAddress, Place, ShareState};
+pub use copy::{
+    AbortFileCopy, CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FromSource,
+};
+pub(crate) use directory::put_root;
+pub use directory::{CreateDirectory, DirectoryPage, ListDirectory};
+pub use file::{CreateFile, FILE_BYTES_MAX, FileDownload};
+pub use lease::LeaseFile;
+pub use link::{CreateHardLink, CreateSymbolicLink};
 pub use model::{
     AccessTier, Attributes, Directory, File, FileCopy, FileHeaders, FileTimes, LinkTarget, Node,
     NodeKind, PermissionKey, PosixProperties, Protocol, RootSquash, Share, SharePath,
 };
+pub use node::{DeleteNode, GetNode, Lookup, SetNodeMetadata, SetNodeProperties, Wanted};
+pub use properties::{NodeProperties, TimeChange};
+pub use range::{
+    FileRanges, ListRanges, PUT_RANGE_BYTES_MAX, PastEnd, PutRange, RANGE_BYTES, RangeChange,
+};
+pub use refusal::FileRefusal;
+pub use rename::{RenameNode, Renamed};
+pub use tree::Located;

@@ -91,9 +91,39 @@ pub struct Node {
     pub permission: PermissionKey,
     /// For shares of NFS.
     pub posix: Option<PosixProperties>,
-    /// The share's generation when this state was written: a later snapshot sees it too.
+    /// The share's generation when this state was written: only later snapshots see it.
     pub(crate) generation: u64,
     pub kind: NodeKind,
+}
+
+impl Node {
+    pub fn is_directory(&self) -> bool {
+        matches!(self.kind, NodeKind::Directory(_))
+    }
+
+    pub fn file(&self) -> Option<&File> {
+        match &self.kind {
+            NodeKind::File(file) => Some(file),
+            NodeKind::Directory(_) | NodeKind::SymbolicLink(_) => None,
+        }
+    }
+
+    pub(crate) fn file_mut(&mut self) -> Option<&mut File> {
+        match &mut self.kind {
+            NodeKind::File(file) => Some(file),
+            NodeKind::Directory(_) | NodeKind::SymbolicLink(_) => None,
+        }
+    }
+
+    /// Of a file; nothing else has bytes.
+    pub fn length(&self) -> u64 {
+        self.file().map_or(0, |file| file.length)
+    }
+
+    /// The key that it is found by in its directory.
+    pub(crate) fn folded_name(&self) -> String {
+        self.name.as_ref().map(PathComponent::key).unwrap_or_default()
+    }
 }
 
 impl Stored for Node {
@@ -114,6 +144,8 @@ pub struct Directory {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub length: u64,
+    /// New whenever the file is created again: two states of one lineage can be compared.
+    pub(crate) lineage: u64,
     /// Empty or a map, written in place.
     pub(crate) content: Content,
     pub headers: FileHeaders,

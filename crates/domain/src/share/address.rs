@@ -1,0 +1,129 @@
+//! How a file or directory is named: by its path, as a request has it, or by its place, as somebody
+//! has it who found it before.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::{Node, SharePath, rows};
+use crate::names::{FilePath, PathComponent};
+use crate::time::Timestamp;
+
+/// Where a node is kept: under a name, in a directory that is known by its number. It stays the same
+/// when a directory above is renamed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    share: u64,
+    directory: u64,
+    folded_name: String,
+}
+
+impl Place {
+    pub(crate) fn root(share: u64) -> Self {
+        Self { share, directory: rows::ABOVE_ROOT, folded_name: String::new() }
+    }
+
+    pub(crate) fn child(share: u64, directory: u64, name: &PathComponent) -> Self {
+        Self::folded(share, directory, name.key())
+    }
+
+    pub(crate) fn folded(share: u64, directory: u64, folded_name: String) -> Self {
+        Self { share, directory, folded_name }
+    }
+
+    /// The number of the share, which no other has or had.
+    pub fn share(&self) -> u64 {
+        self.share
+    }
+
+    /// The number of the directory; 0 above the root.
+    pub fn directory(&self) -> u64 {
+        self.directory
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.directory == rows::ABOVE_ROOT
+    }
+
+    pub fn folded_name(&self) -> &str {
+        &self.folded_name
+    }
+
+    pub(crate) fn key(&self) -> Bytes {
+        rows::node(self.share, self.directory, &self.folded_name)
+    }
+
+    pub(crate) fn past_key(&self, generation: u64) -> Bytes {
+        rows::past_node(self.share, self.directory, &self.folded_name, generation)
+    }
+}
+
+/// Which node of a share.
+#[derive(Clone, Debug)]
+pub struct NodeAddress {
+    pub share: SharePath,
+    pub at: At,
+    pub expected: Expected,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    Path(FilePath),
+    Place(Place),
+}
+
+/// What somebody who has looked before relies on. Where it is not so any more, the answer is
+/// [`super::FileRefusal::Moved`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    Anything,
+    Nothing,
+    Node(u64),
+}
+
+impl Expected {
+    pub(crate) fn allows(self, found: Option<&Node>) -> bool {
+        match (self, found) {
+            (Self::Anything, _) | (Self::Nothing, None) => true,
+            (Self::Node(id), Some(node)) => node.id == id,
+            (Self::Nothing, Some(_)) | (Self::Node(_), None) => false,
+        }
+    }
+}
+
+impl NodeAddress {
+    pub fn path(share: SharePath, path: FilePath) -> Self {
+        Self { share, at: At::Path(path), expected: Expected::Anything }
+    }
+
+    /// A node that was found before.
+    pub fn place(share: SharePath, place: Place, id: u64) -> Self {
+        Self { share, at: At::Place(place), expected: Expected::Node(id) }
+    }
+
+    #[must_use]
+    pub fn expecting(mut self, expected: Expected) -> Self {
+        self.expected = expected;
+        self
+    }
+
+    /// What writers to this node line up by.
+    pub(crate) fn latch(&self) -> Bytes {
+        match &self.at {
+            At::Place(place) => place.key(),
+            At::Path(path) => {
+                let mut latch = BytesMut::from(self.share.key());
+                for component in path.components() {
+                    latch.put_u8(0);
+                    latch.put_slice(component.key().as_bytes());
+                }
+                latch.freeze()
+            }
+        }
+    }
+}
+
+/// A share as it is, or as it was when a snapshot was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShareState {
+    Current,
+    Snapshot(Timestamp),
+}

@@ -1,0 +1,249 @@
+//! Files: created, resized and read.
+
+use std::ops::Range;
+
+use super::node::{
+    GetNode, NewNode, SetNodeProperties, Wanted, check_change, check_permission, check_writable,
+};
+use super::properties::{NodeProperties, Touch, touch};
+use super::tree::{Answer, Found, Located, Tree};
+use super::{File, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind};
+use crate::blob::ReadRange;
+use crate::content::{self, Content, ContentReader, Entry, MapWriter, Received};
+use crate::domain::{Domain, Stamp};
+use crate::failure::Failure;
+use crate::lease::{self, Lease, LeaseId};
+use crate::metadata::Metadata;
+use crate::transact::Transaction;
+
+/// 4 TiB.
+pub const FILE_BYTES_MAX: u64 = 4 << 40;
+
+pub struct CreateFile {
+    pub address: NodeAddress,
+    pub length: u64,
+    /// The first bytes; zeros follow up to the length.
+    pub content: Option<Received>,
+    pub headers: FileHeaders,
+    pub metadata: Metadata,
+    pub properties: NodeProperties,
+    /// Whether a file that is there is replaced. It keeps its number and its lease.
+    pub overwrite: bool,
+    pub lease_id: Option<LeaseId>,
+}
+
+pub struct FileDownload {
+    pub located: Located,
+    pub range: Range<u64>,
+    pub reader: ContentReader,
+}
+
+impl Domain {
+    pub async fn create_file(&self, command: CreateFile) -> Answer<Located> {
+        let created = self
+            .transact(&[command.address.latch()], async |mut transaction| {
+                let stamp = self.stamp();
+                let tree = Tree::open(&mut transaction, &command.address.share).await?;
+                let found = tree.find(&mut transaction, &command.address).await?;
+                let node =
+                    self.replace_file(&mut transaction, &tree, &found, &command, stamp).await?;
+                tree.put(&mut transaction, &found.place, &node);
+                Ok((Located { place: found.place, node, now: stamp.now }, transaction))
+            })
+            .await;
+        match command.content {
+            Some(received) => received.conclude(created),
+            None => created,
+        }
+    }
+
+    async fn replace_file(
+        &self,
+        transaction: &mut Transaction,
+        tree: &Tree,
+        found: &Found,
+        command: &CreateFile,
+        stamp: Stamp,
+    ) -> Answer<Node> {
+        let lease = decide_create(found.node.as_ref(), command, stamp).map_err(Failure::Refused)?;
+        let (parent, name) = match (&found.name, &found.node) {
+            (Some(name), _) => (tree.parent(transaction, found).await?, name.clone()),
+            (None, Some(Node { name: Some(name), .. })) => {
+                // Where it is known by its place there is no way to its directory; nothing of that
+                // is needed but what the file has inherited before.
+                (found.node.clone().expect("matched"), name.clone())
+            }
+            (None, _) => return Err(Failure::Refused(FileRefusal::WrongKind)),
+        };
+        let mut id = self.fresh_id();
+        if let Some(existing) = &found.node {
+            let existing = tree.begin_change(transaction, &found.place, existing).await?;
+            super::tree::release_content(transaction, &existing);
+            self.note_usage(tree, existing.length(), command.length)?;
+            id = existing.id;
+        } else {
+            self.note_usage(tree, 0, command.length)?;
+        }
+        let content = match &command.content {
+            Some(received) if received.length() > 0 => {
+                let written = stamp.etag.ticks();
+                let part = received.claim_part(transaction);
+                let mut map = MapWriter::new(transaction, written);
+                map.push(transaction, &Entry::whole(part, written));
+                map.finish()
+            }
+            Some(_) | None => Content::Empty,
+        };
+        let file = File {
+            length: command.length,
+            lineage: stamp.etag.ticks(),
+            content,
+            headers: command.headers.clone(),
+            lease,
+            copy: None,
+        };
+        let new = NewNode {
+            id,
+            name,
+            metadata: &command.metadata,
+            properties: &command.properties,
+            kind: NodeKind::File(file),
+        };
+        new.make(transaction, tree, &parent, stamp).await
+    }
+
+    /// Of directories too; what is only for files is refused there.
+    pub async fn set_node_properties(&self, command: &SetNodeProperties) -> Answer<Located> {
+        let address = &command.address;
+        self.transact(&[address.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let tree = Tree::open(&mut transaction, &address.share).await?;
+            let found = tree.find(&mut transaction, address).await?;
+            let node = found.node.ok_or(Failure::Refused(FileRefusal::NotFound))?;
+            if let Some(key) = command.properties.permission {
+                check_permission(&mut transaction, &tree, key).await?;
+            }
+            let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
+            decide_set(&mut node, command, stamp).map_err(Failure::Refused)?;
+            if let (Some(length), NodeKind::File(file)) = (command.length, &mut node.kind) {
+                self.note_usage(&tree, file.length, length)?;
+                resize(&mut transaction, file, length, stamp).await?;
+            }
+            tree.put(&mut transaction, &found.place, &node);
+            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
+        })
+        .await
+    }
+
+    /// The file and a reader of its bytes as they are now: whatever is written meanwhile, the
+    /// reader sees this state to its end.
+    pub async fn get_file(
+        &self,
+        command: &GetNode,
+        range: Option<ReadRange>,
+    ) -> Answer<FileDownload> {
+        let pin = self.extents.pin_all();
+        let snapshot = self.engine.snapshot().await?;
+        let located = self.read_located(&mut &*snapshot, command).await?;
+        let file = located.node.file().ok_or(Failure::Refused(FileRefusal::WrongKind))?;
+        let range = decide_range(range, file.length).map_err(Failure::Refused)?;
+        let reader =
+            ContentReader::open(&self.extents, snapshot, pin, &file.content, range.clone(), None)
+                .await?;
+        Ok(FileDownload { located, range, reader })
+    }
+
+    /// Where the quota of the share is asked, and its usage counted.
+    pub(super) fn note_usage(&self, _tree: &Tree, _before: u64, after: u64) -> Answer<()> {
+        if after > FILE_BYTES_MAX {
+            return Err(Failure::Refused(FileRefusal::TooLong));
+        }
+        Ok(())
+    }
+}
+
+/// Every rule of Create File about what is there; the lease that the file has then.
+fn decide_create(
+    existing: Option<&Node>,
+    command: &CreateFile,
+    stamp: Stamp,
+) -> Result<Lease, FileRefusal> {
+    if command.content.as_ref().is_some_and(|received| received.length() > command.length) {
+        return Err(FileRefusal::LengthMismatch);
+    }
+    let Some(existing) = existing else {
+        lease::check_absent(command.lease_id)?;
+        return Ok(Lease::default());
+    };
+    let mut existing = existing.clone();
+    Wanted::File.check(&existing)?;
+    if !command.overwrite {
+        return Err(FileRefusal::AlreadyExists);
+    }
+    check_change(&mut existing, Wanted::File, command.lease_id, stamp.now)?;
+    check_writable(&existing)?;
+    Ok(existing.file().map(|file| file.lease.clone()).unwrap_or_default())
+}
+
+/// Every rule of Set File Properties and Set Directory Properties.
+fn decide_set(
+    node: &mut Node,
+    command: &SetNodeProperties,
+    stamp: Stamp,
+) -> Result<(), FileRefusal> {
+    command.wanted.check(node)?;
+    if !command.by_handle {
+        check_change(node, command.wanted, command.lease_id, stamp.now)?;
+        // A request that takes the attribute away has to be allowed to.
+        let keeps_read_only = command
+            .properties
+            .attributes
+            .is_none_or(|attributes| attributes.contains(super::Attributes::READ_ONLY));
+        if keeps_read_only {
+            check_writable(node)?;
+        }
+    }
+    let before = node.times;
+    let is_resized = command.length.is_some_and(|length| length != node.length());
+    touch(node, if is_resized { Touch::Data } else { Touch::Properties }, stamp);
+    command.properties.apply(node, before, stamp.now);
+    match (&mut node.kind, &command.headers, command.length) {
+        (_, None, None) => Ok(()),
+        (NodeKind::File(file), headers, _) => {
+            if let Some(headers) = headers {
+                file.headers = headers.clone();
+            }
+            Ok(())
+        }
+        (NodeKind::Directory(_) | NodeKind::SymbolicLink(_), _, _) => Err(FileRefusal::WrongKind),
+    }
+}
+
+/// Gives a file another length: what is behind it goes, what comes behind reads as zeros.
+async fn resize(
+    transaction: &mut Transaction,
+    file: &mut File,
+    length: u64,
+    stamp: Stamp,
+) -> Answer<()> {
+    if length == 0 {
+        content::release(transaction, &file.content);
+        file.content = Content::Empty;
+    } else if length < file.length && file.content != Content::Empty {
+        let mut map = content::Map::own(transaction, &file.content, stamp.etag.ticks()).await?;
+        map.clear(transaction, length..file.length).await?;
+        file.content = map.content();
+    }
+    file.length = length;
+    Ok(())
+}
+
+pub(super) fn decide_range(
+    range: Option<ReadRange>,
+    length: u64,
+) -> Result<Range<u64>, FileRefusal> {
+    match range {
+        None => Ok(0..length),
+        Some(range) => range.within(length).ok_or(FileRefusal::InvalidRange { length }),
+    }
+}

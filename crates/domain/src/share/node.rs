@@ -1,0 +1,270 @@
+//! What is alike for directories and files: finding, reading, changing, deleting.
+
+use super::properties::{NodeProperties, Touch, touch};
+use super::tree::{Answer, Found, Located, NodeRows, Tree};
+use super::{
+    Attributes, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind, PermissionKey, Place,
+    ShareState, rows,
+};
+use crate::domain::{Domain, Stamp};
+use crate::failure::Failure;
+use crate::lease::{self, Access, LeaseId, LeaseKind};
+use crate::metadata::Metadata;
+use crate::names::PathComponent;
+use crate::time::Timestamp;
+use crate::transact::Transaction;
+
+/// Which kind of node an operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Directory,
+    /// Neither a directory nor a link.
+    File,
+    SymbolicLink,
+    Any,
+}
+
+impl Wanted {
+    pub(super) fn check(self, node: &Node) -> Result<(), FileRefusal> {
+        match (self, &node.kind) {
+            (Self::Any, _)
+            | (Self::Directory, NodeKind::Directory(_))
+            | (Self::File, NodeKind::File(_))
+            | (Self::SymbolicLink, NodeKind::SymbolicLink(_)) => Ok(()),
+            (
+                Self::Directory | Self::File | Self::SymbolicLink,
+                NodeKind::Directory(_) | NodeKind::File(_) | NodeKind::SymbolicLink(_),
+            ) => Err(FileRefusal::WrongKind),
+        }
+    }
+}
+
+pub struct GetNode {
+    pub address: NodeAddress,
+    pub state: ShareState,
+    pub wanted: Wanted,
+    pub lease_id: Option<LeaseId>,
+}
+
+pub struct DeleteNode {
+    pub address: NodeAddress,
+    pub wanted: Wanted,
+    pub lease_id: Option<LeaseId>,
+}
+
+pub struct SetNodeProperties {
+    pub address: NodeAddress,
+    pub wanted: Wanted,
+    pub properties: NodeProperties,
+    /// Of a file; replaces all of them, those that are absent too.
+    pub headers: Option<FileHeaders>,
+    /// Of a file.
+    pub length: Option<u64>,
+    /// Through an open that was granted: neither lease nor attributes are asked again.
+    pub by_handle: bool,
+    pub lease_id: Option<LeaseId>,
+}
+
+pub struct SetNodeMetadata {
+    pub address: NodeAddress,
+    pub wanted: Wanted,
+    pub metadata: Metadata,
+    pub lease_id: Option<LeaseId>,
+}
+
+/// What a path leads to, for whoever decides what to do by that.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    /// Where the node is, or would be.
+    pub place: Place,
+    pub node: Option<Node>,
+    /// The directory that it is in, or would be; none above the root, and where only a place was
+    /// asked for.
+    pub parent: Option<Node>,
+    pub now: Timestamp,
+}
+
+impl Domain {
+    /// What an address leads to, whatever it is; refused only if the way there ends before.
+    pub async fn find_node(&self, address: &NodeAddress, state: ShareState) -> Answer<Lookup> {
+        let now = self.now();
+        let snapshot = self.engine.snapshot().await?;
+        let rows = &mut &*snapshot;
+        let tree = Tree::open_in(rows, &address.share, state).await?;
+        let found = tree.find(rows, address).await?;
+        let parent = match &found.name {
+            Some(_) => Some(tree.parent(rows, &found).await?),
+            None => None,
+        };
+        let Found { place, node, .. } = found;
+        Ok(Lookup { place, node, parent, now })
+    }
+
+    pub async fn get_node(&self, command: &GetNode) -> Answer<Located> {
+        let snapshot = self.engine.snapshot().await?;
+        self.read_located(&mut &*snapshot, command).await
+    }
+
+    pub(super) async fn read_located(
+        &self,
+        rows: &mut impl NodeRows,
+        command: &GetNode,
+    ) -> Answer<Located> {
+        let now = self.now();
+        let tree = Tree::open_in(rows, &command.address.share, command.state).await?;
+        let Found { place, node, .. } = tree.find(rows, &command.address).await?;
+        let node = decide_read(node, command, now).map_err(Failure::Refused)?;
+        Ok(Located { place, node, now })
+    }
+
+    /// Deletes a file or link, or a directory that has nothing in it.
+    pub async fn delete_node(&self, command: &DeleteNode) -> Answer<()> {
+        let key = self
+            .transact(&[command.address.latch()], async |mut transaction| {
+                let tree = Tree::open(&mut transaction, &command.address.share).await?;
+                let found = tree.find(&mut transaction, &command.address).await?;
+                let node = decide_delete(&found, command, self.now()).map_err(Failure::Refused)?;
+                if node.is_directory() && !tree.is_empty(&mut transaction, node.id).await? {
+                    return Err(Failure::Refused(FileRefusal::DirectoryNotEmpty));
+                }
+                let node = tree.begin_change(&mut transaction, &found.place, &node).await?;
+                tree.remove(&mut transaction, &found.place, &node);
+                Ok((found.place.key(), transaction))
+            })
+            .await?;
+        self.live_leases.forget(&key);
+        Ok(())
+    }
+
+    pub async fn set_node_metadata(&self, command: &SetNodeMetadata) -> Answer<Located> {
+        let changed = self.change_node(&command.address, |node, stamp| {
+            check_change(node, command.wanted, command.lease_id, stamp.now)?;
+            check_writable(node)?;
+            node.metadata = command.metadata.clone();
+            touch(node, Touch::Properties, stamp);
+            Ok(())
+        });
+        Ok(changed.await?.0)
+    }
+
+    /// Changes the row of a node, its content aside. The change is the caller's to stamp.
+    pub(crate) async fn change_node<T>(
+        &self,
+        address: &NodeAddress,
+        change: impl Fn(&mut Node, Stamp) -> Result<T, FileRefusal>,
+    ) -> Answer<(Located, T)> {
+        self.transact(&[address.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let tree = Tree::open(&mut transaction, &address.share).await?;
+            let found = tree.find(&mut transaction, address).await?;
+            let node = found.node.ok_or(Failure::Refused(FileRefusal::NotFound))?;
+            let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
+            let outcome = change(&mut node, stamp).map_err(Failure::Refused)?;
+            tree.put(&mut transaction, &found.place, &node);
+            let located = Located { place: found.place, node, now: stamp.now };
+            Ok(((located, outcome), transaction))
+        })
+        .await
+    }
+}
+
+fn decide_read(node: Option<Node>, command: &GetNode, now: Timestamp) -> Result<Node, FileRefusal> {
+    let node = node.ok_or(FileRefusal::NotFound)?;
+    command.wanted.check(&node)?;
+    if let Some(file) = node.file() {
+        lease::check_access(&file.lease, Access::Read, command.lease_id, LeaseKind::File, now)?;
+    }
+    Ok(node)
+}
+
+fn decide_delete(found: &Found, command: &DeleteNode, now: Timestamp) -> Result<Node, FileRefusal> {
+    let node = found.node.clone().ok_or(FileRefusal::NotFound)?;
+    command.wanted.check(&node)?;
+    if found.place.is_root() {
+        return Err(FileRefusal::IsRoot);
+    }
+    if let Some(file) = node.file() {
+        lease::check_access(&file.lease, Access::Delete, command.lease_id, LeaseKind::File, now)?;
+    }
+    Ok(node)
+}
+
+/// Whether a node of the wanted kind may be changed under its lease; what is left of that stays with
+/// the node.
+pub(super) fn check_change(
+    node: &mut Node,
+    wanted: Wanted,
+    lease_id: Option<LeaseId>,
+    now: Timestamp,
+) -> Result<(), FileRefusal> {
+    wanted.check(node)?;
+    if let NodeKind::File(file) = &mut node.kind {
+        let after =
+            lease::check_access(&file.lease, Access::Write, lease_id, LeaseKind::File, now)?;
+        file.lease = after.apply(&file.lease);
+        super::copy::check_no_copy_pending(file)?;
+    }
+    Ok(())
+}
+
+/// Files that are read-only are not written by REST. Of a directory the attribute says something
+/// else.
+pub(super) fn check_writable(node: &Node) -> Result<(), FileRefusal> {
+    let read_only = node.attributes.contains(Attributes::READ_ONLY);
+    if read_only && !node.is_directory() { Err(FileRefusal::ReadOnly) } else { Ok(()) }
+}
+
+/// A node that was not there before.
+pub(super) struct NewNode<'a> {
+    pub id: u64,
+    pub name: PathComponent,
+    pub metadata: &'a Metadata,
+    pub properties: &'a NodeProperties,
+    pub kind: NodeKind,
+}
+
+impl NewNode<'_> {
+    pub async fn make(
+        self,
+        transaction: &mut Transaction,
+        tree: &Tree,
+        parent: &Node,
+        stamp: Stamp,
+    ) -> Answer<Node> {
+        let is_directory = matches!(self.kind, NodeKind::Directory(_));
+        let default = if is_directory { Attributes::default() } else { Attributes::ARCHIVE };
+        let given = self.properties.permission;
+        let permission = match given {
+            Some(key) => check_permission(transaction, tree, key).await?,
+            None => inherited_permission(parent),
+        };
+        Ok(Node {
+            id: self.id,
+            name: Some(self.name),
+            etag: stamp.etag,
+            last_modified: stamp.now,
+            metadata: self.metadata.clone(),
+            times: self.properties.new_times(stamp.now),
+            attributes: self.properties.attributes.unwrap_or(default),
+            permission,
+            posix: self.properties.new_posix(tree.share.protocol, is_directory),
+            generation: tree.share.generation,
+            kind: self.kind,
+        })
+    }
+}
+
+/// The permission that something new in a directory has.
+fn inherited_permission(parent: &Node) -> PermissionKey {
+    parent.permission
+}
+
+/// The key, if the share has a permission of this key.
+pub(super) async fn check_permission(
+    transaction: &mut Transaction,
+    tree: &Tree,
+    key: PermissionKey,
+) -> Answer<PermissionKey> {
+    let row = transaction.get(&rows::permission(tree.share.id, key.0)).await?;
+    row.map(|_| key).ok_or(Failure::Refused(FileRefusal::PermissionNotFound))
+}

