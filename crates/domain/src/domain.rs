@@ -18,6 +18,7 @@ use crate::live_leases::LiveLeases;
 use crate::queue::KnownQueues;
 use crate::rows::{self, Stored};
 use crate::service_properties::KnownProperties;
+use crate::share::KnownShares;
 use crate::time::{Clock, Timestamp};
 use crate::transact::{Transaction, transact};
 
@@ -35,6 +36,7 @@ pub struct Domain {
     pub(crate) known_properties: KnownProperties,
     pub(crate) live_leases: LiveLeases,
     pub(crate) known_queues: KnownQueues,
+    pub(crate) known_shares: KnownShares,
 }
 
 impl Domain {
@@ -60,6 +62,7 @@ impl Domain {
             known_properties: KnownProperties::default(),
             live_leases: LiveLeases::default(),
             known_queues: KnownQueues::default(),
+            known_shares: KnownShares::default(),
         })
     }
 

@@ -13,6 +13,7 @@ use crate::domain::{Domain, read};
 use crate::failure::Failure;
 use crate::held_name;
 use crate::rows::{self, Stored};
+use crate::share::purge_share;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -32,6 +33,8 @@ pub(crate) enum Due {
     DropUpload(Bytes, u64),
     /// A blob expires, unless it was given another time.
     ExpireBlob { account: String, container: u64, name: String },
+    /// The retention of a deleted share, the row with this key, ends.
+    PurgeShare(Bytes),
 }
 
 impl Stored for Due {
@@ -54,6 +57,7 @@ impl Due {
             Self::ExpireBlob { account, container, name } => {
                 remove_expired(transaction, account, *container, name).await
             }
+            Self::PurgeShare(key) => purge_share(transaction, key, now).await,
         }
     }
 }

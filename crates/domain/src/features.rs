@@ -15,6 +15,8 @@ pub struct Features {
     pub queue_name_hold: Duration,
     /// For how long the name of a deleted table cannot be used again.
     pub table_name_hold: Duration,
+    /// For how long the name of a deleted share cannot be used again.
+    pub share_name_hold: Duration,
     /// How long a blob takes to come back from the archive.
     pub rehydration: Duration,
 }

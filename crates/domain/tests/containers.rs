@@ -29,6 +29,7 @@ const RETAINED: Features = Features {
     container_name_hold: Duration::ZERO,
     queue_name_hold: Duration::ZERO,
     table_name_hold: Duration::ZERO,
+    share_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
 };
 const HELD: Features = Features {
@@ -37,6 +38,7 @@ const HELD: Features = Features {
     container_name_hold: HOLD,
     queue_name_hold: Duration::ZERO,
     table_name_hold: Duration::ZERO,
+    share_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
 };
 

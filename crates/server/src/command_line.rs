@@ -102,6 +102,8 @@ pub const SETTINGS: &[Setting] = &[
         "The name of a deleted queue cannot be used again for this long; Azure: at least 30"),
     row(FEATURES, "table-name-hold-seconds", Kind::Value, "SECONDS", "0",
         "The name of a deleted table cannot be used again for this long; Azure: at least 40"),
+    row(FEATURES, "share-name-hold-seconds", Kind::Value, "SECONDS", "0",
+        "The name of a deleted share cannot be used again for this long; Azure: at least 30"),
     row(FEATURES, "rehydration-seconds", Kind::Value, "SECONDS", "0",
         "A blob takes this long to come back from the archive tier; Azure: up to 15 hours"),
 

@@ -349,6 +349,7 @@ impl Reader {
             container_name_hold: hold("container-name-hold-seconds")?,
             queue_name_hold: hold("queue-name-hold-seconds")?,
             table_name_hold: hold("table-name-hold-seconds")?,
+            share_name_hold: hold("share-name-hold-seconds")?,
             rehydration: Duration::from_secs(rehydration),
         })
     }

@@ -31,9 +31,9 @@ impl Stored for DeletedContainer {
     const WHAT: &'static str = "a deleted container";
 }
 
-/// Tells the containers apart that were deleted under one name.
+/// Tells the containers, or shares, apart that were deleted under one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DeletedVersion(pub(super) u64);
+pub struct DeletedVersion(pub(crate) u64);
 
 impl DeletedVersion {
     pub fn parse(text: &str) -> Option<Self> {

@@ -29,15 +29,34 @@ pub use directory::{CreateDirectory, DirectoryPage, ListDirectory};
 pub use file::{CreateFile, FILE_BYTES_MAX, FileDownload};
 pub use lease::LeaseFile;
 pub use link::{CreateHardLink, CreateSymbolicLink};
+mod deleted_share;
+mod lifecycle;
+mod list_shares;
+mod permission;
+pub mod security;
+mod snapshot;
+mod usage;
+
+pub(crate) use deleted_share::purge_share;
+pub use deleted_share::{DeleteShare, DeletedShare, DeletedVersion, RestoreShare, WithSnapshots};
+pub use lifecycle::{
+    CreateShare, LeaseShare, QUOTA_GIB_DEFAULT, QUOTA_GIB_MAX, SetShareAcl, SetShareMetadata,
+    SetShareProperties, ShareRefusal, ShareSettings,
+};
+pub use list_shares::{ListShares, ListedShare, ListedState, ShareListing, ShareMarker};
 pub use model::{
     AccessTier, Attributes, Directory, File, FileCopy, FileHeaders, FileTimes, LinkTarget, Node,
-    NodeKind, PermissionKey, PosixProperties, Protocol, RootSquash, Share, SharePath,
+    NodeKind, PaidBursting, PermissionKey, PosixProperties, Protocol, Provisioned, RootSquash,
+    Share, SharePath,
 };
 pub use node::{DeleteNode, GetNode, Lookup, SetNodeMetadata, SetNodeProperties, Wanted};
+pub use permission::PermissionRefusal;
 pub use properties::{NodeProperties, TimeChange};
 pub use range::{
     FileRanges, ListRanges, PUT_RANGE_BYTES_MAX, PastEnd, PutRange, RANGE_BYTES, RangeChange,
 };
 pub use refusal::FileRefusal;
 pub use rename::{RenameNode, Renamed};
+pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
+pub(crate) use usage::KnownShares;

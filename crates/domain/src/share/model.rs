@@ -20,8 +20,12 @@ pub struct SharePath {
 }
 
 impl SharePath {
-    pub(super) fn key(&self) -> bytes::Bytes {
+    pub(crate) fn key(&self) -> bytes::Bytes {
         rows::share(self.account.as_str(), self.share.as_str())
+    }
+
+    pub(super) fn hold_key(&self) -> bytes::Bytes {
+        rows::held_share_name(self.account.as_str(), self.share.as_str())
     }
 }
 
@@ -37,18 +41,51 @@ pub struct Share {
     pub tier_changed: Option<Timestamp>,
     pub protocol: Protocol,
     pub root_squash: RootSquash,
-    /// Whether SMB clients find snapshots by themselves.
+    /// Whether clients of NFS find snapshots by themselves.
     pub snapshots_shown: bool,
+    /// Whether clients of SMB may be promised that a directory does not change.
+    pub directory_leases: bool,
+    pub provisioned: Provisioned,
+    pub bursting: PaidBursting,
     pub policies: Vec<StoredPolicy>,
     pub lease: Lease,
-    /// How many snapshots were taken of it: what is changed now was last seen by the snapshot of
-    /// this number, if at all.
+    /// How many snapshots were taken of it; each has the number that this was raised to.
     pub(crate) generation: u64,
+    /// The number of the newest snapshot that is still there; zero if there is none.
+    pub(crate) newest_snapshot: u64,
+}
+
+impl Share {
+    /// The root directory has the number of its share.
+    pub fn root(&self) -> u64 {
+        self.id
+    }
+
+    /// The generation under which this state of a node is to be left behind when it is changed or
+    /// removed, if a snapshot sees it.
+    pub(crate) fn leaves_behind(&self, node: &Node) -> Option<u64> {
+        (node.generation < self.newest_snapshot).then_some(self.newest_snapshot)
+    }
 }
 
 impl Stored for Share {
     const FORMAT: u8 = 1;
     const WHAT: &'static str = "a share";
+}
+
+/// The speed that an account pays for in advance; kept for whoever asks, as is [`PaidBursting`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provisioned {
+    pub iops: Option<u64>,
+    pub bandwidth_mibps: Option<u64>,
+}
+
+/// The speed beyond it that an account is ready to pay for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaidBursting {
+    pub enabled: Option<bool>,
+    pub iops_max: Option<u64>,
+    pub bandwidth_mibps_max: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +116,7 @@ pub enum RootSquash {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// Unique over all nodes there ever were, and the same wherever it is moved. The children of a
-    /// directory are keyed by it.
+    /// directory are keyed by it. That of a root is the number of its share.
     pub id: u64,
     /// As it was last written; none for the root.
     pub name: Option<PathComponent>,

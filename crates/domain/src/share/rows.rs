@@ -6,12 +6,18 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use holdfast_store::Fault;
 
-use crate::rows::{corrupt, named, number_at, numbered};
+use crate::rows::{corrupt, named, number_at, numbered, text};
+use crate::time::Timestamp;
 
 const SHARE: u8 = b'0';
 const NODE: u8 = b'1';
 const PAST_NODE: u8 = b'2';
 const PERMISSION: u8 = b'3';
+const SNAPSHOT: u8 = b'4';
+const DELETED_SHARE: u8 = b'5';
+const HELD_SHARE_NAME: u8 = b'6';
+const CONDEMNED_SHARE: u8 = b'7';
+const CONDEMNED_SNAPSHOT: u8 = b'8';
 
 /// The kind, the share and the directory in front of a name.
 const NODE_FRONT_BYTES: usize = 17;
@@ -28,6 +34,86 @@ pub fn shares(account: &str, prefix: &str) -> Bytes {
 
 pub fn share(account: &str, name: &str) -> Bytes {
     shares(account, name)
+}
+
+/// The name in a key made by [`share`].
+pub fn share_name<'key>(account: &str, key: &'key [u8]) -> Result<&'key str, Fault> {
+    text(key.get(account.len() + 2..))
+}
+
+/// All snapshots of a share, the oldest first.
+pub fn snapshots(share: u64) -> Bytes {
+    numbered(SNAPSHOT, share).freeze()
+}
+
+/// The share as it was at that moment.
+pub fn snapshot(share: u64, moment: Timestamp) -> Bytes {
+    let mut key = numbered(SNAPSHOT, share);
+    key.put_u64(moment.ticks());
+    key.freeze()
+}
+
+/// The moment in a key made by [`snapshot`].
+pub fn snapshot_moment(key: &[u8]) -> Result<Timestamp, Fault> {
+    let ticks = number_at(key, 9).ok_or_else(|| corrupt("the key of a snapshot of a share"))?;
+    Ok(Timestamp::from_ticks(ticks))
+}
+
+/// All shares of an account that can be restored and whose names begin with `prefix`.
+pub fn deleted_shares(account: &str, prefix: &str) -> Bytes {
+    let mut key = named(DELETED_SHARE, account);
+    key.put_slice(prefix.as_bytes());
+    key.freeze()
+}
+
+pub fn deleted_share(account: &str, name: &str, version: u64) -> Bytes {
+    let mut key = BytesMut::from(deleted_shares(account, name));
+    key.put_u8(0);
+    key.put_u64(version);
+    key.freeze()
+}
+
+/// The name and the version in a key made by [`deleted_share`].
+pub fn deleted_share_name<'key>(account: &str, key: &'key [u8]) -> Result<(&'key str, u64), Fault> {
+    let (front, version) =
+        key.split_last_chunk().ok_or_else(|| corrupt("a deleted share's key"))?;
+    let name = front.get(account.len() + 2..).and_then(|name| name.strip_suffix(&[0]));
+    Ok((text(name)?, u64::from_be_bytes(*version)))
+}
+
+pub fn held_share_name(account: &str, name: &str) -> Bytes {
+    let mut key = named(HELD_SHARE_NAME, account);
+    key.put_slice(name.as_bytes());
+    key.freeze()
+}
+
+pub fn condemned_shares() -> Bytes {
+    Bytes::from_static(&[CONDEMNED_SHARE])
+}
+
+/// Says that what has this number belongs to no share any more.
+pub fn condemned_share(share: u64) -> Bytes {
+    numbered(CONDEMNED_SHARE, share).freeze()
+}
+
+pub fn condemned_snapshots() -> Bytes {
+    Bytes::from_static(&[CONDEMNED_SNAPSHOT])
+}
+
+/// Says that the snapshot of this number was deleted, and that past nodes may be left that only it
+/// saw.
+pub fn condemned_snapshot(share: u64, generation: u64) -> Bytes {
+    let mut key = numbered(CONDEMNED_SNAPSHOT, share);
+    key.put_u64(generation);
+    key.freeze()
+}
+
+/// The share and the generation in a key made by [`condemned_snapshot`].
+pub fn condemned_snapshot_of(key: &[u8]) -> Result<(u64, u64), Fault> {
+    match (number_at(key, 1), number_at(key, 9)) {
+        (Some(share), Some(generation)) => Ok((share, generation)),
+        (_, _) => Err(corrupt("the key of a deleted snapshot")),
+    }
 }
 
 /// The nodes of a directory whose folded names begin with `prefix`.

@@ -102,9 +102,7 @@ pub fn locate(url: &SourceUrl, vicinity: Vicinity<'_>) -> Result<Located, NoBlob
     let Some(service) = vicinity.service_at(url) else { return Ok(Located::Elsewhere) };
     match service {
         Service::Blob => LocalSource::of(url, vicinity.host_style).map(Located::Here),
-        Service::File => {
-            LocalFile::of(url, vicinity.host_style, vicinity.dots).map(Located::File)
-        }
+        Service::File => LocalFile::of(url, vicinity.host_style, vicinity.dots).map(Located::File),
         Service::Queue | Service::Table => Ok(Located::Unserved(service)),
     }
 }

@@ -1,0 +1,342 @@
+//! Security descriptors and their self-relative form ([MS-DTYP] 2.4.4 to 2.4.6). Every length and
+//! offset comes from a client and is checked.
+
+use super::Sid;
+
+/// More than any client writes; a list cannot be longer than its own length field can say.
+pub const BYTES_MAX: usize = 64 * 1024;
+
+const REVISION: u8 = 1;
+const HEADER_BYTES: usize = 20;
+const ACL_HEADER_BYTES: usize = 8;
+const ACE_HEADER_BYTES: usize = 4;
+const ACL_REVISION: u8 = 2;
+/// Of lists that have rules about kinds of objects.
+const ACL_REVISION_OBJECTS: u8 = 4;
+const GUID_BYTES: usize = 16;
+
+const DACL_PRESENT: u16 = 0x0004;
+const SACL_PRESENT: u16 = 0x0010;
+const SELF_RELATIVE: u16 = 0x8000;
+/// The bits that say how a list is inherited, or that something came about by itself; the others are
+/// told by what is there.
+const CONTROL_KEPT: u16 = 0x3F2B;
+
+const OBJECT_TYPE_PRESENT: u32 = 1;
+const INHERITED_OBJECT_TYPE_PRESENT: u32 = 2;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Descriptor {
+    pub control: Control,
+    pub owner: Option<Sid>,
+    pub group: Option<Sid>,
+    pub dacl: List,
+    pub sacl: List,
+}
+
+/// Those of its bits that its parts do not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control(u16);
+
+impl Control {
+    pub const DACL_AUTO_INHERIT_REQUIRED: Self = Self(0x0100);
+    pub const SACL_AUTO_INHERIT_REQUIRED: Self = Self(0x0200);
+    pub const DACL_AUTO_INHERITED: Self = Self(0x0400);
+    pub const SACL_AUTO_INHERITED: Self = Self(0x0800);
+    pub const DACL_PROTECTED: Self = Self(0x1000);
+    pub const SACL_PROTECTED: Self = Self(0x2000);
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A list of rules. One that is null lets everybody do everything, an empty one nobody anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum List {
+    #[default]
+    Absent,
+    Null,
+    Rules(Vec<Ace>),
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ace {
+    pub kind: AceKind,
+    pub flags: AceFlags,
+    pub body: AceBody,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AceKind(pub u8);
+
+impl AceKind {
+    pub const ALLOWED: Self = Self(0x00);
+    pub const DENIED: Self = Self(0x01);
+    pub const AUDIT: Self = Self(0x02);
+    pub const ALARM: Self = Self(0x03);
+    pub const ALLOWED_OBJECT: Self = Self(0x05);
+    pub const DENIED_OBJECT: Self = Self(0x06);
+    pub const AUDIT_OBJECT: Self = Self(0x07);
+    pub const ALARM_OBJECT: Self = Self(0x08);
+    pub const ALLOWED_CALLBACK: Self = Self(0x09);
+    pub const DENIED_CALLBACK: Self = Self(0x0A);
+    pub const ALLOWED_CALLBACK_OBJECT: Self = Self(0x0B);
+    pub const DENIED_CALLBACK_OBJECT: Self = Self(0x0C);
+    pub const AUDIT_CALLBACK: Self = Self(0x0D);
+    pub const AUDIT_CALLBACK_OBJECT: Self = Self(0x0F);
+    pub const MANDATORY_LABEL: Self = Self(0x11);
+    pub const RESOURCE_ATTRIBUTE: Self = Self(0x12);
+    pub const SCOPED_POLICY: Self = Self(0x13);
+
+    const fn names_object(self) -> bool {
+        matches!(
+            self,
+            Self::ALLOWED_OBJECT
+                | Self::DENIED_OBJECT
+                | Self::AUDIT_OBJECT
+                | Self::ALARM_OBJECT
+                | Self::ALLOWED_CALLBACK_OBJECT
+                | Self::DENIED_CALLBACK_OBJECT
+                | Self::AUDIT_CALLBACK_OBJECT
+        )
+    }
+
+    const fn names_somebody(self) -> bool {
+        matches!(
+            self,
+            Self::ALLOWED
+                | Self::DENIED
+                | Self::AUDIT
+                | Self::ALARM
+                | Self::ALLOWED_CALLBACK
+                | Self::DENIED_CALLBACK
+                | Self::AUDIT_CALLBACK
+                | Self::MANDATORY_LABEL
+                | Self::RESOURCE_ATTRIBUTE
+                | Self::SCOPED_POLICY
+        ) || self.names_object()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AceFlags(pub u8);
+
+impl AceFlags {
+    pub const OBJECT_INHERIT: Self = Self(0x01);
+    pub const CONTAINER_INHERIT: Self = Self(0x02);
+    pub const NO_PROPAGATE: Self = Self(0x04);
+    pub const INHERIT_ONLY: Self = Self(0x08);
+    pub const INHERITED: Self = Self(0x10);
+    pub const AUDIT_SUCCESS: Self = Self(0x40);
+    pub const AUDIT_FAILURE: Self = Self(0x80);
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AceBody {
+    About {
+        mask: u32,
+        object: Option<ObjectTypes>,
+        sid: Sid,
+        /// A condition, or a claim; whatever follows the identifier.
+        data: Vec<u8>,
+    },
+    /// Of a kind that nothing is known of.
+    Unknown(Vec<u8>),
+}
+
+/// What a rule is about beside somebody; GUIDs as they are written in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectTypes {
+    pub object: Option<[u8; GUID_BYTES]>,
+    pub inherited_object: Option<[u8; GUID_BYTES]>,
+}
+
+impl Ace {
+    pub fn allow(mask: u32, flags: AceFlags, sid: Sid) -> Self {
+        let body = AceBody::About { mask, object: None, sid, data: Vec::new() };
+        Self { kind: AceKind::ALLOWED, flags, body }
+    }
+
+    fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (&[kind, flags, low, high], _) = bytes.split_first_chunk::<ACE_HEADER_BYTES>()?;
+        let (ace, rest) = bytes.split_at_checked(usize::from(u16::from_le_bytes([low, high])))?;
+        let body = ace.get(ACE_HEADER_BYTES..)?;
+        let (kind, flags) = (AceKind(kind), AceFlags(flags));
+        let body = if kind.names_somebody() {
+            AceBody::read(body, kind)?
+        } else {
+            AceBody::Unknown(body.to_vec())
+        };
+        Some((Self { kind, flags, body }, rest))
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let from = bytes.len();
+        bytes.extend([self.kind.0, self.flags.0, 0, 0]);
+        match &self.body {
+            AceBody::Unknown(body) => bytes.extend(body),
+            AceBody::About { mask, object, sid, data } => {
+                bytes.extend(mask.to_le_bytes());
+                if let Some(ObjectTypes { object, inherited_object }) = object {
+                    let mut present = 0;
+                    present |= if object.is_some() { OBJECT_TYPE_PRESENT } else { 0 };
+                    let inherited = inherited_object.is_some();
+                    present |= if inherited { INHERITED_OBJECT_TYPE_PRESENT } else { 0 };
+                    bytes.extend(present.to_le_bytes());
+                    bytes.extend(object.iter().chain(inherited_object).flatten());
+                }
+                sid.write(bytes);
+                bytes.extend(data);
+            }
+        }
+        while !(bytes.len() - from).is_multiple_of(4) {
+            bytes.push(0);
+        }
+        let length = (bytes.len() - from) as u16;
+        bytes[from + 2..from + 4].copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+impl AceBody {
+    fn read(bytes: &[u8], kind: AceKind) -> Option<Self> {
+        let (mask, mut rest) = bytes.split_first_chunk()?;
+        let mut object = None;
+        if kind.names_object() {
+            let (present, after) = rest.split_first_chunk()?;
+            let present = u32::from_le_bytes(*present);
+            rest = after;
+            let mut guid = |bit: u32| {
+                if present & bit == 0 {
+                    return Some(None);
+                }
+                let (guid, after) = rest.split_first_chunk()?;
+                rest = after;
+                Some(Some(*guid))
+            };
+            let types = ObjectTypes {
+                object: guid(OBJECT_TYPE_PRESENT)?,
+                inherited_object: guid(INHERITED_OBJECT_TYPE_PRESENT)?,
+            };
+            object = Some(types);
+        }
+        let (sid, data) = Sid::from_bytes(rest)?;
+        Some(Self::About { mask: u32::from_le_bytes(*mask), object, sid, data: data.to_vec() })
+    }
+}
+
+impl List {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (&[revision, _, low, high, count_low, count_high, _, _], _) =
+            bytes.split_first_chunk::<ACL_HEADER_BYTES>()?;
+        if !(ACL_REVISION..=ACL_REVISION_OBJECTS).contains(&revision) {
+            return None;
+        }
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let mut rest = bytes.get(ACL_HEADER_BYTES..length)?;
+        let count = usize::from(u16::from_le_bytes([count_low, count_high]));
+        let mut rules = Vec::new();
+        for _ in 0..count {
+            let (ace, after) = Ace::read(rest)?;
+            rules.push(ace);
+            rest = after;
+        }
+        Some(Self::Rules(rules))
+    }
+
+    fn write(rules: &[Ace], bytes: &mut Vec<u8>) {
+        let from = bytes.len();
+        let with_objects = rules.iter().any(|ace| ace.kind.names_object());
+        let revision = if with_objects { ACL_REVISION_OBJECTS } else { ACL_REVISION };
+        bytes.extend([revision, 0, 0, 0]);
+        bytes.extend((rules.len() as u16).to_le_bytes());
+        bytes.extend([0, 0]);
+        rules.iter().for_each(|ace| ace.write(bytes));
+        let length = (bytes.len() - from) as u16;
+        bytes[from + 2..from + 4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    const fn is_present(&self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+}
+
+impl Descriptor {
+    /// `None` for bytes that are no self-relative descriptor.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let header = bytes.first_chunk::<HEADER_BYTES>()?;
+        let control = u16::from_le_bytes([header[2], header[3]]);
+        if header[0] != REVISION || control & SELF_RELATIVE == 0 || bytes.len() > BYTES_MAX {
+            return None;
+        }
+        let part = |at: usize| {
+            let mut offset = [0; 4];
+            offset.copy_from_slice(&header[at..at + 4]);
+            let offset = u32::from_le_bytes(offset) as usize;
+            if offset == 0 { Some(None) } else { bytes.get(offset..).map(Some) }
+        };
+        let sid = |part: Option<&[u8]>| match part {
+            Some(bytes) => Sid::from_bytes(bytes).map(|(sid, _)| Some(sid)),
+            None => Some(None),
+        };
+        let list = |part: Option<&[u8]>, bit: u16| match part {
+            _ if control & bit == 0 => Some(List::Absent),
+            None => Some(List::Null),
+            Some(bytes) => List::read(bytes),
+        };
+        Some(Self {
+            control: Control(control & CONTROL_KEPT),
+            owner: sid(part(4)?)?,
+            group: sid(part(8)?)?,
+            sacl: list(part(12)?, SACL_PRESENT)?,
+            dacl: list(part(16)?, DACL_PRESENT)?,
+        })
+    }
+
+    /// Equal descriptors have equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut control = SELF_RELATIVE | self.control.0;
+        control |= if self.sacl.is_present() { SACL_PRESENT } else { 0 };
+        control |= if self.dacl.is_present() { DACL_PRESENT } else { 0 };
+        let mut bytes = vec![0; HEADER_BYTES];
+        bytes[0] = REVISION;
+        bytes[2..4].copy_from_slice(&control.to_le_bytes());
+        let begin = |bytes: &mut Vec<u8>, at: usize| {
+            let offset = (bytes.len() as u32).to_le_bytes();
+            bytes[at..at + 4].copy_from_slice(&offset);
+        };
+        for (at, sid) in [(4, &self.owner), (8, &self.group)] {
+            if let Some(sid) = sid {
+                begin(&mut bytes, at);
+                sid.write(&mut bytes);
+            }
+        }
+        for (at, list) in [(12, &self.sacl), (16, &self.dacl)] {
+            if let List::Rules(rules) = list {
+                begin(&mut bytes, at);
+                List::write(rules, &mut bytes);
+            }
+        }
+        bytes
+    }
+}

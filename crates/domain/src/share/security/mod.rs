@@ -1,0 +1,38 @@
+//! Security descriptors: who may do what with a file, as clients of SMB write it down. They are
+//! kept and given back; whoever has the key of the account may do everything.
+
+mod descriptor;
+mod sid;
+
+pub use descriptor::{
+    Ace, AceBody, AceFlags, AceKind, BYTES_MAX, Control, Descriptor, List, ObjectTypes,
+};
+pub use sid::Sid;
+
+const FULL_ACCESS: u32 = 0x001F_01FF;
+const MODIFY: u32 = 0x0013_01BF;
+const READ_AND_EXECUTE: u32 = 0x0012_00A9;
+const GENERIC_READ_AND_EXECUTE: u32 = 0xA000_0000;
+
+/// The descriptor of the root of a new share, as the service gives it.
+pub fn of_root() -> Descriptor {
+    let here = AceFlags::default();
+    let and_below = AceFlags::OBJECT_INHERIT.with(AceFlags::CONTAINER_INHERIT);
+    let below = and_below.with(AceFlags::INHERIT_ONLY);
+    let rules = [
+        (FULL_ACCESS, and_below, Sid::ADMINISTRATORS),
+        (READ_AND_EXECUTE, here, Sid::USERS),
+        (GENERIC_READ_AND_EXECUTE, below, Sid::USERS),
+        (MODIFY, and_below, Sid::AUTHENTICATED_USERS),
+        (FULL_ACCESS, and_below, Sid::LOCAL_SYSTEM),
+        (FULL_ACCESS, below, Sid::CREATOR_OWNER),
+    ];
+    let rules = rules.map(|(mask, flags, sid)| Ace::allow(mask, flags, Sid::well_known(sid)));
+    Descriptor {
+        control: Control::default(),
+        owner: Some(Sid::well_known(Sid::LOCAL_SYSTEM)),
+        group: Some(Sid::well_known(Sid::LOCAL_SYSTEM)),
+        dacl: List::Rules(rules.to_vec()),
+        sacl: List::Absent,
+    }
+}
