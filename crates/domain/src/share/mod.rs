@@ -17,6 +17,7 @@ mod properties;
 mod range;
 mod refusal;
 mod rename;
+pub mod opens;
 mod rows;
 mod tree;
 

@@ -1,0 +1,188 @@
+//! When caches break, how far, and who waits for it; and the course of one break.
+
+use std::time::Duration;
+
+use super::caching::{Caching, HolderKind, OplockLevel};
+
+/// How long a client has to give up what it caches before it is taken from it.
+pub const BREAK_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// What somebody does that the caches of others may have to break for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// An open for more than attributes.
+    Open,
+    /// An open that replaces the content.
+    Overwrite,
+    /// An open that a share mode forbids: whoever only caches its handle may close it.
+    SharingConflict,
+    /// A read by somebody that has no open, over REST.
+    Read,
+    /// A change of the content or its length. Locking a range is as disturbing.
+    Write,
+    /// A rename or a deletion: whoever only caches its handle may close it.
+    Remove,
+}
+
+/// What becomes of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Break {
+    pub to: Caching,
+    /// Whoever causes the break goes on only after it.
+    pub waits: bool,
+}
+
+/// Whether a cache must break ([MS-FSA] 2.1.4.12). None if it can stay as it is.
+pub fn decide(kind: HolderKind, held: Caching, cause: Cause) -> Option<Break> {
+    let (lost, waits_for) = match cause {
+        Cause::Open | Cause::Read => (Caching::WRITE, Caching::WRITE),
+        Cause::Overwrite | Cause::Write => (Caching::ALL, Caching::WRITE),
+        Cause::SharingConflict | Cause::Remove => (Caching::HANDLE, Caching::HANDLE),
+    };
+    if !held.intersects(lost) {
+        return None;
+    }
+    let to = match kind {
+        HolderKind::Lease => held.without(lost),
+        // The only level below batch and exclusive is two.
+        HolderKind::Oplock => held.without(lost).and(Caching::READ),
+    };
+    Some(Break { to, waits: held.intersects(waits_for) })
+}
+
+/// A cache that one holder has, and its break under way.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub kind: HolderKind,
+    pub held: Caching,
+    /// Counts the changes of a lease, so that clients can tell which of two messages is newer.
+    pub epoch: u16,
+    breaking: Option<Breaking>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Breaking {
+    /// What the client was asked for.
+    asked: Caching,
+    /// What it must come to in the end: more may have happened since it was asked.
+    required: Caching,
+}
+
+/// What the client is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub from: Caching,
+    pub to: Caching,
+    pub epoch: u16,
+    pub must_acknowledge: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AcknowledgeRefusal {
+    #[error("nothing of this holder is breaking")]
+    NotBreaking,
+    #[error("the client keeps more than it was asked to")]
+    TooMuch,
+}
+
+/// What an acknowledgement comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    pub held: Caching,
+    /// The next step, if more is required.
+    pub next: Option<Notice>,
+    /// Whether the break is over.
+    pub settled: bool,
+}
+
+impl Holder {
+    pub fn new(kind: HolderKind, held: Caching, epoch: u16) -> Self {
+        Self { kind, held, epoch, breaking: None }
+    }
+
+    pub fn is_breaking(&self) -> bool {
+        self.breaking.is_some()
+    }
+
+    /// What the holder will have at most once its break is over.
+    pub fn remaining(&self) -> Caching {
+        self.breaking.map_or(self.held, |breaking| breaking.required)
+    }
+
+    fn must_acknowledge(&self) -> bool {
+        self.held.intersects(Caching::WRITE.with(Caching::HANDLE))
+    }
+
+    /// Takes away everything above `to`. A break under way goes on with what it asked for; the rest
+    /// follows when it is acknowledged.
+    pub fn start(&mut self, to: Caching) -> Option<Notice> {
+        if let Some(breaking) = &mut self.breaking {
+            breaking.required = breaking.required.and(to);
+            return None;
+        }
+        if self.held.without(to).is_none() {
+            return None;
+        }
+        self.epoch = self.epoch.wrapping_add(1);
+        Some(self.ask(to, to))
+    }
+
+    fn ask(&mut self, asked: Caching, required: Caching) -> Notice {
+        let must_acknowledge = self.must_acknowledge();
+        let notice = Notice { from: self.held, to: asked, epoch: self.epoch, must_acknowledge };
+        if must_acknowledge {
+            self.breaking = Some(Breaking { asked, required });
+        } else {
+            self.held = asked;
+            self.breaking = None;
+        }
+        notice
+    }
+
+    /// The client keeps `kept`. Steps that follow count as the same change.
+    pub fn acknowledge(&mut self, kept: Caching) -> Result<Acknowledged, AcknowledgeRefusal> {
+        let breaking = self.breaking.ok_or(AcknowledgeRefusal::NotBreaking)?;
+        if !breaking.asked.contains(kept) {
+            return Err(AcknowledgeRefusal::TooMuch);
+        }
+        self.held = kept;
+        self.breaking = None;
+        let next = (!breaking.required.contains(kept)).then(|| {
+            // Reads are given up in a step of their own.
+            let reads = if self.must_acknowledge() { Caching::READ } else { Caching::NONE };
+            let asked = breaking.required.with(kept.and(reads));
+            self.ask(asked, breaking.required)
+        });
+        Ok(Acknowledged { held: kept, next, settled: self.breaking.is_none() })
+    }
+
+    /// As [`Holder::acknowledge`], for an oplock. A wrong level is an end of the oplock too.
+    pub fn acknowledge_level(
+        &mut self,
+        level: OplockLevel,
+    ) -> Result<Acknowledged, AcknowledgeRefusal> {
+        let outcome = self.acknowledge(level.caching());
+        if outcome == Err(AcknowledgeRefusal::TooMuch) {
+            self.give_up();
+        }
+        outcome
+    }
+
+    /// The client has not answered in time, or is gone: everything is taken from it.
+    pub fn give_up(&mut self) {
+        self.held = Caching::NONE;
+        self.breaking = None;
+    }
+
+    /// The lease of this holder was asked for once more.
+    pub fn grow(&mut self, held: Caching) {
+        if self.held != held {
+            self.held = held;
+            self.epoch = self.epoch.wrapping_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "breaks_tests.rs"]
+mod tests;

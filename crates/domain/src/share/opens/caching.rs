@@ -1,0 +1,249 @@
+//! What a client may keep of a file: oplocks and leases in one vocabulary, and what is granted.
+
+use std::fmt;
+
+/// What a client caches: reads (R), writes (W), the handle (H).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Caching(u8);
+
+impl Caching {
+    pub const NONE: Self = Self(0);
+    pub const READ: Self = Self(1);
+    pub const HANDLE: Self = Self(2);
+    pub const WRITE: Self = Self(4);
+    pub const READ_HANDLE: Self = Self(3);
+    pub const READ_WRITE: Self = Self(5);
+    pub const ALL: Self = Self(7);
+
+    /// The bits of [MS-SMB2] 2.2.13.2.8; others are ignored.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits as u8 & 7)
+    }
+
+    pub const fn bits(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Nothing is cached without reads being cached.
+    #[must_use]
+    const fn or_none_without_read(self) -> Self {
+        if self.contains(Self::READ) { self } else { Self::NONE }
+    }
+}
+
+impl fmt::Debug for Caching {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (part, letter) in [(Self::READ, 'R'), (Self::WRITE, 'W'), (Self::HANDLE, 'H')] {
+            if self.contains(part) {
+                write!(formatter, "{letter}")?;
+            }
+        }
+        if self.is_none() { formatter.write_str("none") } else { Ok(()) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OplockLevel {
+    #[default]
+    None,
+    Two,
+    Exclusive,
+    Batch,
+}
+
+impl OplockLevel {
+    pub const fn caching(self) -> Caching {
+        match self {
+            Self::None => Caching::NONE,
+            Self::Two => Caching::READ,
+            Self::Exclusive => Caching::READ_WRITE,
+            Self::Batch => Caching::ALL,
+        }
+    }
+
+    /// The level that caches as much of this as a level can.
+    pub const fn of(caching: Caching) -> Self {
+        if caching.contains(Caching::ALL) {
+            Self::Batch
+        } else if caching.contains(Caching::READ_WRITE) {
+            Self::Exclusive
+        } else if caching.contains(Caching::READ) {
+            Self::Two
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// An oplock belongs to one open, a lease to all opens of one client with one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HolderKind {
+    Oplock,
+    Lease,
+}
+
+/// What others have of a file, as far as it limits what a new open can cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Opens for more than attributes, those of the own lease aside.
+    pub open: bool,
+    /// What they cache, all together.
+    pub cached: Caching,
+    pub oplock: bool,
+    pub handle_lease: bool,
+    /// Byte-range locks of anybody: what is locked is not read from a cache.
+    pub range_locks: bool,
+}
+
+/// What an open gets that asks to cache `wanted`, after breaks have made room for it.
+pub fn grant(kind: HolderKind, wanted: Caching, others: Others) -> Caching {
+    let mut granted = wanted.or_none_without_read();
+    if others.range_locks || others.cached.contains(Caching::WRITE) {
+        return Caching::NONE;
+    }
+    if others.open || !others.cached.is_none() {
+        granted = granted.without(Caching::WRITE);
+    }
+    match kind {
+        // A level is all or nothing: what cannot be batch or exclusive is level two.
+        HolderKind::Oplock if others.handle_lease => Caching::NONE,
+        HolderKind::Oplock => OplockLevel::of(granted).caching(),
+        HolderKind::Lease if others.oplock => granted.without(Caching::HANDLE),
+        HolderKind::Lease => granted,
+    }
+}
+
+/// What the lease has after an open with its key asked for more. It never loses by being asked for
+/// less, and it does not change sides.
+pub fn upgrade(held: Caching, granted: Caching) -> Caching {
+    if granted.contains(held) { granted } else { held }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub fn caching(text: &str) -> Caching {
+        text.chars().fold(Caching::NONE, |caching, letter| {
+            caching.with(match letter {
+                'R' => Caching::READ,
+                'W' => Caching::WRITE,
+                'H' => Caching::HANDLE,
+                other => panic!("no such caching: {other}"),
+            })
+        })
+    }
+
+    #[test]
+    fn nothing_is_granted_without_reads() {
+        for (wanted, granted) in [
+            ("", ""),
+            ("R", "R"),
+            ("H", ""),
+            ("W", ""),
+            ("RH", "RH"),
+            ("RW", "RW"),
+            ("HW", ""),
+            ("RHW", "RHW"),
+        ] {
+            let outcome = grant(HolderKind::Lease, caching(wanted), Others::default());
+            assert_eq!(outcome, caching(granted), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_lease_beside_another_lease_gets_no_writes() {
+        for held in ["R", "RH"] {
+            for (wanted, granted) in [("R", "R"), ("RH", "RH"), ("RW", "R"), ("RHW", "RH")] {
+                let cached = caching(held);
+                let handle_lease = cached.contains(Caching::HANDLE);
+                let others = Others { open: true, cached, handle_lease, ..Others::default() };
+                let outcome = grant(HolderKind::Lease, caching(wanted), others);
+                assert_eq!(outcome, caching(granted), "{wanted} beside {held}");
+            }
+        }
+    }
+
+    #[test]
+    fn oplocks_and_leases_limit_each_other() {
+        use OplockLevel::{Batch, Exclusive, Two};
+        for level in [Two, Exclusive, Batch] {
+            let wanted = level.caching();
+            let read = Others { open: true, cached: Caching::READ, ..Others::default() };
+            assert_eq!(grant(HolderKind::Oplock, wanted, read), Caching::READ, "{level:?}");
+            let cached = Caching::READ_HANDLE;
+            let handle = Others { open: true, cached, handle_lease: true, ..Others::default() };
+            assert_eq!(grant(HolderKind::Oplock, wanted, handle), Caching::NONE, "{level:?}");
+        }
+        for wanted in ["R", "RH", "RW", "RHW"] {
+            let cached = Caching::READ;
+            let oplock = Others { open: true, cached, oplock: true, ..Others::default() };
+            let outcome = grant(HolderKind::Lease, caching(wanted), oplock);
+            assert_eq!(outcome, Caching::READ, "{wanted} beside level two");
+        }
+    }
+
+    #[test]
+    fn what_does_not_break_a_writing_cache_gets_none_itself() {
+        let others = Others { cached: Caching::ALL, oplock: true, ..Others::default() };
+        assert_eq!(grant(HolderKind::Oplock, Caching::ALL, others), Caching::NONE);
+    }
+
+    #[test]
+    fn opens_without_a_cache_and_locked_ranges_limit_too() {
+        let open = Others { open: true, ..Others::default() };
+        assert_eq!(grant(HolderKind::Oplock, Caching::ALL, open), Caching::READ);
+        assert_eq!(grant(HolderKind::Lease, Caching::ALL, open), Caching::READ_HANDLE);
+        let locked = Others { range_locks: true, ..Others::default() };
+        assert_eq!(grant(HolderKind::Lease, Caching::ALL, locked), Caching::NONE);
+    }
+
+    #[test]
+    fn a_lease_grows_but_does_not_change_sides() {
+        for (held, wanted, expected) in [
+            ("", "R", "R"),
+            ("", "RWH", "RWH"),
+            ("R", "", "R"),
+            ("R", "RH", "RH"),
+            ("R", "RW", "RW"),
+            ("R", "RWH", "RWH"),
+            ("RH", "R", "RH"),
+            ("RH", "RW", "RH"),
+            ("RH", "RWH", "RWH"),
+            ("RW", "RH", "RW"),
+            ("RW", "RWH", "RWH"),
+            ("RWH", "", "RWH"),
+            ("RWH", "RH", "RWH"),
+        ] {
+            let outcome = upgrade(caching(held), caching(wanted));
+            assert_eq!(outcome, caching(expected), "{held} asked for {wanted}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a REST operation is in the terms of SMB: an open for as long as it takes.
+
+use std::time::Duration;
+
+use super::access::AccessMask;
+use super::breaks::Cause;
+use super::sharing::{Claim, ShareMode, compatible};
+use crate::lease::LeaseStatus;
+
+/// How long a REST call waits at most for caches that it breaks.
+pub const REST_BREAK_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// What a REST call does to one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestOperation {
+    /// Create File over a file, and Copy File onto one.
+    CreateFile,
+    /// Get File, and the source of a copy.
+    GetFile,
+    GetFileProperties,
+    GetFileMetadata,
+    ListRanges,
+    /// List Directories and Files, for each that is listed.
+    List,
+    SetFileProperties,
+    SetFileMetadata,
+    /// Also Put Range from URL and Clear Range.
+    PutRange,
+    DeleteFile,
+    DeleteDirectory,
+    /// Acquire Lease on a file; the other actions on a lease need nothing.
+    LeaseFile,
+    /// Rename File or Directory, for what is renamed.
+    RenameSource,
+    /// Rename File, for what is replaced.
+    RenameTarget,
+    /// Whatever else is done to a directory.
+    Directory,
+}
+
+/// How an operation meets the opens of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub claim: Claim,
+    /// Even an open that shares everything is in the way.
+    pub alone: bool,
+    pub cause: Option<Cause>,
+    /// Byte-range locks are in the way.
+    pub whole_file_written: bool,
+}
+
+const READ: AccessMask = AccessMask::READ_DATA;
+const WRITE: AccessMask = AccessMask::WRITE_DATA;
+const DELETE: AccessMask = AccessMask::DELETE;
+
+impl RestOperation {
+    pub fn entry(self) -> Entry {
+        let shared = |access| Claim { access, share: ShareMode::ALL };
+        let (claim, cause) = match self {
+            Self::CreateFile => (shared(WRITE.with(DELETE)), Some(Cause::Overwrite)),
+            Self::GetFile | Self::ListRanges => (shared(READ), Some(Cause::Read)),
+            Self::GetFileProperties | Self::GetFileMetadata => {
+                (shared(AccessMask::NONE), Some(Cause::Read))
+            }
+            Self::List | Self::Directory => (shared(AccessMask::NONE), None),
+            Self::SetFileProperties | Self::SetFileMetadata | Self::PutRange => {
+                (shared(WRITE), Some(Cause::Write))
+            }
+            Self::DeleteFile | Self::DeleteDirectory | Self::RenameTarget => {
+                (shared(DELETE), Some(Cause::Remove))
+            }
+            Self::RenameSource => (shared(DELETE), Some(Cause::Remove)),
+            // The table of share modes shows that reading is needed too, though the text names only
+            // Write and Delete. While leased, others may read.
+            Self::LeaseFile => {
+                let access = READ.with(WRITE).with(DELETE);
+                (Claim { access, share: ShareMode::READ }, Some(Cause::Open))
+            }
+        };
+        let alone = match self {
+            Self::DeleteFile | Self::DeleteDirectory | Self::RenameTarget => true,
+            Self::CreateFile
+            | Self::GetFile
+            | Self::GetFileProperties
+            | Self::GetFileMetadata
+            | Self::ListRanges
+            | Self::List
+            | Self::SetFileProperties
+            | Self::SetFileMetadata
+            | Self::PutRange
+            | Self::LeaseFile
+            | Self::RenameSource
+            | Self::Directory => false,
+        };
+        let whole_file_written = matches!(self, Self::PutRange | Self::CreateFile);
+        Entry { claim, alone, cause, whole_file_written }
+    }
+
+    /// Whether it goes on beside an SMB open.
+    pub fn compatible_with(self, open: Claim) -> bool {
+        let entry = self.entry();
+        !entry.alone && compatible(entry.claim, open)
+    }
+}
+
+/// Whether an SMB open may have `access` to a file whose REST lease is this.
+pub fn lease_permits(lease: LeaseStatus, access: AccessMask) -> bool {
+    match lease {
+        LeaseStatus::Unlocked => true,
+        LeaseStatus::Locked => !access.writes() && !access.deletes(),
+    }
+}
+
+#[cfg(test)]
+#[path = "rest_tests.rs"]
+mod tests;
