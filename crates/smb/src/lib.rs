@@ -3,6 +3,7 @@
 
 pub mod auth;
 pub mod crypto;
+pub mod info;
 pub mod status;
 pub mod wire;
 

@@ -1,0 +1,112 @@
+//! What the classes tell of a node and of an open of it.
+
+use holdfast_domain::share::{Attributes, Node, NodeKind};
+
+use super::time;
+use crate::wire::create::Times;
+
+/// Room is taken in units of this.
+pub const CLUSTER_BYTES: u64 = 4096;
+
+/// Bits of [MS-FSCC] 2.6 that are not stored with a node.
+pub mod attributes {
+    pub const DIRECTORY: u32 = 0x10;
+    pub const NORMAL: u32 = 0x80;
+    pub const SPARSE: u32 = 0x200;
+    pub const REPARSE_POINT: u32 = 0x400;
+    pub const COMPRESSED: u32 = 0x800;
+    pub const ENCRYPTED: u32 = 0x4000;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeFacts {
+    pub id: u64,
+    pub is_directory: bool,
+    pub attributes: u32,
+    pub times: Times,
+    pub end_of_file: u64,
+    pub allocation_size: u64,
+}
+
+/// A node that somebody has open.
+#[derive(Clone, Debug)]
+pub struct OpenFacts {
+    pub node: NodeFacts,
+    /// From the root, parts separated by `\`, without one in front.
+    pub path: String,
+    pub access: u32,
+    pub mode: u32,
+    pub position: u64,
+    pub delete_pending: bool,
+}
+
+impl NodeFacts {
+    pub fn of(node: &Node) -> Self {
+        let (is_directory, end_of_file) = match &node.kind {
+            NodeKind::Directory(_) => (true, 0),
+            NodeKind::File(file) => (false, file.length),
+            NodeKind::SymbolicLink(_) => (false, 0),
+        };
+        Self {
+            id: node.id,
+            is_directory,
+            attributes: attributes_to_wire(node.attributes, is_directory),
+            times: time::times(&node.times),
+            end_of_file,
+            allocation_size: allocation(end_of_file),
+        }
+    }
+}
+
+/// The room that so many bytes take.
+pub fn allocation(length: u64) -> u64 {
+    length.checked_next_multiple_of(CLUSTER_BYTES).unwrap_or(length)
+}
+
+/// A node without any attribute has that of having none.
+pub fn attributes_to_wire(attributes: Attributes, is_directory: bool) -> u32 {
+    match (attributes.0, is_directory) {
+        (0, false) => attributes::NORMAL,
+        (bits, false) => bits,
+        (bits, true) => bits | attributes::DIRECTORY,
+    }
+}
+
+/// Those that can be stored; the others tell what a node is, or are not known here.
+pub fn attributes_from_wire(bits: u32) -> Attributes {
+    let stored = [
+        Attributes::READ_ONLY,
+        Attributes::HIDDEN,
+        Attributes::SYSTEM,
+        Attributes::ARCHIVE,
+        Attributes::TEMPORARY,
+        Attributes::OFFLINE,
+        Attributes::NOT_CONTENT_INDEXED,
+        Attributes::NO_SCRUB_DATA,
+    ];
+    let known = stored.into_iter().fold(Attributes::default(), Attributes::with);
+    Attributes(bits & known.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_that_tell_nothing_are_left_out_and_put_back() {
+        let archive = Attributes::ARCHIVE;
+        assert_eq!(attributes_to_wire(Attributes(0), false), 0x80);
+        assert_eq!(attributes_to_wire(Attributes(0), true), 0x10);
+        assert_eq!(attributes_to_wire(archive, false), 0x20);
+        assert_eq!(attributes_to_wire(archive, true), 0x30);
+        assert_eq!(attributes_from_wire(0x80), Attributes(0));
+        assert_eq!(attributes_from_wire(0x30 | 0x4E00), archive);
+    }
+
+    #[test]
+    fn room_is_taken_in_clusters() {
+        for (length, room) in [(0, 0), (1, 4096), (4096, 4096), (4097, 8192)] {
+            assert_eq!(allocation(length), room, "{length}");
+        }
+    }
+}

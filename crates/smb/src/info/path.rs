@@ -1,0 +1,84 @@
+//! Names of CREATE and of a rename as paths of the domain.
+
+use holdfast_domain::names::{FilePath, NameRefusal, TrailingDots};
+
+use crate::status::Status;
+
+/// The content of a file, as the only stream that there is.
+const DATA_STREAM: &str = "::$DATA";
+
+/// `name` is relative to the share; parts are separated by `\`, and none is the root.
+pub fn parse(name: &str) -> Result<FilePath, Status> {
+    if name.starts_with('\\') {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    if name.contains('/') {
+        return Err(Status::OBJECT_NAME_INVALID);
+    }
+    let name = strip_data_stream(name)?;
+    if name.split('\\').any(|part| part == "..") {
+        return Err(Status::OBJECT_PATH_SYNTAX_BAD);
+    }
+    let path = name.replace('\\', "/");
+    FilePath::directory(&path, TrailingDots::Kept).map_err(status)
+}
+
+/// Other streams are not kept, as on a file system that has none.
+fn strip_data_stream(name: &str) -> Result<&str, Status> {
+    let suffix_at = name.len().checked_sub(DATA_STREAM.len());
+    let split = suffix_at.and_then(|at| name.split_at_checked(at));
+    let name = match split {
+        Some((file, stream)) if !file.is_empty() && stream.eq_ignore_ascii_case(DATA_STREAM) => {
+            file
+        }
+        _ => name,
+    };
+    if name.contains(':') { Err(Status::OBJECT_NAME_INVALID) } else { Ok(name) }
+}
+
+fn status(refusal: NameRefusal) -> Status {
+    match refusal {
+        NameRefusal::Length
+        | NameRefusal::Characters
+        | NameRefusal::Reserved
+        | NameRefusal::Address => Status::OBJECT_NAME_INVALID,
+    }
+}
+
+/// The path as clients write it.
+pub fn to_wire(path: &FilePath) -> String {
+    path.to_string().replace('/', "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_paths_or_the_right_refusal() {
+        let long = "n".repeat(256);
+        for (name, expected) in [
+            ("", Ok("")),
+            ("a", Ok("a")),
+            ("a\\b c.txt", Ok("a\\b c.txt")),
+            ("a\\", Ok("a")),
+            ("file::$DATA", Ok("file")),
+            ("file::$data", Ok("file")),
+            ("dots..", Ok("dots..")),
+            ("\\a", Err(Status::INVALID_PARAMETER)),
+            ("a\\\\b", Err(Status::OBJECT_NAME_INVALID)),
+            ("a/b", Err(Status::OBJECT_NAME_INVALID)),
+            ("a\\..\\b", Err(Status::OBJECT_PATH_SYNTAX_BAD)),
+            ("..", Err(Status::OBJECT_PATH_SYNTAX_BAD)),
+            ("a\\.", Err(Status::OBJECT_NAME_INVALID)),
+            ("a*", Err(Status::OBJECT_NAME_INVALID)),
+            ("file:stream", Err(Status::OBJECT_NAME_INVALID)),
+            ("file:stream:$DATA", Err(Status::OBJECT_NAME_INVALID)),
+            ("::$DATA", Err(Status::OBJECT_NAME_INVALID)),
+            (&long, Err(Status::OBJECT_NAME_INVALID)),
+        ] {
+            let outcome = parse(name).map(|path| to_wire(&path));
+            assert_eq!(outcome.as_deref(), expected.as_ref().copied(), "{name}");
+        }
+    }
+}
