@@ -1,10 +1,24 @@
 //! The SMB front end: packets to commands of the domain and back. What a share is and what may be
 //! done with it is the domain's; statuses and bytes are this crate's.
 
+pub mod answer;
 pub mod auth;
+pub mod call;
+pub mod commands;
+pub mod connection;
 pub mod crypto;
 pub mod info;
+pub mod dialect;
+pub mod frontend;
+pub mod ipc;
+pub mod opens;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod shares;
 pub mod status;
+pub mod time;
+pub mod tree;
 pub mod wire;
 
 #[cfg(test)]

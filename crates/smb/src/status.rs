@@ -63,6 +63,7 @@ statuses! {
     MEDIA_WRITE_PROTECTED = 0xC000_00A2,
     PIPE_NOT_AVAILABLE = 0xC000_00AC,
     PIPE_DISCONNECTED = 0xC000_00B0,
+    PIPE_EMPTY = 0xC000_00D9,
     IO_TIMEOUT = 0xC000_00B5,
     FILE_IS_A_DIRECTORY = 0xC000_00BA,
     NOT_SUPPORTED = 0xC000_00BB,
@@ -99,5 +100,11 @@ impl Status {
 impl std::fmt::Debug for Status {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}({:#010x})", self.name(), self.0)
+    }
+}
+
+impl From<crate::wire::Malformed> for Status {
+    fn from(_: crate::wire::Malformed) -> Self {
+        Self::INVALID_PARAMETER
     }
 }

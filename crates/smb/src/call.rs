@@ -1,0 +1,88 @@
+//! One request on its way to its command: who asks, for what, and what earlier requests of its
+//! compound have found.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::connection::{Connection, Ticket};
+use crate::crypto::PreauthHash;
+use crate::opens::Open;
+use crate::session::{Established, Session};
+use crate::status::Status;
+use crate::tree::Tree;
+use crate::wire::{FileId, Flags, Header};
+
+pub struct Call {
+    pub connection: Arc<Connection>,
+    pub header: Header,
+    /// From its header to its end.
+    pub message: Bytes,
+    pub session: Option<Arc<Session>>,
+    pub tree: Option<Arc<Tree>>,
+    pub ticket: Arc<Ticket>,
+    /// With a signature that fits.
+    pub is_signed: bool,
+    pub is_encrypted: bool,
+    pub chain: Chain,
+    /// Where the answer, as it is sent, belongs to what keys are made of.
+    pub preauth: Option<Arc<Mutex<PreauthHash>>>,
+    /// Whether the answer is signed even if the request is not.
+    pub must_sign: bool,
+    /// Whether the connection ends without an answer.
+    pub disconnects: bool,
+}
+
+/// What a related request takes from those before it in its compound.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chain {
+    pub session_id: u64,
+    pub tree_id: u32,
+    pub file_id: Option<FileId>,
+    /// Why there is no file to relate to.
+    pub failure: Option<Status>,
+}
+
+impl Call {
+    pub fn session(&self) -> Result<&Arc<Session>, Status> {
+        self.session.as_ref().ok_or(Status::USER_SESSION_DELETED)
+    }
+
+    pub fn established(&self) -> Result<&Established, Status> {
+        self.session()?.established().ok_or(Status::USER_SESSION_DELETED)
+    }
+
+    pub fn account(&self) -> Result<&Arc<str>, Status> {
+        Ok(&self.established()?.account)
+    }
+
+    pub fn tree(&self) -> Result<&Arc<Tree>, Status> {
+        self.tree.as_ref().ok_or(Status::NETWORK_NAME_DELETED)
+    }
+
+    pub fn is_related(&self) -> bool {
+        self.header.flags.has(Flags::RELATED)
+    }
+
+    /// The id that a request means: its own, or that of the request before.
+    pub fn resolve(&mut self, id: FileId) -> Result<FileId, Status> {
+        let id = match (id, self.is_related()) {
+            (FileId::RELATED, true) => match (self.chain.file_id, self.chain.failure) {
+                (Some(id), _) => id,
+                (None, Some(failure)) => return Err(failure),
+                (None, None) => return Err(Status::FILE_CLOSED),
+            },
+            (id, _) => id,
+        };
+        self.chain.file_id = Some(id);
+        Ok(id)
+    }
+
+    /// The open that a request means, in the tree of the request.
+    pub fn open(&mut self, id: FileId) -> Result<Arc<Open>, Status> {
+        let id = self.resolve(id)?;
+        let open = self.session()?.opens.get(id).ok_or(Status::FILE_CLOSED)?;
+        if open.tree_id == self.tree()?.id { Ok(open) } else { Err(Status::FILE_CLOSED) }
+    }
+}

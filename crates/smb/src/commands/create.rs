@@ -1,0 +1,48 @@
+//! CREATE: opens a pipe, or a file or directory of a share.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::Result;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::ipc::Pipe;
+use crate::opens::{Open, OpenKind};
+use crate::status::Status;
+use crate::tree::TreeKind;
+use crate::wire::FileId;
+use crate::wire::create::{Action, OplockLevel, Request, Response, Times};
+
+const ATTRIBUTE_NORMAL: u32 = 0x80;
+
+pub async fn handle(call: &mut Call) -> Result {
+    let request = Request::decode(&call.message)?;
+    match &call.tree()?.kind {
+        TreeKind::Pipes => open_pipe(call, &request),
+        TreeKind::Share(_) => Err(Status::NOT_SUPPORTED),
+    }
+}
+
+fn open_pipe(call: &mut Call, request: &Request) -> Result {
+    let pipe = Pipe::open(&request.name).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+    let id = call.connection.frontend.next_open_id();
+    let file_id = FileId { persistent: id, volatile: id };
+    let open =
+        Open { id: file_id, tree_id: call.tree()?.id, kind: OpenKind::Pipe(Mutex::new(pipe)) };
+    if !call.session()?.opens.insert(Arc::new(open)) {
+        return Err(Status::INSUFFICIENT_RESOURCES);
+    }
+    call.chain.file_id = Some(file_id);
+    let response = Response {
+        oplock_level: OplockLevel::None,
+        action: Action::Opened,
+        times: Times::default(),
+        allocation_size: 4096,
+        end_of_file: 0,
+        file_attributes: ATTRIBUTE_NORMAL,
+        file_id,
+        contexts: Vec::new(),
+    };
+    Ok(Answer::success(|out| response.encode(out)))
+}

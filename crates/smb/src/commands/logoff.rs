@@ -1,0 +1,15 @@
+//! LOGOFF: the end of a session and of all that it has open.
+
+use std::sync::Arc;
+
+use super::Result;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::wire;
+
+pub async fn handle(call: &mut Call) -> Result {
+    wire::tree::decode_empty(&call.message)?;
+    let session = Arc::clone(call.session()?);
+    call.connection.end_session(&session).await;
+    Ok(Answer::empty())
+}

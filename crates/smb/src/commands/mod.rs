@@ -1,0 +1,86 @@
+//! One file for each command: decode, call the domain, encode. Who asks and in which tree was found
+//! out before.
+
+pub mod close;
+mod create;
+mod ioctl;
+mod logoff;
+pub mod negotiate;
+mod read;
+mod session_setup;
+mod tree_connect;
+mod tree_disconnect;
+mod write;
+
+use bytes::Bytes;
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::status::Status;
+use crate::wire::{self, Command};
+
+pub type Result<T = Answer> = std::result::Result<T, Status>;
+
+pub async fn handle(call: &mut Call, command: Command) -> Answer {
+    let handled = match command {
+        Command::Negotiate => negotiate::handle(call),
+        Command::SessionSetup => session_setup::handle(call).await,
+        Command::Logoff => logoff::handle(call).await,
+        Command::TreeConnect => tree_connect::handle(call).await,
+        Command::TreeDisconnect => tree_disconnect::handle(call).await,
+        Command::Echo => echo(call),
+        Command::Create => create::handle(call).await,
+        Command::Close => close::handle(call).await,
+        Command::Read => read::handle(call).await,
+        Command::Write => write::handle(call).await,
+        Command::Ioctl => ioctl::handle(call).await,
+        Command::Flush
+        | Command::Lock
+        | Command::QueryDirectory
+        | Command::ChangeNotify
+        | Command::QueryInfo
+        | Command::SetInfo
+        | Command::OplockBreak => Err(Status::NOT_SUPPORTED),
+        // Answered by nothing, before it gets here.
+        Command::Cancel => Err(Status::INVALID_PARAMETER),
+    };
+    handled.unwrap_or_else(Answer::refusal)
+}
+
+fn echo(call: &Call) -> Result {
+    wire::tree::decode_empty(&call.message)?;
+    Ok(Answer::empty())
+}
+
+/// How much a request sends or asks for at most, whichever is more. A request that cannot be read
+/// is refused by its command.
+pub fn bytes_moved(command: Command, message: &Bytes) -> u64 {
+    let asked = match command {
+        Command::Read => wire::read::Request::decode(message).map(|it| u64::from(it.length)),
+        Command::Write => wire::write::Request::decode(message).map(|it| it.data.len() as u64),
+        Command::Ioctl => wire::ioctl::Request::decode(message)
+            .map(|it| (it.input.len() as u64).max(u64::from(it.output_bytes_max))),
+        Command::QueryDirectory => {
+            wire::query_directory::Request::decode(message).map(|it| u64::from(it.output_bytes_max))
+        }
+        Command::QueryInfo => wire::query_info::Request::decode(message)
+            .map(|it| (it.input.len() as u64).max(u64::from(it.output_bytes_max))),
+        Command::ChangeNotify => {
+            wire::change_notify::Request::decode(message).map(|it| u64::from(it.output_bytes_max))
+        }
+        Command::SetInfo => wire::set_info::Request::decode(message).map(|it| it.data.len() as u64),
+        Command::Negotiate
+        | Command::SessionSetup
+        | Command::Logoff
+        | Command::TreeConnect
+        | Command::TreeDisconnect
+        | Command::Create
+        | Command::Close
+        | Command::Flush
+        | Command::Lock
+        | Command::Cancel
+        | Command::Echo
+        | Command::OplockBreak => Ok(0),
+    };
+    asked.unwrap_or(0)
+}

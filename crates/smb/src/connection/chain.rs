@@ -1,0 +1,347 @@
+//! The requests of one message, worked on one after the other, and their answers.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::incoming::{Batch, Message, Signature};
+use super::outgoing::Reply;
+use super::{Connection, Ticket};
+use crate::answer::Answer;
+use crate::call::{Call, Chain};
+use crate::commands;
+use crate::frontend::Answered;
+use crate::session::Session;
+use crate::status::Status;
+use crate::tree::Tree;
+use crate::wire::header::Target;
+use crate::wire::{Command, Flags, Header};
+
+/// How long a command may take before its client is told to be patient.
+const PENDING_AFTER: Duration = Duration::from_secs(5);
+
+/// A batch whose requests can be cancelled from now on.
+pub struct Begun {
+    batch: Batch,
+    tickets: Vec<Arc<Ticket>>,
+}
+
+pub fn begin(connection: &Connection, batch: Batch) -> Begun {
+    let tickets = batch.messages.iter().map(|message| {
+        connection.requests.begin(message.header.message_id, message.header.session_id)
+    });
+    Begun { tickets: tickets.collect(), batch }
+}
+
+pub async fn work(connection: Arc<Connection>, batch: Batch) -> ControlFlow<()> {
+    if let [message] = &batch.messages[..]
+        && message.is_cancel()
+    {
+        cancel(&connection, message);
+        return ControlFlow::Continue(());
+    }
+    let begun = begin(&connection, batch);
+    work_on(connection, begun).await
+}
+
+/// Breaks if the connection has to end.
+pub async fn work_on(connection: Arc<Connection>, begun: Begun) -> ControlFlow<()> {
+    let Begun { batch, tickets } = begun;
+    let encrypted_by = batch.encrypted_by;
+    let mut chain = Chain::default();
+    let mut replies = Vec::with_capacity(batch.messages.len());
+    let mut messages = batch.messages.into_iter().zip(&tickets).enumerate();
+    let flow = loop {
+        let Some((index, (message, ticket))) = messages.next() else {
+            break ControlFlow::Continue(());
+        };
+        let worker = Worker {
+            connection: &connection,
+            encrypted_by: encrypted_by.as_ref(),
+            ticket,
+            is_first: index == 0,
+        };
+        if worker.work(message, &mut chain, &mut replies).await.is_break() {
+            break ControlFlow::Break(());
+        }
+    };
+    tickets.iter().for_each(|ticket| connection.requests.end(ticket));
+    connection.outgoing.send(replies, encrypted_by.as_deref()).await;
+    flow
+}
+
+/// One request of a batch.
+struct Worker<'a> {
+    connection: &'a Arc<Connection>,
+    encrypted_by: Option<&'a Arc<Session>>,
+    ticket: &'a Arc<Ticket>,
+    is_first: bool,
+}
+
+impl Worker<'_> {
+    async fn work(
+        &self,
+        message: Message,
+        chain: &mut Chain,
+        replies: &mut Vec<Reply>,
+    ) -> ControlFlow<()> {
+        let started = Instant::now();
+        let (header, bytes_in) = (message.header, message.bytes.len() as u64);
+        let Some(command) = header.known_command() else {
+            let answer = Answer::refusal(Status::INVALID_PARAMETER);
+            replies.push(self.reply(&header, answer, None, false));
+            return ControlFlow::Continue(());
+        };
+        if command == Command::Cancel {
+            cancel(self.connection, &message);
+            return ControlFlow::Continue(());
+        }
+        let (answer, was_pending, call) = match self.prepare(message, command, chain) {
+            Err(status) => (Answer::refusal(status), false, None),
+            Ok(call) if call.disconnects => return ControlFlow::Break(()),
+            Ok(mut call) => {
+                let (answer, was_pending) = self.answer(&mut call, command, replies).await;
+                (answer, was_pending, Some(call))
+            }
+        };
+        if let Some(call) = &call {
+            if call.disconnects {
+                return ControlFlow::Break(());
+            }
+            *chain = call.chain;
+        }
+        if command == Command::Create && answer.status.is_error() {
+            chain.failure = Some(answer.status);
+            chain.file_id = None;
+        }
+        self.connection.frontend.observer().answered(Answered {
+            command,
+            status: answer.status,
+            duration: started.elapsed(),
+            bytes_in,
+            bytes_out: answer.length() as u64,
+        });
+        replies.push(self.reply(&header, answer, call, was_pending));
+        ControlFlow::Continue(())
+    }
+
+    /// Runs the command. If it takes long, or says that it will, what was answered so far is sent
+    /// together with a word about it.
+    async fn answer(
+        &self,
+        call: &mut Call,
+        command: Command,
+        replies: &mut Vec<Reply>,
+    ) -> (Answer, bool) {
+        let header = call.header;
+        let answer = {
+            let mut handling = std::pin::pin!(commands::handle(call, command));
+            let can_wait = !matches!(command, Command::Negotiate | Command::SessionSetup);
+            tokio::select! {
+                biased;
+                answer = &mut handling => return (answer, false),
+                () = self.ticket.told_pending() => {}
+                () = tokio::time::sleep(PENDING_AFTER), if can_wait => {}
+            }
+            replies.push(self.interim(&header));
+            let so_far = std::mem::take(replies);
+            self.connection.outgoing.send(so_far, self.encrypted_by.map(|it| &**it)).await;
+            handling.await
+        };
+        (answer, true)
+    }
+
+    /// Not signed: a signature by GMAC may be made once for a message, and the answer needs it.
+    fn interim(&self, header: &Header) -> Reply {
+        let credits = self.connection.grant(header.credits);
+        let mut header = header.answer(Status::PENDING, credits);
+        header.flags = header.flags.with(Flags::ASYNC);
+        header.target = Target::Async(self.ticket.async_id);
+        let answer = Answer::refusal(Status::PENDING);
+        Reply { header, answer, signer: None, preauth: None }
+    }
+
+    fn reply(
+        &self,
+        request: &Header,
+        answer: Answer,
+        call: Option<Call>,
+        was_pending: bool,
+    ) -> Reply {
+        let credits = if was_pending { 0 } else { self.connection.grant(request.credits) };
+        let mut header = request.answer(answer.status, credits);
+        if was_pending {
+            header.flags = header.flags.with(Flags::ASYNC);
+            header.target = Target::Async(self.ticket.async_id);
+        }
+        let (mut signer, mut preauth) = (None, None);
+        if let Some(call) = call {
+            if let Some(session) = &call.session {
+                header.session_id = session.id;
+            }
+            if let (Target::Tree(id), Some(tree)) = (&mut header.target, &call.tree) {
+                *id = tree.id;
+            }
+            if (call.is_signed || call.must_sign) && !call.is_encrypted {
+                signer = call.session;
+            }
+            preauth = call.preauth;
+        }
+        Reply { header, answer, signer, preauth }
+    }
+
+    /// Finds who asks and for what, and refuses what is not protected as it has to be.
+    fn prepare(
+        &self,
+        message: Message,
+        command: Command,
+        chain: &mut Chain,
+    ) -> Result<Call, Status> {
+        let Message { header, bytes, signature } = message;
+        let is_related = header.flags.has(Flags::RELATED);
+        if is_related && self.is_first {
+            return Err(Status::INVALID_PARAMETER);
+        }
+        if !is_related {
+            *chain = Chain {
+                session_id: header.session_id,
+                tree_id: header.tree_id(),
+                ..Chain::default()
+            };
+        }
+        let mut call = Call {
+            connection: Arc::clone(self.connection),
+            header,
+            message: bytes,
+            session: None,
+            tree: None,
+            ticket: Arc::clone(self.ticket),
+            is_signed: signature == Signature::Fits,
+            is_encrypted: self.encrypted_by.is_some(),
+            chain: *chain,
+            preauth: None,
+            must_sign: false,
+            disconnects: false,
+        };
+        if command == Command::Negotiate {
+            return Ok(call);
+        }
+        if self.connection.negotiated().is_none() {
+            call.disconnects = true;
+            return Ok(call);
+        }
+        if signature == Signature::Wrong {
+            return Err(Status::ACCESS_DENIED);
+        }
+        if command == Command::SessionSetup {
+            return Ok(call);
+        }
+        call.session = self.session(chain.session_id)?;
+        if call.session.is_none() && command != Command::Echo {
+            return Err(Status::USER_SESSION_DELETED);
+        }
+        if let Some(established) = call.session.as_ref().and_then(|it| it.established()) {
+            let is_protected = call.is_encrypted || call.is_signed;
+            if established.encryption_required && !call.is_encrypted
+                || established.signing_required && !is_protected
+            {
+                return Err(Status::ACCESS_DENIED);
+            }
+        }
+        if needs_tree(command) {
+            call.tree = Some(find_tree(&call, chain.tree_id)?);
+        }
+        check_charge(self.connection, &call, command)?;
+        Ok(call)
+    }
+
+    /// An encrypted message is of the session that it was encrypted for and of no other.
+    fn session(&self, id: u64) -> Result<Option<Arc<Session>>, Status> {
+        if self.encrypted_by.is_some_and(|session| session.id != id) {
+            return Err(Status::ACCESS_DENIED);
+        }
+        let session = self.connection.session(id);
+        Ok(session.filter(|session| session.established().is_some()))
+    }
+}
+
+fn find_tree(call: &Call, id: u32) -> Result<Arc<Tree>, Status> {
+    call.session()?.tree(id).ok_or(Status::NETWORK_NAME_DELETED)
+}
+
+fn needs_tree(command: Command) -> bool {
+    match command {
+        Command::Negotiate
+        | Command::SessionSetup
+        | Command::Logoff
+        | Command::TreeConnect
+        | Command::Cancel
+        | Command::Echo
+        // A lease is not of one tree.
+        | Command::OplockBreak => false,
+        Command::TreeDisconnect
+        | Command::Create
+        | Command::Close
+        | Command::Flush
+        | Command::Read
+        | Command::Write
+        | Command::Lock
+        | Command::Ioctl
+        | Command::QueryDirectory
+        | Command::ChangeNotify
+        | Command::QueryInfo
+        | Command::SetInfo => true,
+    }
+}
+
+/// Whoever wants to move much has to pay for it, [MS-SMB2] 3.3.5.2.5.
+fn check_charge(connection: &Connection, call: &Call, command: Command) -> Result<(), Status> {
+    let Some(negotiated) = connection.negotiated() else { return Ok(()) };
+    if !negotiated.dialect.has_large_requests() {
+        return Ok(());
+    }
+    let moved = commands::bytes_moved(command, &call.message);
+    let charge = moved.saturating_sub(1) / 65536 + 1;
+    if u64::from(call.header.credit_charge.max(1)) >= charge {
+        Ok(())
+    } else {
+        Err(Status::INVALID_PARAMETER)
+    }
+}
+
+/// There is no answer to it, whatever it says.
+fn cancel(connection: &Connection, message: &Message) {
+    if message.signature == Signature::Wrong {
+        return;
+    }
+    match message.header.target {
+        Target::Async(async_id) => connection.requests.cancel_async(async_id),
+        Target::Tree(_) => connection.requests.cancel_message(message.header.message_id),
+    }
+}
+
+/// A client that does not know yet that there is something newer than SMB 1.
+pub async fn answer_smb1(connection: &Arc<Connection>, message: &[u8]) -> ControlFlow<()> {
+    let is_first = connection.window.lock().take(0, 1).is_ok();
+    let Some(answer) = commands::negotiate::answer_smb1(connection, message) else {
+        return ControlFlow::Break(());
+    };
+    if !is_first {
+        return ControlFlow::Break(());
+    }
+    let header = Header {
+        credit_charge: 0,
+        status: 0,
+        command: Command::Negotiate as u16,
+        credits: connection.grant(1),
+        flags: Flags::RESPONSE,
+        next_command: 0,
+        message_id: 0,
+        target: Target::Tree(0),
+        session_id: 0,
+        signature: [0; 16],
+    };
+    let reply = Reply { header, answer, signer: None, preauth: None };
+    connection.outgoing.send(vec![reply], None).await;
+    ControlFlow::Continue(())
+}

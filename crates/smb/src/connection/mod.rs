@@ -1,0 +1,213 @@
+//! A connection: reads messages, has commands work on them, many at once, and sends the answers.
+
+mod chain;
+mod credits;
+mod framing;
+mod incoming;
+mod outgoing;
+mod requests;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock};
+
+use bytes::BytesMut;
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::crypto::PreauthHash;
+use crate::dialect::Negotiated;
+use crate::frontend::Frontend;
+use crate::session::Session;
+use crate::wire::oplock_break::Notification;
+use credits::Window;
+use outgoing::Outgoing;
+use requests::Requests;
+
+pub use requests::Ticket;
+
+/// A message of a client that nobody knows yet.
+const STRANGER_MESSAGE_BYTES_MAX: usize = 16 * 1024;
+/// The largest write with what is around it, and some more requests in the same compound.
+const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024 + 64 * 1024;
+/// What the requests at work may hold of memory together, in KiB. Reading waits for room.
+const AT_WORK_KIB_MAX: usize = 64 * 1024;
+/// One authentication under way is a few KiB.
+const SESSIONS_MAX: usize = 64;
+
+pub struct Connection {
+    pub frontend: Arc<Frontend>,
+    pub peer: IpAddr,
+    negotiated: OnceLock<Negotiated>,
+    /// Of the messages up to the first session.
+    pub(crate) preauth: Arc<Mutex<PreauthHash>>,
+    sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    window: Mutex<Window>,
+    pub(crate) requests: Requests,
+    outgoing: Outgoing,
+}
+
+impl Connection {
+    /// Until either side ends it, or `shutdown` turns true and what is at work is answered.
+    pub async fn serve(
+        frontend: &Arc<Frontend>,
+        stream: TcpStream,
+        peer: IpAddr,
+        shutdown: watch::Receiver<bool>,
+    ) {
+        let (from_client, to_client) = stream.into_split();
+        let connection = Arc::new(Self {
+            frontend: Arc::clone(frontend),
+            peer,
+            negotiated: OnceLock::new(),
+            preauth: Arc::default(),
+            sessions: Mutex::default(),
+            window: Mutex::default(),
+            requests: Requests::default(),
+            outgoing: Outgoing::new(to_client, frontend.settings.limits.stall_timeout),
+        });
+        let mut at_work = JoinSet::new();
+        let ended = connection.read(from_client, &mut at_work, shutdown).await;
+        if let Err(error) = ended {
+            tracing::debug!(%error, %peer, "an SMB connection ended");
+        }
+        connection.requests.cancel_all();
+        while at_work.join_next().await.is_some() {}
+        connection.end_all_sessions().await;
+        connection.outgoing.close().await;
+    }
+
+    async fn read(
+        self: &Arc<Self>,
+        mut stream: OwnedReadHalf,
+        at_work: &mut JoinSet<()>,
+        mut shutdown: watch::Receiver<bool>,
+    ) -> io::Result<()> {
+        let limits = &self.frontend.settings.limits;
+        let logon_deadline = Instant::now() + limits.logon_timeout;
+        let room = Arc::new(Semaphore::new(AT_WORK_KIB_MAX));
+        loop {
+            let is_known = self.has_established_session();
+            let length = tokio::select! {
+                _ = shutdown.wait_for(|down| *down) => return Ok(()),
+                () = self.outgoing.broken() => return Ok(()),
+                () = tokio::time::sleep_until(logon_deadline), if !is_known => return Ok(()),
+                length = framing::read_prefix(&mut stream) => length?,
+            };
+            let Some(length) = length else { return Ok(()) };
+            let length_max = if is_known { MESSAGE_BYTES_MAX } else { STRANGER_MESSAGE_BYTES_MAX };
+            if length > length_max {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let room = Arc::clone(&room).acquire_many_owned((length / 1024 + 1) as u32).await;
+            let room = room.map_err(io::Error::other)?;
+            let message = framing::read_message(&mut stream, length, limits.stall_timeout).await?;
+            match self.receive(message, room, at_work).await {
+                ControlFlow::Continue(()) => {}
+                ControlFlow::Break(()) => return Ok(()),
+            }
+            while at_work.try_join_next().is_some() {}
+        }
+    }
+
+    async fn receive(
+        self: &Arc<Self>,
+        message: BytesMut,
+        room: tokio::sync::OwnedSemaphorePermit,
+        at_work: &mut JoinSet<()>,
+    ) -> ControlFlow<()> {
+        if message.starts_with(&incoming::SMB1_PROTOCOL) {
+            return chain::answer_smb1(self, &message).await;
+        }
+        let Ok(batch) = incoming::unpack(self, message) else { return ControlFlow::Break(()) };
+        if self.take_credits(&batch).is_err() {
+            return ControlFlow::Break(());
+        }
+        if batch.runs_in_turn() {
+            return chain::work(Arc::clone(self), batch).await;
+        }
+        let connection = Arc::clone(self);
+        let batch = chain::begin(self, batch);
+        at_work.spawn(async move {
+            let flow = chain::work_on(connection.clone(), batch).await;
+            if flow.is_break() {
+                connection.outgoing.give_up();
+            }
+            drop(room);
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn take_credits(&self, batch: &incoming::Batch) -> Result<(), credits::OutOfWindow> {
+        let has_charges =
+            self.negotiated().is_some_and(|negotiated| negotiated.dialect.has_large_requests());
+        let mut window = self.window.lock();
+        for message in batch.messages.iter().filter(|message| !message.is_cancel()) {
+            let charge = if has_charges { message.header.credit_charge } else { 1 };
+            window.take(message.header.message_id, charge)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn grant(&self, asked: u16) -> u16 {
+        self.window.lock().grant(asked)
+    }
+
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.negotiated.get()
+    }
+
+    /// False if there was an agreement before.
+    pub(crate) fn negotiate(&self, negotiated: Negotiated) -> bool {
+        self.negotiated.set(negotiated).is_ok()
+    }
+
+    pub fn session(&self, id: u64) -> Option<Arc<Session>> {
+        self.sessions.lock().get(&id).cloned()
+    }
+
+    /// None if there are too many.
+    pub(crate) fn new_session(&self) -> Option<Arc<Session>> {
+        let mut sessions = self.sessions.lock();
+        if sessions.len() >= SESSIONS_MAX {
+            return None;
+        }
+        let id = self.frontend.next_session_id();
+        let session = Arc::new(Session::new(id, self.preauth.lock().clone()));
+        sessions.insert(id, Arc::clone(&session));
+        Some(session)
+    }
+
+    fn has_established_session(&self) -> bool {
+        self.sessions.lock().values().any(|session| session.established().is_some())
+    }
+
+    /// Closes what the session has open. Whoever waits in it is cancelled.
+    pub async fn end_session(&self, session: &Arc<Session>) {
+        self.sessions.lock().remove(&session.id);
+        self.frontend.logged_off(session.id);
+        self.requests.cancel_session(session.id);
+        session.remove_all_trees();
+        for open in session.opens.remove_all() {
+            crate::commands::close::close(self, &open).await;
+        }
+    }
+
+    async fn end_all_sessions(&self) {
+        let all: Vec<Arc<Session>> = self.sessions.lock().values().cloned().collect();
+        for session in all {
+            self.end_session(&session).await;
+        }
+    }
+
+    /// Sends what the server has to say on its own account.
+    pub async fn notify(&self, session: &Arc<Session>, notification: &Notification) {
+        self.outgoing.send_notification(session, notification).await;
+    }
+}

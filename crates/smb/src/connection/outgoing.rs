@@ -1,0 +1,195 @@
+//! Answers on their way out: chained, signed or encrypted, and written whole, one after the other.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::sync::{Notify, Semaphore};
+
+use super::framing;
+use crate::answer::Answer;
+use crate::crypto::PreauthHash;
+use crate::crypto::signing::Origin;
+use crate::session::Session;
+use crate::wire::header::{SIGNATURE_RANGE, Target, UNSOLICITED_MESSAGE_ID};
+use crate::wire::oplock_break::Notification;
+use crate::wire::transform::{AUTHENTICATED_RANGE, SIGNATURE_RANGE as TAG_RANGE};
+use crate::wire::transform::{TRANSFORM_BYTES, Transform};
+use crate::wire::{Command, Flags, HEADER_BYTES, Header};
+
+pub struct Outgoing {
+    stream: tokio::sync::Mutex<OwnedWriteHalf>,
+    stall_timeout: Duration,
+    /// Closed when nothing can be written any more.
+    open: Semaphore,
+    broken: Notify,
+}
+
+/// One answer with its header.
+pub struct Reply {
+    pub header: Header,
+    pub answer: Answer,
+    /// Who signs it.
+    pub signer: Option<Arc<Session>>,
+    pub preauth: Option<Arc<Mutex<PreauthHash>>>,
+}
+
+impl Outgoing {
+    pub fn new(stream: OwnedWriteHalf, stall_timeout: Duration) -> Self {
+        Self {
+            stream: tokio::sync::Mutex::new(stream),
+            stall_timeout,
+            open: Semaphore::new(0),
+            broken: Notify::new(),
+        }
+    }
+
+    /// Waits until nothing can be written any more.
+    pub async fn broken(&self) {
+        loop {
+            let broken = self.broken.notified();
+            if self.open.is_closed() {
+                return;
+            }
+            broken.await;
+        }
+    }
+
+    /// Lets the connection end.
+    pub fn give_up(&self) {
+        self.open.close();
+        self.broken.notify_waiters();
+    }
+
+    pub async fn close(&self) {
+        let _ = self.stream.lock().await.shutdown().await;
+    }
+
+    /// Sends the answers of one compound, encrypted if `encrypted_by` says with whose key.
+    pub async fn send(&self, replies: Vec<Reply>, encrypted_by: Option<&Session>) {
+        if replies.is_empty() {
+            return;
+        }
+        let parts = chain(replies);
+        let ciphers = encrypted_by
+            .and_then(|session| Some((session.id, session.established()?.ciphers.as_ref()?)));
+        match ciphers {
+            Some((session_id, ciphers)) => {
+                let (key, nonce) = ciphers.to_client();
+                let length: usize = parts.iter().map(Bytes::len).sum();
+                let mut packet = Vec::with_capacity(TRANSFORM_BYTES + length);
+                let mut transform = Transform {
+                    signature: [0; 16],
+                    nonce,
+                    message_bytes: length as u32,
+                    session_id,
+                };
+                transform.encode(&mut packet);
+                parts.iter().for_each(|part| packet.extend_from_slice(part));
+                let (head, message) = packet.split_at_mut(TRANSFORM_BYTES);
+                transform.signature = key.seal(&nonce, &head[AUTHENTICATED_RANGE], message);
+                head[TAG_RANGE].copy_from_slice(&transform.signature);
+                self.write(&[packet.into()]).await;
+            }
+            None => self.write(&parts).await,
+        }
+    }
+
+    pub async fn send_notification(&self, session: &Arc<Session>, notification: &Notification) {
+        let header = Header {
+            credit_charge: 0,
+            status: 0,
+            command: Command::OplockBreak as u16,
+            credits: 0,
+            flags: Flags::RESPONSE,
+            next_command: 0,
+            message_id: UNSOLICITED_MESSAGE_ID,
+            target: Target::Tree(0),
+            session_id: 0,
+            signature: [0; 16],
+        };
+        let answer = Answer::success(|out| notification.encode(out));
+        let reply = Reply { header, answer, signer: None, preauth: None };
+        let encrypts = session.established().is_some_and(|it| it.encryption_required);
+        self.send(vec![reply], encrypts.then_some(session)).await;
+    }
+
+    /// A client that does not read for long is given up.
+    async fn write(&self, parts: &[Bytes]) {
+        let mut stream = self.stream.lock().await;
+        if self.open.is_closed() {
+            return;
+        }
+        let prefix = framing::prefix(parts.iter().map(Bytes::len).sum());
+        let written = write_all(&mut stream, &prefix, parts, self.stall_timeout).await;
+        if let Err(error) = written {
+            tracing::debug!(%error, "an SMB answer could not be sent");
+            self.give_up();
+        }
+    }
+}
+
+async fn write_all(
+    stream: &mut OwnedWriteHalf,
+    prefix: &[u8],
+    parts: &[Bytes],
+    stall_timeout: Duration,
+) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
+    slices.push(IoSlice::new(prefix));
+    slices.extend(parts.iter().map(|part| IoSlice::new(part)));
+    let mut rest = &mut slices[..];
+    while !rest.is_empty() {
+        let written = tokio::time::timeout(stall_timeout, stream.write_vectored(rest)).await;
+        match written.map_err(|_| ErrorKind::TimedOut)?? {
+            0 => return Err(ErrorKind::WriteZero.into()),
+            count => IoSlice::advance_slices(&mut rest, count),
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of the answers, each but the last padded, with its header and signature in place.
+fn chain(replies: Vec<Reply>) -> Vec<Bytes> {
+    let count = replies.len();
+    let mut parts = Vec::with_capacity(count);
+    for (index, reply) in replies.into_iter().enumerate() {
+        let Reply { mut header, answer, signer, preauth } = reply;
+        let Answer { mut head, mut payload, .. } = answer;
+        if index + 1 < count {
+            let length = head.len() + payload.iter().map(Bytes::len).sum::<usize>();
+            let padding = length.next_multiple_of(8) - length;
+            if payload.is_empty() {
+                head.resize(length + padding, 0);
+            } else if padding > 0 {
+                payload.push(Bytes::from_static(&[0; 8]).slice(..padding));
+            }
+            header.next_command = (length + padding) as u32;
+        }
+        let established = signer.as_ref().and_then(|session| session.established());
+        if established.is_some() {
+            header.flags = header.flags.with(Flags::SIGNED);
+        }
+        let mut encoded = Vec::with_capacity(HEADER_BYTES);
+        header.encode(&mut encoded);
+        head[..HEADER_BYTES].copy_from_slice(&encoded);
+        if let Some(established) = established {
+            let origin =
+                Origin { message_id: header.message_id, is_from_server: true, is_cancel: false };
+            let mut signed: Vec<&[u8]> = vec![&head];
+            signed.extend(payload.iter().map(|part| &part[..]));
+            let signature = established.signer.sign(&signed, origin);
+            head[SIGNATURE_RANGE].copy_from_slice(&signature);
+        }
+        if let Some(preauth) = preauth {
+            preauth.lock().add(&head);
+        }
+        parts.push(head.into());
+        parts.append(&mut payload);
+    }
+    parts
+}

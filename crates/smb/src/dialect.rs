@@ -1,0 +1,61 @@
+//! The dialects that are spoken here, and what a connection has agreed on.
+
+use crate::crypto::{Cipher, SigningAlgorithm};
+use crate::wire::negotiate::capabilities;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum Dialect {
+    Smb2_0_2 = 0x0202,
+    Smb2_1 = 0x0210,
+    Smb3_0 = 0x0300,
+    Smb3_0_2 = 0x0302,
+    Smb3_1_1 = 0x0311,
+}
+
+impl Dialect {
+    /// Best first.
+    pub const ALL: [Self; 5] =
+        [Self::Smb3_1_1, Self::Smb3_0_2, Self::Smb3_0, Self::Smb2_1, Self::Smb2_0_2];
+
+    pub fn best_of(offered: &[u16]) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| offered.contains(&(*dialect as u16)))
+    }
+
+    /// Whether a request may be for more than 64 KiB, at the price of more credits.
+    pub fn has_large_requests(self) -> bool {
+        self >= Self::Smb2_1
+    }
+
+    pub fn capabilities(self) -> u32 {
+        let mut all = 0;
+        if self.has_large_requests() {
+            all |= capabilities::LEASING | capabilities::LARGE_MTU;
+        }
+        if matches!(self, Self::Smb3_0 | Self::Smb3_0_2) {
+            all |= capabilities::ENCRYPTION;
+        }
+        all
+    }
+
+    /// The most that one read, write or other transfer moves.
+    pub fn transfer_bytes_max(self) -> u32 {
+        if self.has_large_requests() { 8 * 1024 * 1024 } else { 64 * 1024 }
+    }
+}
+
+/// What a connection has agreed on.
+#[derive(Clone, Debug)]
+pub struct Negotiated {
+    pub dialect: Dialect,
+    pub client_guid: [u8; 16],
+    /// As the client said them, to be compared when it asks again.
+    pub client_capabilities: u32,
+    pub client_security_mode: u16,
+    pub offered_dialects: Vec<u16>,
+    pub signing: SigningAlgorithm,
+    /// None where client and server have none in common.
+    pub cipher: Option<Cipher>,
+    pub capabilities: u32,
+    pub security_mode: u16,
+}

@@ -1,0 +1,107 @@
+//! What all connections share: the domain, the settings, and who is logged on.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use holdfast_domain::Domain;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::connection::Connection;
+use crate::session::Session;
+use crate::settings::Settings;
+use crate::status::Status;
+use crate::wire::Command;
+
+pub struct Frontend {
+    pub domain: Arc<Domain>,
+    pub settings: Settings,
+    pub guid: [u8; 16],
+    pub(crate) places: Arc<Semaphore>,
+    sessions: Mutex<HashMap<u64, LoggedOn>>,
+    session_ids: AtomicU64,
+    open_ids: AtomicU64,
+    observer: Arc<dyn Observer>,
+}
+
+/// Who counts what is answered.
+pub trait Observer: Send + Sync + 'static {
+    fn connection_opened(&self);
+    fn connection_closed(&self);
+    fn answered(&self, answered: Answered);
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Answered {
+    pub command: Command,
+    pub status: Status,
+    pub duration: Duration,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+}
+
+struct LoggedOn {
+    session: Weak<Session>,
+    connection: Weak<Connection>,
+}
+
+impl Frontend {
+    pub fn new(domain: Arc<Domain>, settings: Settings, observer: Arc<dyn Observer>) -> Self {
+        Self {
+            domain,
+            guid: random(),
+            places: Arc::new(Semaphore::new(settings.limits.connections_max)),
+            settings,
+            sessions: Mutex::default(),
+            // Numbers of another run must not be good in this one.
+            session_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 16),
+            open_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 16),
+            observer,
+        }
+    }
+
+    pub(crate) fn next_session_id(&self) -> u64 {
+        self.session_ids.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// For an open, and never given again.
+    pub fn next_open_id(&self) -> u64 {
+        self.open_ids.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn observer(&self) -> &dyn Observer {
+        &*self.observer
+    }
+
+    pub(crate) fn logged_on(&self, session: &Arc<Session>, connection: &Arc<Connection>) {
+        let session_id = session.id;
+        let (session, connection) = (Arc::downgrade(session), Arc::downgrade(connection));
+        self.sessions.lock().insert(session_id, LoggedOn { session, connection });
+    }
+
+    pub(crate) fn logged_off(&self, session_id: u64) {
+        self.sessions.lock().remove(&session_id);
+    }
+
+    /// Ends a session that its client has left behind, on whatever connection it was.
+    pub(crate) async fn end_previous(&self, session_id: u64, account: &str) {
+        let found = {
+            let sessions = self.sessions.lock();
+            let found = sessions.get(&session_id);
+            found.and_then(|it| Some((it.session.upgrade()?, it.connection.upgrade()?)))
+        };
+        let Some((session, connection)) = found else { return };
+        let is_own = session.established().is_some_and(|it| &*it.account == account);
+        if is_own {
+            connection.end_session(&session).await;
+        }
+    }
+}
+
+pub(crate) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    bytes
+}

@@ -1,0 +1,61 @@
+//! What a session has open: pipes, and files and directories of shares.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::ipc::Pipe;
+use crate::wire::FileId;
+
+/// As many handles as the service has for one client and share.
+pub const OPENS_MAX: usize = 10_000;
+
+pub struct Open {
+    pub id: FileId,
+    /// Of the tree it was opened in.
+    pub tree_id: u32,
+    pub kind: OpenKind,
+}
+
+pub enum OpenKind {
+    Pipe(Mutex<Pipe>),
+}
+
+/// By the volatile half of their ids.
+#[derive(Default)]
+pub struct Opens {
+    by_id: Mutex<HashMap<u64, Arc<Open>>>,
+}
+
+impl Opens {
+    /// False, and nothing done, if there are too many.
+    pub fn insert(&self, open: Arc<Open>) -> bool {
+        let mut opens = self.by_id.lock();
+        let has_room = opens.len() < OPENS_MAX;
+        if has_room {
+            opens.insert(open.id.volatile, open);
+        }
+        has_room
+    }
+
+    pub fn get(&self, id: FileId) -> Option<Arc<Open>> {
+        self.by_id.lock().get(&id.volatile).filter(|open| open.id == id).cloned()
+    }
+
+    /// Whoever gets it closes it: nobody else does.
+    pub fn remove(&self, id: FileId) -> Option<Arc<Open>> {
+        let mut opens = self.by_id.lock();
+        opens.get(&id.volatile).filter(|open| open.id == id)?;
+        opens.remove(&id.volatile)
+    }
+
+    pub fn remove_all(&self) -> Vec<Arc<Open>> {
+        self.by_id.lock().drain().map(|(_, open)| open).collect()
+    }
+
+    pub fn remove_of_tree(&self, tree_id: u32) -> Vec<Arc<Open>> {
+        let mut opens = self.by_id.lock();
+        opens.extract_if(|_, open| open.tree_id == tree_id).map(|(_, open)| open).collect()
+    }
+}

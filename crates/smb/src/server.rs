@@ -1,0 +1,56 @@
+//! Accepting connections, and a shutdown that finishes what is running.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::connection::Connection;
+use crate::frontend::Frontend;
+
+/// After a failed accept (no more file descriptors, say) trying again at once would only spin.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Serves one listener until `shutdown` turns true, then waits for the requests at work. The
+/// caller bounds that wait by dropping the future.
+pub async fn serve(
+    listener: TcpListener,
+    frontend: Arc<Frontend>,
+    mut shutdown: watch::Receiver<bool>,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            _ = shutdown.wait_for(|down| *down) => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                continue;
+            }
+        };
+        let place = tokio::select! {
+            _ = shutdown.wait_for(|down| *down) => break,
+            place = Arc::clone(&frontend.places).acquire_owned() => place,
+        };
+        let Ok(place) = place else { break };
+        let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
+        connections.spawn(async move {
+            // Answers are written whole: waiting to fill a packet would only delay them.
+            if stream.set_nodelay(true).is_ok() {
+                frontend.observer().connection_opened();
+                Connection::serve(&frontend, stream, address.ip(), shutdown).await;
+                frontend.observer().connection_closed();
+            }
+            drop(place);
+        });
+        while connections.try_join_next().is_some() {}
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
