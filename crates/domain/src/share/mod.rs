@@ -38,6 +38,7 @@ pub mod security;
 mod snapshot;
 mod usage;
 
+
 pub(crate) use deleted_share::purge_share;
 pub use deleted_share::{DeleteShare, DeletedShare, DeletedVersion, RestoreShare, WithSnapshots};
 pub use lifecycle::{
@@ -60,4 +61,6 @@ pub use refusal::FileRefusal;
 pub use rename::{RenameNode, Renamed};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
+pub use permission::PermissionRefusal;
+pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub(crate) use usage::KnownShares;
