@@ -165,6 +165,17 @@ codes! {
     SnapshotOperationRateExceeded = 409 "A page blob with a tier can have a snapshot every ten minutes.";
     SnapshotsPresent = 409 "The blob has snapshots, and the request does not say what becomes of them.";
     SourceConditionNotMet = 412 "A condition on the source of the copy is not met.";
+    DeleteShareWhenSnapshotLeased = 409 "A snapshot of the share is leased.";
+    FileInvalidPermission = 400 "The security descriptor is not valid.";
+    FileInvalidPermissionKey = 400 "The share has no security descriptor of this key.";
+    LeaseIdMismatchWithShareOperation = 412 "The lease id of the request is not that of the lease of the share.";
+    LeaseNotPresentWithShareOperation = 412 "The request names a lease id, but the share has no lease.";
+    ShareAlreadyExists = 409 "The share already exists.";
+    ShareBeingDeleted = 409 "The share was deleted, and its name is not free yet.";
+    ShareHasSnapshots = 409 "The share has snapshots, and the request does not say that they are to be deleted too.";
+    ShareNotFound = 404 "The share does not exist.";
+    ShareSnapshotCountExceeded = 409 "The share has as many snapshots as it can have.";
+    ShareSnapshotNotFound = 404 "The share has no snapshot of this moment.";
     TagsTooLarge = 400 "The tags are larger than allowed.";
     InvalidTag = 400 "A tag has characters that are not allowed.";
     EmptyTagName = 400 "The name of a tag is empty.";

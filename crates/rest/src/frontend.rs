@@ -24,6 +24,7 @@ use crate::blob;
 use crate::connection::{Incoming, RequestCase, RequestHead};
 use crate::cors;
 use crate::error::{Code, Error};
+use crate::file;
 use crate::metrics::Metrics;
 use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, check_since, route};
@@ -333,7 +334,7 @@ impl Frontend {
             Service::Blob => blob::dispatch(&call, body).await,
             Service::Queue => Box::pin(queue::dispatch(&call, body)).await,
             Service::Table => Box::pin(table::dispatch(&call, id, body)).await,
-            Service::File => Err(Code::NotImplemented.into()),
+            Service::File => Box::pin(file::dispatch(&call, body)).await,
         }
     }
 
@@ -389,6 +390,9 @@ impl Frontend {
         | Resource::Message { queue, .. } = &address.resource
         {
             return queue::stored_policies(&self.domain, address.account, queue).await;
+        }
+        if let Resource::Share { share } | Resource::Path { share, .. } = &address.resource {
+            return file::stored_policies(&self.domain, address.account, share).await;
         }
         let container = self.container(address).await?;
         Ok(container.map(|container| container.policies).unwrap_or_default())

@@ -189,7 +189,7 @@ impl From<BlobRefusal> for Error {
     }
 }
 
-fn lease_code(refusal: LeaseRefusal) -> Code {
+pub(crate) fn lease_code(refusal: LeaseRefusal) -> Code {
     match refusal {
         LeaseRefusal::AlreadyPresent => Code::LeaseAlreadyPresent,
         LeaseRefusal::BreakingCannotBeAcquired => Code::LeaseIsBreakingAndCannotBeAcquired,

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use holdfast_domain::blob::{BlobPath, ContainerPath};
 use holdfast_domain::lease::LeaseId;
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::names::{AccountName, BlobName, ContainerName, TableName};
+use holdfast_domain::names::{AccountName, BlobName, ContainerName, ShareName, TableName};
+use holdfast_domain::share::SharePath;
 use holdfast_domain::table::TablePath;
 use holdfast_domain::time::Timestamp;
 use hyper::HeaderMap;
@@ -150,6 +151,12 @@ impl Call<'_> {
     pub fn table_path(&self) -> Result<TablePath, Error> {
         let table = self.address.resource.container().ok_or(Code::InvalidUri)?;
         Ok(TablePath { account: self.account()?, table: TableName::new(table)? })
+    }
+
+    /// The share of an operation on it or on something in it.
+    pub fn share_path(&self) -> Result<SharePath, Error> {
+        let share = self.address.resource.container().ok_or(Code::InvalidUri)?;
+        Ok(SharePath { account: self.account()?, share: ShareName::new(share)? })
     }
 
     /// The container of an operation on it or on one of its blobs.

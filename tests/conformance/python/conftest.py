@@ -6,6 +6,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
+from azure.storage.fileshare import ShareLeaseClient, ShareServiceClient
 from azure.storage.queue import QueueServiceClient
 from support import Account, Raw, connection_string, unique
 from table_support import TableRaw, table_account, table_connection_string, unique_table
@@ -74,6 +75,37 @@ def queue(queue_service):
         client.delete_queue()
     except HttpResponseError as error:
         if error.status_code != 404:
+            raise
+
+
+@pytest.fixture(scope="session")
+def file_account():
+    return Account.under_test("File")
+
+
+@pytest.fixture(scope="session")
+def file_raw(file_account):
+    return Raw(file_account)
+
+
+@pytest.fixture(scope="session")
+def shares(file_account):
+    with ShareServiceClient.from_connection_string(connection_string(), retry_total=0) as client:
+        yield client
+
+
+@pytest.fixture
+def share(shares):
+    client = shares.create_share(unique("test"))
+    yield client
+    try:
+        client.delete_share(delete_snapshots="include-leased")
+    except HttpResponseError as error:
+        # The test deleted it, or left a lease on it.
+        if error.status_code == 412:
+            ShareLeaseClient(client).break_lease(lease_break_period=0)
+            client.delete_share(delete_snapshots="include-leased")
+        elif error.status_code != 404:
             raise
 
 

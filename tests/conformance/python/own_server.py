@@ -13,7 +13,7 @@ import subprocess
 import pytest
 from support import DEVELOPMENT_STORAGE
 
-SERVICES = ("blob", "queue", "table")
+SERVICES = ("blob", "queue", "table", "file")
 ENDPOINT = re.compile(r"\b(\w+)=(\S+)")
 
 
@@ -24,7 +24,7 @@ def own_server(*settings: str):
     if program is None:
         pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
     ports = [f"--{name}-port=0" for name in (*SERVICES, "admin")]
-    ports += [f"--{name}-port=off" for name in ("file", "smb")]
+    ports += ["--smb-port=off"]
     process = subprocess.Popen(
         [program, "--memory", *ports, "--log=warn", *settings], stdout=subprocess.PIPE, text=True
     )

@@ -21,6 +21,9 @@ use crate::body::{FinishedDigests, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::ContentBody;
+pub use crate::resource_headers::{
+    identity, lease, lease_duration, lease_state, lease_status, metadata,
+};
 use crate::version::Version;
 
 const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
@@ -154,55 +157,9 @@ pub fn md5_header(call: &Call<'_>, name: &'static str) -> Result<Option<[u8; 16]
     decoded.map(Some).ok_or_else(|| Code::InvalidMd5.into())
 }
 
-/// ETag and Last-Modified, which every answer about one resource has.
-pub fn identity(answer: &mut Answer, etag: ETag, last_modified: Timestamp, version: Version) {
-    if version >= Version::V2011_08_18 {
-        answer.header("etag", etag.to_string());
-    } else {
-        answer.header("etag", etag.unquoted().to_string());
-    }
-    answer.header("last-modified", last_modified.rfc1123().to_string());
-}
-
-pub fn metadata(answer: &mut Answer, metadata: &Metadata) {
-    for (name, value) in metadata.iter() {
-        answer.metadata_header(name, value);
-    }
-}
-
-pub fn lease(answer: &mut Answer, lease: &Lease, now: Timestamp) {
-    answer.header("x-ms-lease-status", lease_status(lease, now));
-    answer.header("x-ms-lease-state", lease_state(lease, now));
-    answer.optional_header("x-ms-lease-duration", lease_duration(lease, now));
-}
-
 /// Before 2013-08-15 a blob was created whatever lease the request named.
 pub fn lease_needs_blob(call: &Call<'_>) -> bool {
     call.version >= Version::V2013_08_15
-}
-
-pub fn lease_status(lease: &Lease, now: Timestamp) -> &'static str {
-    match lease.status(now) {
-        LeaseStatus::Locked => "locked",
-        LeaseStatus::Unlocked => "unlocked",
-    }
-}
-
-pub fn lease_state(lease: &Lease, now: Timestamp) -> &'static str {
-    match lease.state(now) {
-        LeaseState::Available => "available",
-        LeaseState::Leased => "leased",
-        LeaseState::Breaking => "breaking",
-        LeaseState::Broken => "broken",
-        LeaseState::Expired => "expired",
-    }
-}
-
-pub fn lease_duration(lease: &Lease, now: Timestamp) -> Option<&'static str> {
-    lease.duration_kind(now).map(|kind| match kind {
-        DurationKind::Infinite => "infinite",
-        DurationKind::Fixed => "fixed",
-    })
 }
 
 pub fn content_type(headers: &ContentHeaders) -> &str {

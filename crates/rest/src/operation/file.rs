@@ -49,12 +49,14 @@ const fn service(operation: Operation, name: &'static str, verbs: Verbs, need: N
     let need = need.role_since(Version::V2024_11_04);
     Row::new(operation, Service::File, name, verbs, Scope::Service, need)
         .since(Version::V2015_02_21)
+        .built()
 }
 
 const fn share(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
     Row::new(operation, Service::File, name, verbs, Scope::Share, need)
         .restype(Restype::Share)
         .since(Version::V2014_02_14)
+        .built()
 }
 
 const fn share_lease(operation: Operation, name: &'static str) -> Row {

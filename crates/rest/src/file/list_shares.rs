@@ -1,0 +1,106 @@
+//! List Shares.
+
+use holdfast_domain::failure::Fault;
+use holdfast_domain::share::{ListShares, ListedShare, ListedState, ShareListing, ShareMarker};
+use holdfast_domain::time::Timestamp;
+
+use super::share_headers;
+use crate::answer::Answer;
+use crate::error::{Code, Error};
+use crate::listing::{PAGE_MAX, Page, answer, echo, endpoint, included, write_metadata};
+use crate::request::Call;
+use crate::version::Version;
+use crate::xml::Writer;
+
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+
+const INCLUDES: [(&str, Version); 3] = [
+    ("metadata", Version::V2014_02_14),
+    ("snapshots", Version::V2017_04_17),
+    ("deleted", Version::V2019_12_12),
+];
+
+pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
+    let included = included(call, &INCLUDES)?;
+    let includes = |name| included.contains(&name);
+    let limit = call.query.page_size(PAGE_MAX)? as usize;
+    let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
+    let from = match marker {
+        Some(marker) => Some(ShareMarker::parse(marker).ok_or(Code::InvalidMarker)?),
+        None => None,
+    };
+    let command = ListShares {
+        account: call.account()?,
+        prefix: prefix.unwrap_or_default().to_owned(),
+        marker: from,
+        limit,
+        snapshots: includes("snapshots"),
+        deleted: includes("deleted"),
+    };
+    let listing = call.frontend.domain().list_shares(command).await?;
+
+    let mut xml = Writer::document();
+    xml.open_with("EnumerationResults", &[("ServiceEndpoint", &endpoint(call))]);
+    echo(&mut xml, call, prefix, marker);
+    xml.open("Shares");
+    let (with_metadata, version) = (includes("metadata"), call.version);
+    answer(xml, SharesPage { listing, with_metadata, version }).await
+}
+
+struct SharesPage {
+    listing: ShareListing,
+    with_metadata: bool,
+    version: Version,
+}
+
+impl Page for SharesPage {
+    const ENTRIES: &str = "Shares";
+
+    async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
+        let entries = self.listing.next().await?;
+        for listed in &entries {
+            write_share(xml, listed, self.with_metadata, self.version, self.listing.now);
+        }
+        Ok(!entries.is_empty())
+    }
+
+    fn next_marker(&self) -> Option<&str> {
+        self.listing.next_marker()
+    }
+}
+
+fn write_share(
+    xml: &mut Writer,
+    listed: &ListedShare,
+    with_metadata: bool,
+    version: Version,
+    now: Timestamp,
+) {
+    let ListedShare { name, share, state } = listed;
+    xml.open("Share");
+    xml.element("Name", name);
+    match state {
+        ListedState::Live => {}
+        ListedState::Snapshot(moment) => xml.element("Snapshot", &moment.iso8601().to_string()),
+        ListedState::Deleted { version, .. } => {
+            xml.element("Deleted", "true");
+            xml.element("Version", &version.to_string());
+        }
+    }
+    xml.open("Properties");
+    xml.element("Last-Modified", &share.last_modified.rfc1123().to_string());
+    xml.element("Etag", &share.etag.to_string());
+    for told in share_headers::told(share, version, now) {
+        xml.element(told.element, &told.value);
+    }
+    if let ListedState::Deleted { at, until, .. } = state {
+        xml.element("DeletedTime", &at.rfc1123().to_string());
+        let left = until.since(now).as_secs().div_ceil(SECONDS_PER_DAY);
+        xml.element("RemainingRetentionDays", &left.to_string());
+    }
+    xml.close("Properties");
+    if with_metadata {
+        write_metadata(xml, &share.metadata);
+    }
+    xml.close("Share");
+}

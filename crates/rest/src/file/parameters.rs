@@ -1,0 +1,109 @@
+//! What requests to the File service have in common: which snapshot they are about, and what their
+//! operation does not take.
+
+use holdfast_domain::time::Timestamp;
+
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::query::QueryRefusal;
+use crate::request::Call;
+
+const SNAPSHOT: &str = "sharesnapshot";
+const INTENT: &str = "x-ms-file-request-intent";
+
+/// For every operation, before it does anything.
+pub fn check(call: &Call<'_>) -> Result<(), Error> {
+    check_intent(call)?;
+    if let Some(value) = call.query.get_nonempty(SNAPSHOT)
+        && !takes_snapshot(call.operation)
+    {
+        return Err(invalid_snapshot(value));
+    }
+    Ok(())
+}
+
+/// Whoever comes with a token says that it goes past the permissions of files.
+fn check_intent(call: &Call<'_>) -> Result<(), Error> {
+    match call.header(INTENT)? {
+        Some(intent) if !intent.eq_ignore_ascii_case("backup") => {
+            Err(Error::invalid_header(INTENT, intent))
+        }
+        None if comes_with_token(call) => Err(Error::missing_header(INTENT)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Asking for a key to make signatures with is nothing that is done to files.
+fn comes_with_token(call: &Call<'_>) -> bool {
+    let by_token = call.granted.principal.is_some() && call.query.get("sig").is_none();
+    by_token && call.operation != Operation::GetFileUserDelegationKey
+}
+
+/// The moment of the share snapshot that the request is about, if it is about one.
+pub fn snapshot(call: &Call<'_>) -> Result<Option<Timestamp>, Error> {
+    let Some(value) = call.query.get_nonempty(SNAPSHOT) else { return Ok(None) };
+    Timestamp::parse_iso8601(value).map(Some).ok_or_else(|| invalid_snapshot(value))
+}
+
+fn invalid_snapshot(value: &str) -> Error {
+    QueryRefusal::InvalidValue { name: SNAPSHOT, value: value.to_owned() }.into()
+}
+
+/// What is in a snapshot is read and never written; of the snapshot itself the lease can change.
+fn takes_snapshot(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::GetShareProperties
+            | Operation::GetShareMetadata
+            | Operation::DeleteShare
+            | Operation::AcquireShareLease
+            | Operation::RenewShareLease
+            | Operation::ChangeShareLease
+            | Operation::ReleaseShareLease
+            | Operation::BreakShareLease
+            | Operation::GetDirectoryProperties
+            | Operation::GetDirectoryMetadata
+            | Operation::ListDirectoriesAndFiles
+            | Operation::ListHandles
+            | Operation::ForceCloseHandles
+            | Operation::GetFile
+            | Operation::GetFileProperties
+            | Operation::GetFileMetadata
+            | Operation::ListRanges
+            | Operation::GetSymbolicLink
+    )
+}
+
+/// `true` or `false` in a header, if it is sent.
+pub fn boolean(call: &Call<'_>, name: &'static str) -> Result<Option<bool>, Error> {
+    match call.header(name)? {
+        None => Ok(None),
+        Some(text) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
+        Some(text) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
+        Some(text) => Err(Error::invalid_header(name, text)),
+    }
+}
+
+/// The number in a header, if it is sent.
+pub fn number(call: &Call<'_>, name: &'static str) -> Result<Option<u64>, Error> {
+    let Some(text) = call.header(name)? else { return Ok(None) };
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits);
+    number.map(Some).ok_or_else(|| Error::invalid_header(name, text))
+}
+
+/// One of the names that a header may have for its value, in any case.
+pub fn choice<T: Copy>(
+    call: &Call<'_>,
+    name: &'static str,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, Error> {
+    let Some(text) = call.header(name)? else { return Ok(None) };
+    let found = choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(text));
+    found.map(|(_, value)| Some(*value)).ok_or_else(|| Error::invalid_header(name, text))
+}
+
+/// What a value of [`choice`] is called.
+pub fn choice_name<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> &'static str {
+    choices.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
+}

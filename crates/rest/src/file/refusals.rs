@@ -1,0 +1,44 @@
+//! What the refusals of the File service are answered with.
+
+use holdfast_domain::lease::AccessRefusal;
+use holdfast_domain::share::{PermissionRefusal, ShareRefusal};
+
+use crate::error::{Code, Error};
+use crate::refusals::lease_code;
+
+impl From<ShareRefusal> for Error {
+    fn from(refusal: ShareRefusal) -> Self {
+        match refusal {
+            ShareRefusal::NotFound | ShareRefusal::DeletedNotFound => Code::ShareNotFound,
+            ShareRefusal::SnapshotNotFound => Code::ShareSnapshotNotFound,
+            ShareRefusal::AlreadyExists => Code::ShareAlreadyExists,
+            ShareRefusal::BeingDeleted => Code::ShareBeingDeleted,
+            ShareRefusal::HasSnapshots => Code::ShareHasSnapshots,
+            ShareRefusal::SnapshotLeased => Code::DeleteShareWhenSnapshotLeased,
+            ShareRefusal::TooManySnapshots => Code::ShareSnapshotCountExceeded,
+            ShareRefusal::NotOfNfs => {
+                return Self::from(Code::InvalidHeaderValue)
+                    .detail("Reason", "Only shares of NFS have this property.");
+            }
+            ShareRefusal::Permission(refusal) => return refusal.into(),
+            ShareRefusal::LeaseAccess(refusal) => match refusal {
+                AccessRefusal::IdMissing => Code::LeaseIdMissing,
+                AccessRefusal::IdMismatch => Code::LeaseIdMismatchWithShareOperation,
+                AccessRefusal::NotPresent => Code::LeaseNotPresentWithShareOperation,
+                AccessRefusal::Lost => Code::LeaseLost,
+                AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
+            },
+            ShareRefusal::LeaseAction(refusal) => lease_code(refusal),
+        }
+        .into()
+    }
+}
+
+impl From<PermissionRefusal> for Error {
+    fn from(refusal: PermissionRefusal) -> Self {
+        match refusal {
+            PermissionRefusal::UnknownKey => Code::FileInvalidPermissionKey,
+        }
+        .into()
+    }
+}
