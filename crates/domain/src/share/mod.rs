@@ -61,6 +61,4 @@ pub use refusal::FileRefusal;
 pub use rename::{RenameNode, Renamed};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
-pub use permission::PermissionRefusal;
-pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub(crate) use usage::KnownShares;
