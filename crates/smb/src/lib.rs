@@ -16,7 +16,6 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod shares;
-pub mod info;
 pub mod status;
 pub mod time;
 pub mod tree;

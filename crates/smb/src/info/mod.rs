@@ -5,6 +5,7 @@ pub mod directory;
 pub mod facts;
 pub mod file;
 pub mod file_system;
+pub mod fsctl;
 pub mod path;
 pub mod pattern;
 pub mod security;
