@@ -16,6 +16,7 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod shares;
+pub mod rules;
 pub mod status;
 pub mod time;
 pub mod tree;

@@ -1,0 +1,99 @@
+//! What a LOCK request asks for, [MS-SMB2] 3.3.5.14.
+
+use crate::status::Status;
+use crate::wire::lock::{EXCLUSIVE, Element, FAIL_IMMEDIATELY, SHARED, UNLOCK};
+
+/// More than any client sends.
+const ELEMENTS_MAX: usize = 64;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Lock { ranges: Vec<LockedRange>, waits: bool },
+    /// One after the other, up to the first that is not locked.
+    Unlock(Vec<(u64, u64)>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockedRange {
+    pub offset: u64,
+    pub length: u64,
+    pub is_exclusive: bool,
+}
+
+/// The first element says whether the request locks or unlocks, and all others must agree.
+pub fn decide(elements: &[Element]) -> Result<Asked, Status> {
+    let invalid = Err(Status::INVALID_PARAMETER);
+    let Some(first) = elements.first() else { return invalid };
+    if elements.len() > ELEMENTS_MAX {
+        return invalid;
+    }
+    if first.flags == UNLOCK {
+        let agree = elements.iter().all(|element| element.flags == UNLOCK);
+        let ranges = elements.iter().map(|element| (element.offset, element.length)).collect();
+        return if agree { Ok(Asked::Unlock(ranges)) } else { invalid };
+    }
+    let waits = first.flags & FAIL_IMMEDIATELY == 0;
+    // Only a single lock can be waited for.
+    if waits && elements.len() > 1 {
+        return invalid;
+    }
+    let ranges = elements.iter().map(locked).collect::<Result<_, _>>()?;
+    Ok(Asked::Lock { ranges, waits })
+}
+
+fn locked(element: &Element) -> Result<LockedRange, Status> {
+    let is_exclusive = match element.flags & !FAIL_IMMEDIATELY {
+        SHARED => false,
+        EXCLUSIVE => true,
+        _ => return Err(Status::INVALID_PARAMETER),
+    };
+    let (offset, length) = (element.offset, element.length);
+    if length > 0 && offset.checked_add(length - 1).is_none() {
+        return Err(Status::INVALID_LOCK_RANGE);
+    }
+    Ok(LockedRange { offset, length, is_exclusive })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(flags: u32) -> Element {
+        Element { offset: 1, length: 2, flags }
+    }
+
+    fn lock(is_exclusive: bool, waits: bool) -> Result<Asked, Status> {
+        Ok(Asked::Lock { ranges: vec![LockedRange { offset: 1, length: 2, is_exclusive }], waits })
+    }
+
+    #[test]
+    fn flags_say_what_is_asked_for() {
+        let invalid = Err(Status::INVALID_PARAMETER);
+        for (flags, expected) in [
+            (&[SHARED][..], lock(false, true)),
+            (&[EXCLUSIVE], lock(true, true)),
+            (&[SHARED | FAIL_IMMEDIATELY], lock(false, false)),
+            (&[EXCLUSIVE | FAIL_IMMEDIATELY], lock(true, false)),
+            (&[UNLOCK], Ok(Asked::Unlock(vec![(1, 2)]))),
+            (&[UNLOCK, UNLOCK], Ok(Asked::Unlock(vec![(1, 2); 2]))),
+            (&[], invalid.clone()),
+            (&[0], invalid.clone()),
+            (&[SHARED | EXCLUSIVE], invalid.clone()),
+            (&[UNLOCK | FAIL_IMMEDIATELY], invalid.clone()),
+            (&[UNLOCK, SHARED], invalid.clone()),
+            (&[SHARED, SHARED], invalid.clone()),
+            (&[SHARED | FAIL_IMMEDIATELY, UNLOCK], invalid.clone()),
+        ] {
+            let elements: Vec<Element> = flags.iter().map(|flags| element(*flags)).collect();
+            assert_eq!(decide(&elements), expected, "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn a_lock_ends_at_the_last_byte_that_can_be_named() {
+        let at = |offset, length| [Element { offset, length, flags: EXCLUSIVE }];
+        assert!(decide(&at(u64::MAX, 1)).is_ok());
+        assert!(decide(&at(u64::MAX, 0)).is_ok());
+        assert_eq!(decide(&at(u64::MAX, 2)), Err(Status::INVALID_LOCK_RANGE));
+    }
+}

@@ -1,0 +1,4 @@
+//! What can be decided about a request by looking at nothing else.
+
+pub mod create;
+pub mod lock;
