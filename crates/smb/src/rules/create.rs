@@ -20,8 +20,7 @@ pub fn check(request: &Request) -> Result<(), Status> {
         return Err(Status::BAD_IMPERSONATION_LEVEL);
     }
     check_options(request)?;
-    if request.share_access & !SHARE_ALL != 0
-        || request.file_attributes & ATTRIBUTES_RESERVED != 0
+    if request.share_access & !SHARE_ALL != 0 || request.file_attributes & ATTRIBUTES_RESERVED != 0
     {
         return Err(Status::INVALID_PARAMETER);
     }

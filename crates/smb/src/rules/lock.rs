@@ -8,7 +8,10 @@ const ELEMENTS_MAX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    Lock { ranges: Vec<LockedRange>, waits: bool },
+    Lock {
+        ranges: Vec<LockedRange>,
+        waits: bool,
+    },
     /// One after the other, up to the first that is not locked.
     Unlock(Vec<(u64, u64)>),
 }
