@@ -137,6 +137,11 @@ impl Frontend {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
+    /// For connections of another protocol, which count too.
+    pub fn places(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.places)
+    }
+
     pub fn accounts(&self) -> &Accounts {
         &self.settings.accounts
     }

@@ -29,13 +29,18 @@ impl Served {
     }
 }
 
-pub fn started(announcement: Announcement, served: &[Served], admin: Option<SocketAddr>) {
+pub fn started(
+    announcement: Announcement,
+    served: &[Served],
+    smb: Option<SocketAddr>,
+    admin: Option<SocketAddr>,
+) {
     match announcement {
-        Announcement::Ready => print(&[ready_line(served, admin)]),
+        Announcement::Ready => print(&[ready_line(served, smb, admin)]),
         Announcement::Azurite { name, ready_too } => {
             let mut lines: Vec<String> =
                 served.iter().flat_map(|served| azurite_started(name, served)).collect();
-            lines.extend(ready_too.then(|| ready_line(served, admin)));
+            lines.extend(ready_too.then(|| ready_line(served, smb, admin)));
             print(&lines);
         }
     }
@@ -61,10 +66,13 @@ fn azurite_only(announcement: Announcement, served: &[Served], text: &str) {
     }
 }
 
-fn ready_line(served: &[Served], admin: Option<SocketAddr>) -> String {
+fn ready_line(served: &[Served], smb: Option<SocketAddr>, admin: Option<SocketAddr>) -> String {
     let mut line = "ready".to_owned();
     for served in served {
         line.push_str(&format!(" {}={}", served.endpoint.name(), served.url()));
+    }
+    if let Some(smb) = smb {
+        line.push_str(&format!(" smb=smb://{smb}"));
     }
     if let Some(admin) = admin {
         line.push_str(&format!(" admin=http://{admin}"));
@@ -133,13 +141,13 @@ mod tests {
             Served { tls: true, ..served(Service::File, "[::1]:4") },
             Served { endpoint: Endpoint::Website, ..served(Service::Blob, "127.0.0.1:5") },
         ];
-        let admin = "127.0.0.1:9".parse().ok();
+        let (smb, admin) = ("127.0.0.1:6".parse().ok(), "127.0.0.1:9".parse().ok());
         assert_eq!(
-            ready_line(&all, admin),
+            ready_line(&all, smb, admin),
             "ready blob=http://127.0.0.1:1 file=https://[::1]:4 web=http://127.0.0.1:5 \
-             admin=http://127.0.0.1:9"
+             smb=smb://127.0.0.1:6 admin=http://127.0.0.1:9"
         );
-        assert_eq!(ready_line(&[], None), "ready");
+        assert_eq!(ready_line(&[], None, None), "ready");
     }
 
     #[test]

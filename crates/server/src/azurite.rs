@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use holdfast_domain::features::Features;
+use holdfast_smb::settings::{Encryption, Signing};
 
 use crate::command_line::{Environment, Given, Origin, SettingsError, split_list, variable};
 use crate::settings::{
@@ -161,6 +162,8 @@ pub fn read(
         table: flags.listen(name, &TABLE)?,
         file: None,
         smb: None,
+        smb_encryption: Encryption::default(),
+        smb_signing: Signing::default(),
         web: None,
         admin: None,
         tls: flags.tls()?,

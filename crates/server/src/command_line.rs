@@ -118,7 +118,7 @@ pub const SETTINGS: &[Setting] = &[
     row(LISTENERS, "file-port", Kind::Value, "PORT", "10003",
         "File service (REST)"),
     row(LISTENERS, "smb-port", Kind::Value, "PORT", "10445",
-        "File service (SMB); not served yet: nothing listens there"),
+        "File service (SMB)"),
     row(LISTENERS, "web-port", Kind::Value, "PORT", "off",
         "Static websites of the accounts; they are on the Blob port too, under the host names \
          ACCOUNT.web.* and ACCOUNT.zN.web.*"),
@@ -144,6 +144,10 @@ pub const SETTINGS: &[Setting] = &[
         "The issuer's public keys (a JSON Web Key Set)"),
     row(ACCESS, "oauth-development", Kind::Switch, "", "false",
         "Accept bearer tokens without checking their signature: anyone can be anyone"),
+    row(ACCESS, "smb-encryption", Kind::Value, "required|outside|when-asked", "outside",
+        "Which SMB clients have to encrypt: all, those on other machines, or none that does not ask"),
+    row(ACCESS, "smb-signing", Kind::Value, "required|when-asked", "when-asked",
+        "Whether SMB clients that do not encrypt have to sign"),
     row(ACCESS, "copy-source-host", Kind::List, "HOST[:PORT]", "",
         "Let copies read from this host, *.SUFFIX or * (repeatable); a private address needs its \
          host or itself named exactly. Without any: from this server only"),

@@ -54,6 +54,7 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     let status = Arc::new(Status::new());
     let admin = settings.admin.as_ref().map(|listen| bind("admin", listen)).transpose()?;
     let listeners = bind_services(&settings)?;
+    let smb = settings.smb.as_ref().map(|listen| bind("smb", listen)).transpose()?;
 
     let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let admin = admin.map(|listener| tokio::spawn(admin::serve(listener, status.clone())));
@@ -80,8 +81,12 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
         });
         running.spawn(node.clone().serve(listener, endpoint, tls.clone(), stopped.clone()));
     }
+    let smb_address = smb.as_ref().map(TcpListener::local_addr).transpose()?;
+    if let Some(listener) = smb {
+        running.spawn(node.clone().serve_smb(listener, stopped.clone()));
+    }
     status.ready(node);
-    announce::started(settings.announcement, &served, admin_address);
+    announce::started(settings.announcement, &served, smb_address, admin_address);
 
     stop_signals.next().await;
     tracing::info!("stopping: no new requests; a second signal ends the process at once");

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use holdfast_domain::features::Features;
 use holdfast_rest::source::{AllowedHosts, HostPattern};
+use holdfast_smb::settings::{Encryption, Signing};
 use tracing_subscriber::EnvFilter;
 
 use crate::account::{self, Account};
@@ -14,6 +15,14 @@ use crate::azurite::{self, AzuriteName};
 use crate::command_line::{
     AllGiven, Environment, Given, Origin, SETTINGS, Setting, SettingsError, collect,
 };
+
+const SMB_ENCRYPTION: [(&str, Encryption); 3] = [
+    ("required", Encryption::Required),
+    ("outside", Encryption::RequiredFromOutside),
+    ("when-asked", Encryption::WhenAsked),
+];
+const SMB_SIGNING: [(&str, Signing); 2] =
+    [("required", Signing::Required), ("when-asked", Signing::WhenAsked)];
 
 #[derive(Debug)]
 pub struct Settings {
@@ -23,6 +32,8 @@ pub struct Settings {
     pub table: Option<Listen>,
     pub file: Option<Listen>,
     pub smb: Option<Listen>,
+    pub smb_encryption: Encryption,
+    pub smb_signing: Signing,
     pub web: Option<Listen>,
     pub admin: Option<Listen>,
     pub tls: Option<TlsFiles>,
@@ -171,6 +182,8 @@ impl Reader {
             table: self.listen(&host, "table-port")?,
             file: self.listen(&host, "file-port")?,
             smb: self.listen(&host, "smb-port")?,
+            smb_encryption: self.choice("smb-encryption", &SMB_ENCRYPTION)?,
+            smb_signing: self.choice("smb-signing", &SMB_SIGNING)?,
             web: self.listen(&host, "web-port")?,
             admin: self.listen(&host, "admin-port")?,
             tls: self.tls()?,

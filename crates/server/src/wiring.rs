@@ -2,6 +2,7 @@
 //! which listener. Nothing else in this crate names the insides of the other crates.
 
 mod seed_target;
+mod smb;
 
 use std::error::Error;
 use std::fs;
@@ -16,6 +17,7 @@ use holdfast_rest::metrics::Metrics;
 use holdfast_rest::server::{ConnectionLimits, serve};
 use holdfast_rest::service::Endpoint;
 use holdfast_rest::source::{self, OwnAddress, SourceSettings};
+use holdfast_smb::frontend::Frontend as SmbFrontend;
 use holdfast_store::embedded::{
     self, DataFolder, EmbeddedEngine, EngineOptions, OpenError, SegmentExtents, SegmentOptions,
 };
@@ -38,6 +40,7 @@ type Fault = Box<dyn Error + Send + Sync>;
 pub struct Node {
     domain: Arc<Domain>,
     frontend: Arc<Frontend>,
+    smb: Arc<SmbFrontend>,
     metrics: Arc<Metrics>,
 }
 
@@ -62,7 +65,8 @@ impl Node {
         let metrics = Arc::new(Metrics::new());
         let front = frontend_settings(settings, bearer, sources);
         let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));
-        Ok(Self { domain, frontend, metrics })
+        let smb = Arc::new(smb::frontend(settings, &domain, frontend.places(), &metrics));
+        Ok(Self { domain, frontend, smb, metrics })
     }
 
     pub fn domain(&self) -> &Domain {
@@ -78,6 +82,15 @@ impl Node {
         shutdown: watch::Receiver<bool>,
     ) {
         serve(listener, endpoint, Arc::clone(&self.frontend), tls, shutdown).await;
+    }
+
+    /// As [`Node::serve`], for the other protocol of files.
+    pub async fn serve_smb(
+        self: Arc<Self>,
+        listener: TcpListener,
+        shutdown: watch::Receiver<bool>,
+    ) {
+        holdfast_smb::server::serve(listener, Arc::clone(&self.smb), shutdown).await;
     }
 }
 

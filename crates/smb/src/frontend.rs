@@ -28,8 +28,8 @@ pub struct Frontend {
 
 /// Who counts what is answered.
 pub trait Observer: Send + Sync + 'static {
-    fn connection_opened(&self);
-    fn connection_closed(&self);
+    /// A connection is open until the answer is dropped.
+    fn connection_opened(&self) -> Box<dyn Send + '_>;
     fn answered(&self, answered: Answered);
 }
 
@@ -48,11 +48,17 @@ struct LoggedOn {
 }
 
 impl Frontend {
-    pub fn new(domain: Arc<Domain>, settings: Settings, observer: Arc<dyn Observer>) -> Self {
+    /// `places` is one for each connection, of whatever service.
+    pub fn new(
+        domain: Arc<Domain>,
+        settings: Settings,
+        places: Arc<Semaphore>,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
         Self {
             domain,
             guid: random(),
-            places: Arc::new(Semaphore::new(settings.limits.connections_max)),
+            places,
             settings,
             sessions: Mutex::default(),
             // Numbers of another run must not be good in this one.

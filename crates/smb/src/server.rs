@@ -43,9 +43,8 @@ pub async fn serve(
         connections.spawn(async move {
             // Answers are written whole: waiting to fill a packet would only delay them.
             if stream.set_nodelay(true).is_ok() {
-                frontend.observer().connection_opened();
+                let _open = frontend.observer().connection_opened();
                 Connection::serve(&frontend, stream, address.ip(), shutdown).await;
-                frontend.observer().connection_closed();
             }
             drop(place);
         });

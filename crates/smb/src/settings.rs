@@ -42,8 +42,6 @@ pub enum Signing {
 
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Further ones wait in the listener's queue until one closes.
-    pub connections_max: usize,
     /// How long a connection may be there without a session.
     pub logon_timeout: Duration,
     /// How long a client may leave an answer unread, or a message unfinished.
@@ -52,10 +50,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connections_max: 10_000,
-            logon_timeout: Duration::from_secs(30),
-            stall_timeout: Duration::from_secs(60),
-        }
+        Self { logon_timeout: Duration::from_secs(30), stall_timeout: Duration::from_secs(60) }
     }
 }

@@ -1,19 +1,54 @@
 //! The shares of an account, as the domain has them.
 
 use holdfast_domain::Domain;
+use holdfast_domain::failure::Fault;
+use holdfast_domain::names::{AccountName, ShareName};
+use holdfast_domain::share::{ListShares, Protocol, SharePath};
 
 use crate::status::Status;
+
+/// More are not listed.
+const LISTED_MAX: usize = 10_000;
 
 /// A share that a tree is connected to.
 #[derive(Clone, Debug)]
 pub struct Share {
-    pub name: String,
+    pub path: SharePath,
 }
 
-pub async fn list(_domain: &Domain, _account: &str) -> Result<Vec<String>, Status> {
-    Ok(vec!["stub".to_owned()])
+/// The names of the shares that SMB serves.
+pub async fn list(domain: &Domain, account: &str) -> Result<Vec<String>, Status> {
+    let Ok(account) = AccountName::new(account) else { return Ok(Vec::new()) };
+    let command = ListShares {
+        account,
+        prefix: String::new(),
+        marker: None,
+        limit: LISTED_MAX,
+        snapshots: false,
+        deleted: false,
+    };
+    let mut listing = domain.list_shares(command).await.map_err(broken)?;
+    let mut names = Vec::new();
+    loop {
+        let batch = listing.next().await.map_err(broken)?;
+        if batch.is_empty() {
+            return Ok(names);
+        }
+        let served = batch.into_iter().filter(|listed| listed.share.protocol == Protocol::Smb);
+        names.extend(served.map(|listed| listed.name));
+    }
 }
 
-pub async fn find(_domain: &Domain, _account: &str, name: &str) -> Result<Option<Share>, Status> {
-    Ok(name.eq_ignore_ascii_case("stub").then(|| Share { name: "stub".to_owned() }))
+/// Names of shares are in lower case; what clients send need not be.
+pub async fn find(domain: &Domain, account: &str, name: &str) -> Result<Option<Share>, Status> {
+    let name = ShareName::new(name.to_ascii_lowercase());
+    let (Ok(account), Ok(share)) = (AccountName::new(account), name) else { return Ok(None) };
+    let path = SharePath { account, share };
+    let found = domain.find_share(&path).await.map_err(broken)?;
+    Ok(found.filter(|share| share.protocol == Protocol::Smb).map(|_| Share { path }))
+}
+
+fn broken(fault: Fault) -> Status {
+    tracing::error!(?fault, "shares could not be read");
+    Status::INTERNAL_ERROR
 }

@@ -96,6 +96,11 @@ impl Status {
     pub const fn is_error(self) -> bool {
         self.0 >> 30 == 3
     }
+
+    /// Whether something of ours is broken.
+    pub const fn is_fault(self) -> bool {
+        matches!(self, Self::INTERNAL_ERROR)
+    }
 }
 
 impl std::fmt::Debug for Status {

@@ -61,30 +61,6 @@ impl Command {
     pub fn from_code(code: u16) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Negotiate => "Negotiate",
-            Self::SessionSetup => "SessionSetup",
-            Self::Logoff => "Logoff",
-            Self::TreeConnect => "TreeConnect",
-            Self::TreeDisconnect => "TreeDisconnect",
-            Self::Create => "Create",
-            Self::Close => "Close",
-            Self::Flush => "Flush",
-            Self::Read => "Read",
-            Self::Write => "Write",
-            Self::Lock => "Lock",
-            Self::Ioctl => "Ioctl",
-            Self::Cancel => "Cancel",
-            Self::Echo => "Echo",
-            Self::QueryDirectory => "QueryDirectory",
-            Self::ChangeNotify => "ChangeNotify",
-            Self::QueryInfo => "QueryInfo",
-            Self::SetInfo => "SetInfo",
-            Self::OplockBreak => "OplockBreak",
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
