@@ -13,11 +13,11 @@ mod lease;
 mod link;
 mod model;
 mod node;
+pub mod opens;
 mod properties;
 mod range;
 mod refusal;
 mod rename;
-pub mod opens;
 mod rows;
 mod tree;
 
@@ -37,7 +37,6 @@ mod permission;
 pub mod security;
 mod snapshot;
 mod usage;
-
 
 pub(crate) use deleted_share::purge_share;
 pub use deleted_share::{DeleteShare, DeletedShare, DeletedVersion, RestoreShare, WithSnapshots};
