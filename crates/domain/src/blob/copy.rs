@@ -14,7 +14,7 @@ use super::{
     RehydratePriority, Which, check_key,
 };
 use crate::condition::{self, Conditions, SequenceNumber, WriteKind};
-use crate::content::{self, Content, Entry, MapWriter, Received};
+use crate::content::{self, Content, Received};
 use crate::domain::{Domain, Stamp};
 use crate::etag::ETag;
 use crate::failure::Failure;
@@ -206,14 +206,7 @@ pub(super) fn claim(
 ) -> Content {
     match kind {
         SourceKind::Block => received.claim(transaction, id),
-        SourceKind::Page(_) | SourceKind::Append if received.length() == 0 => Content::Empty,
-        // These are changed in place later, so they have a map.
-        SourceKind::Page(_) | SourceKind::Append => {
-            let part = received.claim_part(transaction);
-            let mut map = MapWriter::new(transaction, id);
-            map.push(transaction, &Entry::whole(part, id));
-            map.finish()
-        }
+        SourceKind::Page(_) | SourceKind::Append => received.claim_map(transaction, id),
     }
 }
 
@@ -229,22 +222,41 @@ pub(super) async fn find_source(
     }
 }
 
-/// Every rule about the source of a copy.
-fn decide_source(blob: &Blob, source: &SourceHere, command: &CopyBlob) -> Result<(), CopyRefusal> {
+/// The blob that a copy to something else is made of.
+pub(crate) async fn read_source(
+    transaction: &mut Transaction,
+    source: &SourceHere,
+) -> Result<Blob, Failure<BlobRefusal>> {
+    let blob = find_source(transaction, source).await?;
+    check_source(&blob, source).map_err(Failure::Refused)?;
+    if blob.is_archived() {
+        return Err(Failure::Refused(BlobRefusal::Archived));
+    }
+    Ok(blob)
+}
+
+/// The rules about the source of every copy.
+fn check_source(blob: &Blob, source: &SourceHere) -> Result<(), BlobRefusal> {
     condition::check_source(&source.conditions, &blob.subject())
-        .map_err(|_| CopyRefusal::Source(BlobRefusal::ConditionNotMet))?;
+        .map_err(|_| BlobRefusal::ConditionNotMet)?;
     if source.etag.is_some_and(|etag| etag != blob.etag) {
-        return Err(CopyRefusal::Source(BlobRefusal::ConditionNotMet));
+        return Err(BlobRefusal::ConditionNotMet);
     }
     // A copy would have to have the key too, which these operations do not take.
-    check_key(blob, None).map_err(CopyRefusal::Source)?;
+    check_key(blob, None)?;
     if blob.is_copy_pending() {
-        return Err(CopyRefusal::Source(BlobRefusal::CopyPending));
+        return Err(BlobRefusal::CopyPending);
     }
     let is_incremental = blob.copy.as_ref().is_some_and(|copy| copy.incremental.is_some());
     if is_incremental && source.which == Which::Current {
-        return Err(CopyRefusal::Source(BlobRefusal::IncrementalCopyOnly));
+        return Err(BlobRefusal::IncrementalCopyOnly);
     }
+    Ok(())
+}
+
+/// Every rule about the source of a copy.
+fn decide_source(blob: &Blob, source: &SourceHere, command: &CopyBlob) -> Result<(), CopyRefusal> {
+    check_source(blob, source).map_err(CopyRefusal::Source)?;
     if blob.is_archived() && !(command.manner.rehydrates() && is_online(command.tier)) {
         return Err(CopyRefusal::Source(BlobRefusal::Archived));
     }

@@ -38,6 +38,7 @@ pub use container::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
     RenameContainer, SetContainerAcl, SetContainerMetadata,
 };
+pub(crate) use copy::read_source;
 pub use copy::{
     CopiedTags, CopyBlob, CopyRefusal, CopySource, Manner, SourceElsewhere, SourceHere, SourceKind,
 };

@@ -16,6 +16,7 @@ use crate::domain::{Domain, Stamp, read};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
 use crate::rows::{self, Stored};
+use crate::share;
 use crate::transact::Transaction;
 
 /// Copies failed in one commit when the server starts.
@@ -117,8 +118,13 @@ impl Domain {
                 .transact(&[], async |mut transaction| {
                     let found = transaction.scan(&range, ROWS_PER_COMMIT).await?;
                     for row in &found {
-                        let blob = rows::blob_of_pending_copy(&row.key);
-                        fail_interrupted(&mut transaction, blob, stamp).await?;
+                        let key = rows::blob_of_pending_copy(&row.key);
+                        if share::is_node(&key) {
+                            share::fail_interrupted(&mut transaction, key, INTERRUPTED, stamp)
+                                .await?;
+                        } else {
+                            fail_interrupted(&mut transaction, key, stamp).await?;
+                        }
                         transaction.delete(row.key.clone());
                     }
                     Ok((found.len() == ROWS_PER_COMMIT, transaction))

@@ -22,6 +22,7 @@ pub(crate) struct Differences {
     older: Regions,
     newer: Regions,
     rest: Range<u64>,
+    granularity: u64,
 }
 
 impl Differences {
@@ -34,7 +35,15 @@ impl Differences {
     ) -> Result<Self, Fault> {
         let older = Regions::of(older, range.clone())?;
         let newer = Regions::of(newer, range.clone())?;
-        Ok(Self { snapshot, older, newer, rest: range })
+        Ok(Self { snapshot, older, newer, rest: range, granularity: 1 })
+    }
+
+    /// Tells only whole pieces of so many bytes: one that differs anywhere differs, and one in which
+    /// anything is written is written. The range begins with a piece.
+    #[must_use]
+    pub fn in_pieces_of(mut self, granularity: u64) -> Self {
+        self.granularity = granularity;
+        self
     }
 
     /// The next range, as long as the same holds for all of it.
@@ -42,14 +51,7 @@ impl Differences {
         let mut found: Option<(Difference, Range<u64>)> = None;
         while self.rest.start < self.rest.end {
             let at = self.rest.start;
-            let older = self.older.at(&*self.snapshot, at).await?;
-            let newer = self.newer.at(&*self.snapshot, at).await?;
-            let end = older.end.min(newer.end);
-            let difference = match (older.written, newer.written) {
-                (older, newer) if older == newer => None,
-                (_, Some(_)) => Some(Difference::Written),
-                (_, None) => Some(Difference::Cleared),
-            };
+            let (difference, end) = self.at(at).await?;
             match (&mut found, difference) {
                 (None, None) => {}
                 (None, Some(difference)) => found = Some((difference, at..end)),
@@ -59,6 +61,29 @@ impl Differences {
             self.rest.start = end;
         }
         Ok(found)
+    }
+
+    /// What has happened to the pieces from `at` on, as many as are alike, and where they end.
+    async fn at(&mut self, at: u64) -> Result<(Option<Difference>, u64), Fault> {
+        let piece_end = (at + self.granularity).min(self.rest.end);
+        let (mut from, mut changed, mut written) = (at, false, false);
+        while from < piece_end {
+            let older = self.older.at(&*self.snapshot, from).await?;
+            let newer = self.newer.at(&*self.snapshot, from).await?;
+            changed |= older.written != newer.written;
+            written |= newer.written.is_some();
+            let end = older.end.min(newer.end).min(self.rest.end);
+            // Many pieces at once, where nothing begins or ends in any of them.
+            let last = end == self.rest.end;
+            let whole = if last { end } else { end - (end - at) % self.granularity };
+            from = if from == at { whole.max(end.min(piece_end)) } else { end.min(piece_end) };
+        }
+        let difference = match (changed, written) {
+            (false, _) => None,
+            (true, true) => Some(Difference::Written),
+            (true, false) => Some(Difference::Cleared),
+        };
+        Ok((difference, from))
     }
 }
 

@@ -138,7 +138,9 @@ impl Map {
             }
             Content::Mapped(map) => {
                 transaction.expect(rows::map(*map));
-                if map_references(transaction.snapshot(), *map).await? == 1 {
+                let references = map_references(transaction.snapshot(), *map).await?;
+                let change = transaction.references.change_of_map(*map);
+                if references.saturating_add_signed(change) == 1 {
                     let layered = layers::ground(transaction.snapshot(), *map).await?.is_some();
                     return Ok(Self { id: *map, before: Before::Own, layered, unused: Some(id) });
                 }
@@ -202,6 +204,18 @@ impl Map {
         transaction: &mut Transaction,
         range: Range<u64>,
     ) -> Result<(), Fault> {
+        self.zero(transaction, range.clone(), range, 0).await
+    }
+
+    /// As [`Map::clear`], where only `freed`, a part of `range`, is as if never written. The few zeros
+    /// around it are written, by the write of this number.
+    pub async fn zero(
+        &mut self,
+        transaction: &mut Transaction,
+        range: Range<u64>,
+        freed: Range<u64>,
+        written: u64,
+    ) -> Result<(), Fault> {
         let many = self.unused.map_or(usize::MAX, |_| CUT_ENTRIES_MAX);
         let touched = self.touched(transaction, &range, many.saturating_add(1)).await?;
         match self.unused {
@@ -210,9 +224,16 @@ impl Map {
             }
             Some(_) | None => self.cut(transaction, &touched, &range),
         }
-        if self.layered {
-            let hole = Entry::hole(range.end - range.start);
-            transaction.put(rows::map_entry(self.id, range.start), hole.encode());
+        if self.layered && !freed.is_empty() {
+            let hole = Entry::hole(freed.end - freed.start);
+            transaction.put(rows::map_entry(self.id, freed.start), hole.encode());
+        }
+        for edge in [range.start..freed.start, freed.end..range.end] {
+            if !edge.is_empty() {
+                let zeros = vec![0; (edge.end - edge.start) as usize];
+                let entry = Entry::whole(Part::Bytes(zeros.into()), written);
+                transaction.put(rows::map_entry(self.id, edge.start), entry.encode());
+            }
         }
         Ok(())
     }

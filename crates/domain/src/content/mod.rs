@@ -229,6 +229,17 @@ impl Received {
         }
     }
 
+    /// As [`Received::claim`], as a content that can be changed in place.
+    pub(crate) fn claim_map(&self, transaction: &mut Transaction, id: u64) -> Content {
+        let part = self.claim_part(transaction);
+        if self.length == 0 {
+            return Content::Empty;
+        }
+        let mut map = MapWriter::new(transaction, id);
+        map.push(transaction, &Entry::whole(part, id));
+        map.finish()
+    }
+
     /// As [`Received::claim`], for a row that keeps the part itself.
     pub(crate) fn claim_part(&self, transaction: &mut Transaction) -> Part {
         self.claimed.store(true, Ordering::Relaxed);
@@ -312,6 +323,28 @@ pub(crate) async fn share(
         Content::Mapped(map) => transaction.references.retain_map(*map),
     }
     Ok(content.clone())
+}
+
+/// As [`share`], as a content that can be changed in place.
+pub(crate) async fn share_as_map(
+    transaction: &mut Transaction,
+    content: &Content,
+    id: u64,
+) -> Result<Content, Fault> {
+    let part = match content {
+        Content::Empty | Content::Mapped(_) => return share(transaction, content, id).await,
+        Content::Inline(row) => {
+            let bytes = transaction.get(&rows::inline_content(*row)).await?;
+            Part::Bytes(bytes.ok_or_else(|| missing_inline(*row))?)
+        }
+        Content::Extents(pieces) => {
+            transaction.references.retain(pieces);
+            Part::Extents(pieces.clone())
+        }
+    };
+    let mut map = MapWriter::new(transaction, id);
+    map.push(transaction, &Entry::whole(part, id));
+    Ok(map.finish())
 }
 
 fn missing_inline(id: u64) -> Fault {

@@ -77,6 +77,11 @@ impl References {
         *self.maps.entry(id).or_default() -= 1;
     }
 
+    /// How many references to a map the transaction adds, or takes away.
+    pub fn change_of_map(&self, id: u64) -> i64 {
+        self.maps.get(&id).copied().unwrap_or_default()
+    }
+
     /// Writes the changes into `batch`, and expects the rows they build on.
     pub async fn settle(
         self,

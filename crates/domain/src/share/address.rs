@@ -29,6 +29,11 @@ impl Place {
         Self { share, directory, folded_name }
     }
 
+    /// Where a file with several names is kept.
+    pub(crate) fn of_many_names(share: u64, id: u64) -> Self {
+        Self::folded(share, rows::OF_MANY_NAMES, format!("{id:016X}"))
+    }
+
     /// The number of the share, which no other has or had.
     pub fn share(&self) -> u64 {
         self.share
@@ -49,6 +54,11 @@ impl Place {
 
     pub(crate) fn key(&self) -> Bytes {
         rows::node(self.share, self.directory, &self.folded_name)
+    }
+
+    /// In front of the keys of what was there.
+    pub(crate) fn past_keys(&self) -> Bytes {
+        rows::past_nodes_at(self.share, self.directory, &self.folded_name)
     }
 
     pub(crate) fn past_key(&self, generation: u64) -> Bytes {

@@ -1,17 +1,14 @@
 //! Directories: created, and listed page by page.
 
-use holdfast_store::{Fault, KeyRange};
-
-use super::node::{GetNode, NewNode, Wanted};
+use super::list::ListFrom;
+use super::node::{GetNode, NewNode, Wanted, identity};
 use super::properties::NodeProperties;
-use super::tree::{Answer, Located, NodeRows, Tree, View};
-use super::{Directory, FileRefusal, Node, NodeAddress, NodeKind, Place, ShareState, rows};
-use crate::domain::{Domain, Stamp};
+use super::tree::{Answer, Located, Tree};
+use super::{Directory, FileRefusal, Node, NodeAddress, NodeKind, ShareState};
+use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::metadata::Metadata;
 use crate::names::fold_text;
-use crate::rows::Stored;
-use crate::transact::Transaction;
 
 pub struct CreateDirectory {
     pub address: NodeAddress,
@@ -47,16 +44,16 @@ impl Domain {
                 let refusal = Wanted::Directory.check(node).err();
                 return Err(Failure::Refused(refusal.unwrap_or(FileRefusal::AlreadyExists)));
             }
-            let name = found.name.clone().ok_or(Failure::Refused(FileRefusal::ParentNotFound))?;
-            let parent = tree.parent(&mut transaction, &found).await?;
+            let (id, name, inherited) =
+                identity(self, &mut transaction, &tree, &found, true).await?;
             let new = NewNode {
-                id: self.fresh_id(),
+                id,
                 name,
                 metadata: &command.metadata,
                 properties: &command.properties,
                 kind: NodeKind::Directory(Directory::default()),
             };
-            let node = new.make(&mut transaction, &tree, &parent, stamp).await?;
+            let node = new.make(&mut transaction, &tree, inherited, stamp).await?;
             tree.put(&mut transaction, &found.place, &node);
             Ok((Located { place: found.place, node, now: stamp.now }, transaction))
         })
@@ -74,58 +71,8 @@ impl Domain {
             lease_id: None,
         };
         let directory = self.read_located(rows, &get).await?;
-        let (entries, next) = tree.list(rows, directory.node.id, command).await?;
+        let from = ListFrom { prefix: fold_text(&command.prefix), after: command.after.clone() };
+        let (entries, next) = tree.list(rows, directory.node.id, &from, command.limit).await?;
         Ok(DirectoryPage { directory, entries, next })
     }
-}
-
-impl Tree {
-    async fn list(
-        &self,
-        rows: &mut impl NodeRows,
-        directory: u64,
-        command: &ListDirectory,
-    ) -> Result<(Vec<Node>, Option<String>), Fault> {
-        let (share, prefix) = (self.share.id, fold_text(&command.prefix));
-        let mut range = KeyRange::prefix(rows::nodes(share, directory, &prefix));
-        if let Some(after) = &command.after
-            && *after >= prefix
-        {
-            range = range.after(rows::node(share, directory, after));
-        }
-        if self.view != View::Current || range.is_empty() {
-            return Ok((Vec::new(), None));
-        }
-        let found = rows.scan(&range, command.limit.saturating_add(1)).await?;
-        let more = found.len() > command.limit;
-        let mut entries = Vec::with_capacity(found.len().min(command.limit));
-        for row in found.iter().take(command.limit) {
-            entries.push(Node::decode(&row.value)?);
-        }
-        let next = more.then(|| entries.last().map(Node::folded_name)).flatten();
-        Ok((entries, next))
-    }
-}
-
-/// The root of a new share.
-pub(crate) fn put_root(
-    transaction: &mut Transaction,
-    share: &super::Share,
-    permission: super::PermissionKey,
-    stamp: Stamp,
-) {
-    let root = Node {
-        id: share.id,
-        name: None,
-        etag: stamp.etag,
-        last_modified: stamp.now,
-        metadata: Metadata::default(),
-        times: super::FileTimes::all(stamp.now),
-        attributes: Default::default(),
-        permission,
-        posix: NodeProperties::default().new_posix(share.protocol, true),
-        generation: share.generation,
-        kind: NodeKind::Directory(Directory::default()),
-    };
-    transaction.put(Place::root(share.id).key(), root.encode());
 }

@@ -3,16 +3,17 @@
 use std::ops::Range;
 
 use super::node::{
-    GetNode, NewNode, SetNodeProperties, Wanted, check_change, check_permission, check_writable,
+    GetNode, NewNode, SetNodeProperties, Wanted, check_change, check_permission, check_replaceable,
+    check_writable, identity,
 };
 use super::properties::{NodeProperties, Touch, touch};
-use super::tree::{Answer, Found, Located, Tree};
+use super::tree::{Answer, Found, Located, Tree, release_content};
 use super::{File, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind};
 use crate::blob::ReadRange;
-use crate::content::{self, Content, ContentReader, Entry, MapWriter, Received};
+use crate::content::{self, Content, ContentReader, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
-use crate::lease::{self, Lease, LeaseId};
+use crate::lease::{Lease, LeaseId};
 use crate::metadata::Metadata;
 use crate::transact::Transaction;
 
@@ -66,37 +67,16 @@ impl Domain {
         stamp: Stamp,
     ) -> Answer<Node> {
         let lease = decide_create(found.node.as_ref(), command, stamp).map_err(Failure::Refused)?;
-        let (parent, name) = match (&found.name, &found.node) {
-            (Some(name), _) => (tree.parent(transaction, found).await?, name.clone()),
-            (None, Some(Node { name: Some(name), .. })) => {
-                // Where it is known by its place there is no way to its directory; nothing of that
-                // is needed but what the file has inherited before.
-                (found.node.clone().expect("matched"), name.clone())
-            }
-            (None, _) => return Err(Failure::Refused(FileRefusal::WrongKind)),
-        };
-        let mut id = self.fresh_id();
-        if let Some(existing) = &found.node {
-            let existing = tree.begin_change(transaction, &found.place, existing).await?;
-            super::tree::release_content(transaction, &existing);
-            self.note_usage(tree, existing.length(), command.length)?;
-            id = existing.id;
-        } else {
-            self.note_usage(tree, 0, command.length)?;
-        }
+        let (id, name, inherited) = identity(self, transaction, tree, found, false).await?;
+        let existing = self.begin_replace(transaction, tree, found, command.length).await?;
+        let written = stamp.etag.ticks();
         let content = match &command.content {
-            Some(received) if received.length() > 0 => {
-                let written = stamp.etag.ticks();
-                let part = received.claim_part(transaction);
-                let mut map = MapWriter::new(transaction, written);
-                map.push(transaction, &Entry::whole(part, written));
-                map.finish()
-            }
-            Some(_) | None => Content::Empty,
+            Some(received) => received.claim_map(transaction, written),
+            None => Content::Empty,
         };
         let file = File {
             length: command.length,
-            lineage: stamp.etag.ticks(),
+            lineage: written,
             content,
             headers: command.headers.clone(),
             lease,
@@ -109,7 +89,24 @@ impl Domain {
             properties: &command.properties,
             kind: NodeKind::File(file),
         };
-        new.make(transaction, tree, &parent, stamp).await
+        let node = new.make(transaction, tree, inherited, stamp).await?;
+        Ok(NewNode::in_place_of(node, existing.as_ref()))
+    }
+
+    /// Lets go of the content of a file that is about to be replaced, if there is one, by one of
+    /// another length.
+    pub(super) async fn begin_replace(
+        &self,
+        transaction: &mut Transaction,
+        tree: &Tree,
+        found: &Found,
+        length: u64,
+    ) -> Answer<Option<Node>> {
+        self.note_usage(tree, found.node.as_ref().map_or(0, Node::length), length)?;
+        let Some(existing) = &found.node else { return Ok(None) };
+        let existing = tree.begin_change(transaction, &found.place, existing).await?;
+        release_content(transaction, &existing);
+        Ok(Some(existing))
     }
 
     /// Of directories too; what is only for files is refused there.
@@ -171,18 +168,11 @@ fn decide_create(
     if command.content.as_ref().is_some_and(|received| received.length() > command.length) {
         return Err(FileRefusal::LengthMismatch);
     }
-    let Some(existing) = existing else {
-        lease::check_absent(command.lease_id)?;
-        return Ok(Lease::default());
-    };
-    let mut existing = existing.clone();
-    Wanted::File.check(&existing)?;
-    if !command.overwrite {
+    if let Some(existing) = existing.filter(|_| !command.overwrite) {
+        Wanted::File.check(existing)?;
         return Err(FileRefusal::AlreadyExists);
     }
-    check_change(&mut existing, Wanted::File, command.lease_id, stamp.now)?;
-    check_writable(&existing)?;
-    Ok(existing.file().map(|file| file.lease.clone()).unwrap_or_default())
+    check_replaceable(existing, command.lease_id, false, stamp.now)
 }
 
 /// Every rule of Set File Properties and Set Directory Properties.

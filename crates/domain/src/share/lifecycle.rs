@@ -307,6 +307,9 @@ async fn put_root(transaction: &mut Transaction, share: &Share, stamp: Stamp) ->
         permission,
         posix,
         generation: share.generation,
+        placed: share.generation,
+        moves: Vec::new(),
+        names: Default::default(),
         kind: NodeKind::Directory(Directory {}),
     };
     transaction.put(rows::node(share.id, rows::ABOVE_ROOT, ""), root.encode());

@@ -1,12 +1,19 @@
 //! Symbolic and hard links, in shares of NFS. They are kept and told; nothing follows them.
 
-use super::properties::NodeProperties;
-use super::tree::{Answer, Located};
-use super::{LinkTarget, NodeAddress};
+use super::model::Names;
+use super::node::{NewNode, Wanted, identity};
+use super::properties::{NodeProperties, Touch, touch};
+use super::tree::{Answer, Found, Located, Tree};
+use super::{File, FileRefusal, LinkTarget, Node, NodeAddress, NodeKind, Protocol};
+use crate::content::Content;
 use crate::domain::Domain;
-use crate::failure::{Failure, Fault};
-use crate::lease::LeaseId;
+use crate::failure::Failure;
+use crate::lease::{self, LeaseId};
 use crate::metadata::Metadata;
+use crate::names::PathComponent;
+
+/// Of a symbolic link: what may be done is decided by what it leads to.
+const SYMBOLIC_LINK_MODE: u16 = 0o777;
 
 pub struct CreateSymbolicLink {
     pub address: NodeAddress,
@@ -19,19 +26,102 @@ pub struct CreateSymbolicLink {
 pub struct CreateHardLink {
     /// The new name.
     pub address: NodeAddress,
-    /// The file that gets it.
+    /// The file that gets it, in the same share.
     pub target: NodeAddress,
     pub lease_id: Option<LeaseId>,
 }
 
 impl Domain {
     pub async fn create_symbolic_link(&self, command: &CreateSymbolicLink) -> Answer<Located> {
-        let _ = command;
-        Err(Failure::Fault(Fault::new("not built yet")))
+        self.transact(&[command.address.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let tree = Tree::open(&mut transaction, &command.address.share).await?;
+            let found = tree.find(&mut transaction, &command.address).await?;
+            decide_link(&tree, &found, command.lease_id).map_err(Failure::Refused)?;
+            let (id, name, inherited) =
+                identity(self, &mut transaction, &tree, &found, false).await?;
+            let mode = command.properties.mode.or(Some(SYMBOLIC_LINK_MODE));
+            let properties = NodeProperties { mode, ..command.properties.clone() };
+            let new = NewNode {
+                id,
+                name,
+                metadata: &command.metadata,
+                properties: &properties,
+                kind: NodeKind::SymbolicLink(command.target.clone()),
+            };
+            let node = new.make(&mut transaction, &tree, inherited, stamp).await?;
+            tree.put(&mut transaction, &found.place, &node);
+            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
+        })
+        .await
     }
 
+    /// Gives a file another name.
     pub async fn create_hard_link(&self, command: &CreateHardLink) -> Answer<Located> {
-        let _ = command;
-        Err(Failure::Fault(Fault::new("not built yet")))
+        let latches = [command.address.latch(), command.target.latch()];
+        self.transact(&latches, async |mut transaction| {
+            let stamp = self.stamp();
+            let tree = Tree::open(&mut transaction, &command.address.share).await?;
+            let found = tree.find(&mut transaction, &command.address).await?;
+            decide_link(&tree, &found, command.lease_id).map_err(Failure::Refused)?;
+            let name = found.name.clone().ok_or(Failure::Refused(FileRefusal::IsRoot))?;
+            let target = tree.find(&mut transaction, &command.target).await?;
+            let node = decide_target(target.node).map_err(Failure::Refused)?;
+            let mut node = tree.begin_change(&mut transaction, &target.place, &node).await?;
+            touch(&mut node, Touch::Properties, stamp);
+            if let Some(posix) = &mut node.posix {
+                posix.links += 1;
+            }
+            if node.names == Names::One {
+                let first = name_of(&node, node.name.clone());
+                transaction.put(target.place.key(), crate::rows::Stored::encode(&first));
+                node.names = Names::Many;
+            }
+            let second = name_of(&node, Some(name.clone()));
+            transaction.put(found.place.key(), crate::rows::Stored::encode(&second));
+            tree.put(&mut transaction, &found.place, &node);
+            let node = Node { name: Some(name), ..node };
+            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
+        })
+        .await
+    }
+}
+
+fn decide_link(tree: &Tree, found: &Found, lease_id: Option<LeaseId>) -> Result<(), FileRefusal> {
+    if tree.share.protocol != Protocol::Nfs {
+        return Err(FileRefusal::OtherProtocol);
+    }
+    if found.node.is_some() {
+        return Err(FileRefusal::AlreadyExists);
+    }
+    Ok(lease::check_absent(lease_id)?)
+}
+
+fn decide_target(node: Option<Node>) -> Result<Node, FileRefusal> {
+    let node = node.ok_or(FileRefusal::NotFound)?;
+    Wanted::File.check(&node)?;
+    if let Some(file) = node.file() {
+        super::copy::check_no_copy_pending(file)?;
+    }
+    Ok(node)
+}
+
+/// The row under one of the names of a file that has several.
+fn name_of(node: &Node, name: Option<PathComponent>) -> Node {
+    let file = File {
+        length: 0,
+        lineage: 0,
+        content: Content::Empty,
+        headers: Default::default(),
+        lease: Default::default(),
+        copy: None,
+    };
+    Node {
+        name,
+        metadata: Metadata::default(),
+        names: Names::Of,
+        moves: Vec::new(),
+        kind: NodeKind::File(file),
+        ..node.clone()
     }
 }

@@ -11,9 +11,12 @@ mod directory;
 mod file;
 mod lease;
 mod link;
+mod list;
 mod model;
 mod node;
 pub mod opens;
+mod past;
+mod pending_copy;
 mod properties;
 mod range;
 mod refusal;
@@ -22,10 +25,7 @@ mod rows;
 mod tree;
 
 pub use address::{At, Expected, NodeAddress, Place, ShareState};
-pub use copy::{
-    AbortFileCopy, CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FromSource,
-};
-pub(crate) use directory::put_root;
+pub use copy::{CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FromSource};
 pub use directory::{CreateDirectory, DirectoryPage, ListDirectory};
 pub use file::{CreateFile, FILE_BYTES_MAX, FileDownload};
 pub use lease::LeaseFile;
@@ -51,6 +51,8 @@ pub use model::{
     Share, SharePath,
 };
 pub use node::{DeleteNode, GetNode, Lookup, SetNodeMetadata, SetNodeProperties, Wanted};
+pub use pending_copy::AbortFileCopy;
+pub(crate) use pending_copy::fail_interrupted;
 pub use permission::PermissionRefusal;
 pub use properties::{NodeProperties, TimeChange};
 pub use range::{
@@ -58,6 +60,7 @@ pub use range::{
 };
 pub use refusal::FileRefusal;
 pub use rename::{RenameNode, Renamed};
+pub(crate) use rows::is_node;
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
 pub(crate) use usage::KnownShares;

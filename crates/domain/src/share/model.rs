@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rows;
+use super::{Place, rows};
 use crate::access::StoredPolicy;
 use crate::blob::{ContentHeaders, CopyState};
 use crate::content::Content;
@@ -130,7 +130,33 @@ pub struct Node {
     pub posix: Option<PosixProperties>,
     /// The share's generation when this state was written: only later snapshots see it.
     pub(crate) generation: u64,
+    /// The share's generation when it came to its place.
+    pub(crate) placed: u64,
+    /// Where snapshots see it that were taken before it came to its place; the oldest first.
+    pub(crate) moves: Vec<Move>,
+    pub(crate) names: Names,
     pub kind: NodeKind,
+}
+
+/// A place that a node had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Move {
+    /// The last snapshot that sees it there.
+    pub generation: u64,
+    pub directory: u64,
+    pub folded_name: String,
+}
+
+/// How a node is found by its names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Names {
+    /// Under the only one it has.
+    #[default]
+    One,
+    /// Apart from them, since it got another.
+    Many,
+    /// This is a name only, an empty file: the node is kept apart.
+    Of,
 }
 
 impl Node {
@@ -152,14 +178,23 @@ impl Node {
         }
     }
 
+    /// Whether the snapshot of this number was taken while this was the state at its place.
+    pub(crate) fn is_seen_by(&self, snapshot: u64) -> bool {
+        self.generation < snapshot
+    }
+
+    /// Where a snapshot sees the node that is at `place` now.
+    pub(crate) fn place_at(&self, place: &Place, snapshot: u64) -> Place {
+        let earlier = self.moves.iter().find(|earlier| earlier.generation >= snapshot);
+        earlier.map_or_else(
+            || place.clone(),
+            |earlier| Place::folded(place.share(), earlier.directory, earlier.folded_name.clone()),
+        )
+    }
+
     /// Of a file; nothing else has bytes.
     pub fn length(&self) -> u64 {
         self.file().map_or(0, |file| file.length)
-    }
-
-    /// The key that it is found by in its directory.
-    pub(crate) fn folded_name(&self) -> String {
-        self.name.as_ref().map(PathComponent::key).unwrap_or_default()
     }
 }
 

@@ -1,14 +1,15 @@
 //! What is alike for directories and files: finding, reading, changing, deleting.
 
+use super::model::Names;
 use super::properties::{NodeProperties, Touch, touch};
 use super::tree::{Answer, Found, Located, NodeRows, Tree};
 use super::{
     Attributes, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind, PermissionKey, Place,
-    ShareState, rows,
+    PosixProperties, ShareState, rows,
 };
 use crate::domain::{Domain, Stamp};
-use crate::failure::Failure;
-use crate::lease::{self, Access, LeaseId, LeaseKind};
+use crate::failure::{Failure, Fault};
+use crate::lease::{self, Access, Lease, LeaseId, LeaseKind};
 use crate::metadata::Metadata;
 use crate::names::PathComponent;
 use crate::time::Timestamp;
@@ -128,7 +129,7 @@ impl Domain {
                     return Err(Failure::Refused(FileRefusal::DirectoryNotEmpty));
                 }
                 let node = tree.begin_change(&mut transaction, &found.place, &node).await?;
-                tree.remove(&mut transaction, &found.place, &node);
+                tree.remove(&mut transaction, &found.place, node).await?;
                 Ok((found.place.key(), transaction))
             })
             .await?;
@@ -184,6 +185,7 @@ fn decide_delete(found: &Found, command: &DeleteNode, now: Timestamp) -> Result<
         return Err(FileRefusal::IsRoot);
     }
     if let Some(file) = node.file() {
+        super::copy::check_no_copy_pending(file)?;
         lease::check_access(&file.lease, Access::Delete, command.lease_id, LeaseKind::File, now)?;
     }
     Ok(node)
@@ -214,6 +216,25 @@ pub(super) fn check_writable(node: &Node) -> Result<(), FileRefusal> {
     if read_only && !node.is_directory() { Err(FileRefusal::ReadOnly) } else { Ok(()) }
 }
 
+/// Whether a file may be written where perhaps another is; the lease that it has then.
+pub(super) fn check_replaceable(
+    existing: Option<&Node>,
+    lease_id: Option<LeaseId>,
+    ignore_read_only: bool,
+    now: Timestamp,
+) -> Result<Lease, FileRefusal> {
+    let Some(existing) = existing else {
+        lease::check_absent(lease_id)?;
+        return Ok(Lease::default());
+    };
+    let mut existing = existing.clone();
+    check_change(&mut existing, Wanted::File, lease_id, now)?;
+    if !ignore_read_only {
+        check_writable(&existing)?;
+    }
+    Ok(existing.file().map(|file| file.lease.clone()).unwrap_or_default())
+}
+
 /// A node that was not there before.
 pub(super) struct NewNode<'a> {
     pub id: u64,
@@ -224,19 +245,19 @@ pub(super) struct NewNode<'a> {
 }
 
 impl NewNode<'_> {
+    /// `inherited` is the permission that it has unless one is given.
     pub async fn make(
         self,
         transaction: &mut Transaction,
         tree: &Tree,
-        parent: &Node,
+        inherited: PermissionKey,
         stamp: Stamp,
     ) -> Answer<Node> {
         let is_directory = matches!(self.kind, NodeKind::Directory(_));
         let default = if is_directory { Attributes::default() } else { Attributes::ARCHIVE };
-        let given = self.properties.permission;
-        let permission = match given {
+        let permission = match self.properties.permission {
             Some(key) => check_permission(transaction, tree, key).await?,
-            None => inherited_permission(parent),
+            None => inherited,
         };
         Ok(Node {
             id: self.id,
@@ -249,14 +270,63 @@ impl NewNode<'_> {
             permission,
             posix: self.properties.new_posix(tree.share.protocol, is_directory),
             generation: tree.share.generation,
+            placed: tree.share.generation,
+            moves: Vec::new(),
+            names: Names::One,
             kind: self.kind,
         })
+    }
+
+    /// The same in the place of another, which has been begun to be changed and whose content has
+    /// been released.
+    pub fn in_place_of(node: Node, existing: Option<&Node>) -> Node {
+        let Some(existing) = existing else { return node };
+        let links = existing.posix.as_ref().map(|posix| posix.links);
+        let posix = node
+            .posix
+            .map(|posix| PosixProperties { links: links.unwrap_or(posix.links), ..posix });
+        Node {
+            posix,
+            placed: existing.placed,
+            moves: existing.moves.clone(),
+            names: existing.names,
+            ..node
+        }
+    }
+}
+
+/// The number, the name and the inherited permission of what is created at an address, or again.
+pub(super) async fn identity(
+    domain: &Domain,
+    transaction: &mut Transaction,
+    tree: &Tree,
+    found: &Found,
+    is_directory: bool,
+) -> Answer<(u64, PathComponent, PermissionKey)> {
+    let known = found.node.as_ref();
+    let id = known.map_or_else(|| domain.fresh_id(), |node| node.id);
+    match (&found.name, known) {
+        (Some(name), _) => {
+            let parent = tree.parent(transaction, found).await?;
+            let permission = inherited_permission(transaction, tree, &parent, is_directory).await?;
+            Ok((id, name.clone(), permission))
+        }
+        // Known by its place alone: it keeps what it has inherited before.
+        (None, Some(Node { name: Some(name), permission, .. })) => {
+            Ok((id, name.clone(), *permission))
+        }
+        (None, _) => Err(Failure::Refused(FileRefusal::IsRoot)),
     }
 }
 
 /// The permission that something new in a directory has.
-fn inherited_permission(parent: &Node) -> PermissionKey {
-    parent.permission
+async fn inherited_permission(
+    _transaction: &mut Transaction,
+    _tree: &Tree,
+    parent: &Node,
+    _is_directory: bool,
+) -> Result<PermissionKey, Fault> {
+    Ok(parent.permission)
 }
 
 /// The key, if the share has a permission of this key.

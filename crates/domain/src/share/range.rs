@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use super::file::decide_range;
 use super::node::{GetNode, Wanted, check_change, check_writable};
 use super::properties::{TimeChange, Touch, touch};
-use super::tree::{Answer, Located, Tree};
-use super::{File, FileRefusal, Node, NodeAddress, NodeKind};
+use super::tree::{Answer, Located, NodeRows, Tree, View, snapshot_number};
+use super::{At, Expected, File, FileRefusal, Node, NodeAddress, NodeKind};
 use crate::blob::ReadRange;
-use crate::content::{Content, Difference, Differences, Entry, Map, Received};
+use crate::content::{self, Content, Difference, Differences, Entry, Map, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::LeaseId;
@@ -57,7 +58,7 @@ pub struct ListRanges {
     pub start_from: u64,
 }
 
-/// Ranges of a file, read as they are asked for.
+/// Ranges of a file in whole pieces of [`RANGE_BYTES`], but for its end, read as they are asked for.
 pub struct FileRanges {
     pub located: Located,
     differences: Differences,
@@ -97,9 +98,85 @@ impl Domain {
     }
 
     pub async fn list_ranges(&self, command: &ListRanges) -> Answer<FileRanges> {
-        let _ = command;
-        Err(Failure::Fault(Fault::new("not built yet")))
+        let snapshot = self.engine.snapshot().await?;
+        let rows = &mut &*snapshot;
+        let located = self.read_located(rows, &command.file).await?;
+        let file = located.node.file().ok_or(Failure::Refused(FileRefusal::WrongKind))?;
+        let older = match command.previous {
+            None => Content::Empty,
+            Some(moment) => find_previous(rows, command, &located, moment).await?,
+        };
+        let range = match command.range {
+            None => 0..file.length,
+            Some(range) => decide_range(Some(range), file.length).map_err(Failure::Refused)?,
+        };
+        let range = widen(range, command.start_from, file.length);
+        let newer = file.content.clone();
+        let differences = Differences::new(snapshot, &older, &newer, range)?;
+        Ok(FileRanges { located, differences: differences.in_pieces_of(RANGE_BYTES) })
     }
+}
+
+/// The content that the file had when a snapshot of the share was taken.
+async fn find_previous(
+    rows: &mut impl NodeRows,
+    command: &ListRanges,
+    located: &Located,
+    moment: Timestamp,
+) -> Answer<Content> {
+    let address = &command.file.address;
+    let tree = Tree::open_in(rows, &address.share, command.file.state).await?;
+    let number = snapshot_number(rows, &tree.share, moment).await?;
+    let number = number.ok_or(Failure::Refused(FileRefusal::PreviousSnapshotNotFound))?;
+    if tree.view.is_before(number) {
+        return Err(Failure::Refused(FileRefusal::PreviousSnapshotNewer));
+    }
+    let tree = Tree { view: View::Snapshot(number), ..tree };
+    let place = located.node.place_at(&located.place, number);
+    let was = tree.read(rows, &place).await?.filter(|was| was.id == located.node.id);
+    let at_path = match &address.at {
+        At::Place(_) => was.clone(),
+        At::Path(_) => {
+            let address = NodeAddress { expected: Expected::Anything, ..address.clone() };
+            match tree.find(rows, &address).await {
+                Ok(found) => found.node,
+                Err(Failure::Refused(FileRefusal::ParentNotFound)) => None,
+                Err(failure) => return Err(failure),
+            }
+        }
+    };
+    decide_previous(was, at_path, located.node.file(), command.follow_rename)
+        .map_err(Failure::Refused)
+}
+
+/// The content to compare with: that of the same file, of which `was` is the state then and `at_path`
+/// what its path led to then.
+fn decide_previous(
+    was: Option<Node>,
+    at_path: Option<Node>,
+    file: Option<&File>,
+    follow_rename: bool,
+) -> Result<Content, FileRefusal> {
+    let Some(was) = was else {
+        let replaced = at_path.is_some();
+        return Err(if replaced { FileRefusal::GenerationMismatch } else { FileRefusal::NotFound });
+    };
+    let is_same_path = at_path.is_some_and(|node| node.id == was.id);
+    match (was.file(), file) {
+        (Some(was), Some(file))
+            if was.lineage == file.lineage && (is_same_path || follow_rename) =>
+        {
+            Ok(was.content.clone())
+        }
+        (_, _) => Err(FileRefusal::GenerationMismatch),
+    }
+}
+
+/// The pieces that `range` touches, from `start_from` on, of a file of this length.
+fn widen(range: Range<u64>, start_from: u64, length: u64) -> Range<u64> {
+    let start = range.start.max(start_from) / RANGE_BYTES * RANGE_BYTES;
+    let end = range.end.next_multiple_of(RANGE_BYTES).min(length);
+    start.min(end)..end
 }
 
 /// Every rule of Put Range; the node with its stamp, and the bytes that change.
@@ -145,12 +222,58 @@ async fn change_range(
             map.write(transaction, range.start, &entry).await?;
             file.content = map.content();
         }
-        RangeChange::Clear(_) if file.content == Content::Empty => {}
         RangeChange::Clear(_) => {
-            let mut map = Map::own(transaction, &file.content, id).await?;
-            map.clear(transaction, range).await?;
-            file.content = map.content();
+            let freed = whole_pieces(&range, file.length);
+            if freed == (0..file.length) {
+                content::release(transaction, &file.content);
+                file.content = Content::Empty;
+            } else if freed != range || file.content != Content::Empty {
+                let mut map = Map::own(transaction, &file.content, id).await?;
+                map.zero(transaction, range, freed, id).await?;
+                file.content = map.content();
+            }
         }
     }
     Ok(())
+}
+
+/// The whole pieces in a range; the last one of a file is whole if its end is there. If there is
+/// none, the range is cut in two by nothing.
+fn whole_pieces(range: &Range<u64>, length: u64) -> Range<u64> {
+    let start = range.start.next_multiple_of(RANGE_BYTES).min(range.end);
+    let end = if range.end >= length { range.end } else { range.end / RANGE_BYTES * RANGE_BYTES };
+    start..end.max(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_pieces_are_freed_and_the_rest_is_zeroed() {
+        for (cell, range, length, freed) in [
+            ("6.3 whole pieces", 512..1536, 4096, 512..1536),
+            ("6.3 parts around", 100..1500, 4096, 512..1024),
+            ("6.3 within a piece", 10..20, 4096, 20..20),
+            ("6.3 within two pieces", 500..600, 4096, 512..512),
+            ("6.3 up to the end", 512..700, 700, 512..700),
+            ("6.3 all", 0..700, 700, 0..700),
+            ("6.3 beyond the end", 512..9000, 700, 512..9000),
+        ] {
+            assert_eq!(whole_pieces(&range, length), freed, "{cell}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_told_in_whole_pieces_but_for_the_end_of_the_file() {
+        for (case, range, start_from, expected) in [
+            ("whole pieces", 512..1024, 0, 512..1024),
+            ("parts of pieces", 513..1025, 0, 512..1536),
+            ("up to the end", 0..2000, 0, 0..2000),
+            ("from a marker", 0..2000, 1024, 1024..2000),
+            ("a marker behind the range", 0..1024, 1536, 1024..1024),
+        ] {
+            assert_eq!(widen(range, start_from, 2000), expected, "{case}");
+        }
+    }
 }

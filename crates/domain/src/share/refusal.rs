@@ -35,6 +35,8 @@ pub enum FileRefusal {
     PermissionNotFound,
     /// The snapshot to compare with is not there.
     PreviousSnapshotNotFound,
+    /// The snapshot to compare with is not older than what is compared with it.
+    PreviousSnapshotNewer,
     /// The file was created again, or renamed, since the snapshot to compare with.
     GenerationMismatch,
     /// Links are for shares of NFS.

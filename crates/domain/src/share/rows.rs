@@ -25,6 +25,9 @@ const NODE_FRONT_BYTES: usize = 17;
 /// The directory that the root of a share is in, without a name.
 pub const ABOVE_ROOT: u64 = 0;
 
+/// The directory that files with several names are in, under their numbers.
+pub const OF_MANY_NAMES: u64 = u64::MAX;
+
 /// All shares of an account whose names begin with `prefix`.
 pub fn shares(account: &str, prefix: &str) -> Bytes {
     let mut key = named(SHARE, account);
@@ -116,6 +119,25 @@ pub fn condemned_snapshot_of(key: &[u8]) -> Result<(u64, u64), Fault> {
     }
 }
 
+/// Whether the row with this key is a node.
+pub fn is_node(key: &[u8]) -> bool {
+    key.first() == Some(&NODE)
+}
+
+/// Whether the row with this key is a node or a past node.
+pub fn has_content(key: &[u8]) -> bool {
+    is_node(key) || key.first() == Some(&PAST_NODE)
+}
+
+/// What a share holds, kind by kind.
+pub fn all_of_share(share: u64) -> [Bytes; 3] {
+    [NODE, PAST_NODE, PERMISSION].map(|kind| numbered(kind, share).freeze())
+}
+
+pub fn all_past_nodes(share: u64) -> Bytes {
+    numbered(PAST_NODE, share).freeze()
+}
+
 /// The nodes of a directory whose folded names begin with `prefix`.
 pub fn nodes(share: u64, directory: u64, prefix: &str) -> Bytes {
     front(NODE, share, directory, prefix).freeze()
@@ -139,10 +161,23 @@ pub fn past_nodes(share: u64, directory: u64, prefix: &str) -> Bytes {
     front(PAST_NODE, share, directory, prefix).freeze()
 }
 
-/// What was at a place up to the end of a generation.
-pub fn past_node(share: u64, directory: u64, folded_name: &str, generation: u64) -> Bytes {
+/// Behind everything that was at a place.
+pub fn behind_past_nodes(share: u64, directory: u64, folded_name: &str) -> Bytes {
+    let mut key = front(PAST_NODE, share, directory, folded_name);
+    key.put_u8(1);
+    key.freeze()
+}
+
+/// Everything that was at a place.
+pub fn past_nodes_at(share: u64, directory: u64, folded_name: &str) -> Bytes {
     let mut key = front(PAST_NODE, share, directory, folded_name);
     key.put_u8(0);
+    key.freeze()
+}
+
+/// What was at a place up to the end of a generation.
+pub fn past_node(share: u64, directory: u64, folded_name: &str, generation: u64) -> Bytes {
+    let mut key = BytesMut::from(past_nodes_at(share, directory, folded_name));
     key.put_u64(generation);
     key.freeze()
 }

@@ -8,6 +8,7 @@
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
+use super::model::Names;
 use super::{At, FileRefusal, Node, NodeAddress, NodeKind, Place, Share, SharePath, ShareState};
 use crate::content;
 use crate::failure::Failure;
@@ -66,6 +67,8 @@ pub(crate) struct Found {
     pub node: Option<Node>,
     /// The directory that it is in, if it was read on the way.
     pub parent: Option<Node>,
+    /// The numbers of the directories on the way, from the root on.
+    pub above: Vec<u64>,
 }
 
 /// Which states of nodes are looked at.
@@ -74,6 +77,16 @@ pub(crate) enum View {
     Current,
     /// As the snapshot of this number sees them.
     Snapshot(u64),
+}
+
+impl View {
+    /// Whether a snapshot is not older than what is looked at.
+    pub fn is_before(self, snapshot: u64) -> bool {
+        match self {
+            Self::Current => false,
+            Self::Snapshot(number) => number <= snapshot,
+        }
+    }
 }
 
 /// A share that has been read.
@@ -111,16 +124,33 @@ impl Tree {
         rows: &mut impl NodeRows,
         place: &Place,
     ) -> Result<Option<Node>, Fault> {
+        let node = self.read_row(rows, place).await?;
+        match node {
+            Some(Node { names: Names::Of, id, name, .. }) => {
+                let place = Place::of_many_names(self.share.id, id);
+                let node = self.read_row(rows, &place).await?;
+                let node =
+                    node.ok_or_else(|| Fault::new("a file with several names is missing"))?;
+                Ok(Some(Node { name, ..node }))
+            }
+            Some(_) | None => Ok(node),
+        }
+    }
+
+    async fn read_row(
+        &self,
+        rows: &mut impl NodeRows,
+        place: &Place,
+    ) -> Result<Option<Node>, Fault> {
         let View::Snapshot(number) = self.view else {
             return read_node(rows, &place.key()).await;
         };
-        let pasts = KeyRange::prefix(place.past_key(number).slice(..place.past_key(0).len() - 8));
-        let pasts = pasts.starting_at(place.past_key(number));
+        let pasts = KeyRange::prefix(place.past_keys()).starting_at(place.past_key(number));
         let state = match rows.scan(&pasts, 1).await?.first() {
             Some(row) => Some(Node::decode(&row.value)?),
             None => read_node(rows, &place.key()).await?,
         };
-        Ok(state.filter(|node| node.generation < number))
+        Ok(state.filter(|node| node.is_seen_by(number)))
     }
 
     /// What an address leads to. One row is read for each name on the way.
@@ -131,7 +161,7 @@ impl Tree {
                     return Err(Failure::Refused(FileRefusal::ShareNotFound));
                 }
                 let node = self.read(rows, place).await?;
-                Found { place: place.clone(), name: None, node, parent: None }
+                Found { place: place.clone(), name: None, node, parent: None, above: Vec::new() }
             }
             At::Path(path) => self.walk(rows, path.components()).await?,
         };
@@ -147,20 +177,22 @@ impl Tree {
         let Some((name, above)) = path.split_last() else {
             let place = Place::root(share);
             let node = self.read(rows, &place).await?;
-            return Ok(Found { place, name: None, node, parent: None });
+            return Ok(Found { place, name: None, node, parent: None, above: Vec::new() });
         };
         // The number of the root is that of its share.
-        let (mut directory, mut parent) = (share, None);
+        let (mut directory, mut parent, mut above_ids) =
+            (self.share.root(), None, vec![self.share.root()]);
         for component in above {
             let node = self.read(rows, &Place::child(share, directory, component)).await?;
             let node = node.filter(Node::is_directory);
             let node = node.ok_or(Failure::Refused(FileRefusal::ParentNotFound))?;
             directory = node.id;
+            above_ids.push(directory);
             parent = Some(node);
         }
         let place = Place::child(share, directory, name);
         let node = self.read(rows, &place).await?;
-        Ok(Found { place, name: Some(name.clone()), node, parent })
+        Ok(Found { place, name: Some(name.clone()), node, parent, above: above_ids })
     }
 
     pub async fn root(&self, rows: &mut impl NodeRows) -> Result<Node, Fault> {
@@ -184,8 +216,8 @@ impl Tree {
         place: &Place,
         node: &Node,
     ) -> Result<Node, Fault> {
-        let generation = self.share.generation;
-        if node.generation < generation {
+        let place = self.kept_at(place, node);
+        if let Some(generation) = self.share.leaves_behind(node) {
             let mut past = node.clone();
             if let NodeKind::File(file) = &mut past.kind {
                 file.lease = Default::default();
@@ -194,18 +226,78 @@ impl Tree {
             }
             transaction.put(place.past_key(generation), past.encode());
         }
-        Ok(Node { generation, ..node.clone() })
+        Ok(Node { generation: self.share.generation, ..node.clone() })
     }
 
     /// Writes a node that has been begun to be changed, or is new.
     pub fn put(&self, transaction: &mut Transaction, place: &Place, node: &Node) {
-        transaction.put(place.key(), node.encode());
+        transaction.put(self.key_of(place, node), node.encode());
     }
 
-    /// Takes away a node that has been begun to be changed, with its content.
-    pub fn remove(&self, transaction: &mut Transaction, place: &Place, node: &Node) {
-        release_content(transaction, node);
+    /// Takes away a node that has been begun to be changed: the name that is at this place, and with
+    /// the last one the node and its content.
+    pub async fn remove(
+        &self,
+        transaction: &mut Transaction,
+        place: &Place,
+        mut node: Node,
+    ) -> Result<(), Fault> {
+        if node.names == Names::Many {
+            self.take_name(transaction, place).await?;
+        }
+        let posix = node.posix.as_mut().filter(|posix| posix.links > 1);
+        match (posix, node.names) {
+            (Some(posix), Names::Many) => {
+                posix.links -= 1;
+                self.put(transaction, place, &node);
+            }
+            (_, Names::One | Names::Many | Names::Of) => {
+                release_content(transaction, &node);
+                transaction.delete(self.key_of(place, &node));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a node that has been begun to be changed under another name.
+    pub async fn put_at(
+        &self,
+        transaction: &mut Transaction,
+        from: &Place,
+        to: &Place,
+        node: &Node,
+    ) -> Result<(), Fault> {
+        if node.names == Names::Many {
+            let name = self.take_name(transaction, from).await?;
+            let name = Node { name: node.name.clone(), ..name };
+            transaction.put(to.key(), name.encode());
+        } else {
+            transaction.delete(from.key());
+        }
+        self.put(transaction, to, node);
+        Ok(())
+    }
+
+    /// Takes away one of several names.
+    async fn take_name(&self, transaction: &mut Transaction, place: &Place) -> Result<Node, Fault> {
+        let name = self.read_row(transaction, place).await?;
+        let name = name.ok_or_else(|| Fault::new("a name of a file is missing"))?;
+        let name = self.begin_change(transaction, place, &name).await?;
         transaction.delete(place.key());
+        Ok(name)
+    }
+
+    /// The key of the row of the node that is found at a place.
+    pub fn key_of(&self, place: &Place, node: &Node) -> Bytes {
+        self.kept_at(place, node).key()
+    }
+
+    /// Where the node itself is that is found at a place.
+    fn kept_at(&self, place: &Place, node: &Node) -> Place {
+        match node.names {
+            Names::One | Names::Of => place.clone(),
+            Names::Many => Place::of_many_names(self.share.id, node.id),
+        }
     }
 
     /// Whether nothing is in a directory; that becomes an expectation.
@@ -226,10 +318,12 @@ async fn read_node(rows: &mut impl NodeRows, key: &Bytes) -> Result<Option<Node>
 }
 
 /// The number of the snapshot that was taken of a share at this moment, if it is still there.
-async fn snapshot_number(
-    _rows: &mut impl NodeRows,
-    _share: &Share,
-    _moment: Timestamp,
+pub(super) async fn snapshot_number(
+    rows: &mut impl NodeRows,
+    share: &Share,
+    moment: Timestamp,
 ) -> Result<Option<u64>, Fault> {
-    Ok(None)
+    let row = rows.get(&super::rows::snapshot(share.id, moment)).await?;
+    let snapshot = row.map(|row| Share::decode(&row)).transpose()?;
+    Ok(snapshot.map(|snapshot| snapshot.generation))
 }

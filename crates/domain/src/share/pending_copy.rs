@@ -1,0 +1,172 @@
+//! Copies onto files whose bytes are still to come from elsewhere, as those onto blobs.
+
+use bytes::Bytes;
+
+use super::properties::{Touch, touch};
+use super::tree::{Answer, Tree, release_content};
+use super::{FileRefusal, Node, NodeAddress, NodeKind};
+use crate::blob::{CopyEnd, CopyState, CopyStatus};
+use crate::content::Content;
+use crate::domain::{Domain, Stamp, read};
+use crate::failure::{Failure, Fault};
+use crate::lease::{self, Access, LeaseId, LeaseKind};
+use crate::rows::{self, Stored};
+use crate::transact::Transaction;
+
+pub struct AbortFileCopy {
+    pub address: NodeAddress,
+    pub copy_id: String,
+    pub lease_id: Option<LeaseId>,
+}
+
+impl Domain {
+    /// Notes how much of a pending copy has come; whether it is still wanted.
+    pub async fn note_file_copy_progress(
+        &self,
+        address: &NodeAddress,
+        copy_id: &str,
+        bytes_copied: u64,
+    ) -> Answer<bool> {
+        let noted = self.change_node(address, |node, _| {
+            pending(node, copy_id)?.bytes_copied = bytes_copied;
+            Ok(())
+        });
+        match noted.await {
+            Ok(_) => Ok(true),
+            Err(Failure::Refused(_)) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Ends a pending copy. Refused if it has been ended otherwise.
+    pub async fn end_file_copy(
+        &self,
+        address: &NodeAddress,
+        copy_id: &str,
+        end: CopyEnd,
+    ) -> Answer<()> {
+        let ended = self
+            .change_copy(address, copy_id, async |transaction, node, stamp| {
+                match &end {
+                    CopyEnd::Fetched(received) => {
+                        release_content(transaction, node);
+                        let content = received.claim_map(transaction, stamp.etag.ticks());
+                        set_content(node, content, received.length());
+                        stop(node, CopyStatus::Success, None, stamp);
+                    }
+                    CopyEnd::Failed(why) => {
+                        release_content(transaction, node);
+                        set_content(node, Content::Empty, 0);
+                        stop(node, CopyStatus::Failed, Some(why.clone()), stamp);
+                    }
+                }
+                Ok(())
+            })
+            .await;
+        match end {
+            CopyEnd::Fetched(received) => received.conclude(ended),
+            CopyEnd::Failed(_) => ended,
+        }
+    }
+
+    pub async fn abort_file_copy(&self, command: &AbortFileCopy) -> Answer<()> {
+        let AbortFileCopy { address, copy_id, lease_id } = command;
+        self.change_copy(address, copy_id, async |transaction, node, stamp| {
+            if let NodeKind::File(file) = &mut node.kind {
+                let (access, kind) = (Access::AbortCopy, LeaseKind::File);
+                let after = lease::check_access(&file.lease, access, *lease_id, kind, stamp.now)?;
+                file.lease = after.apply(&file.lease);
+            }
+            release_content(transaction, node);
+            set_content(node, Content::Empty, 0);
+            stop(node, CopyStatus::Aborted, None, stamp);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn change_copy(
+        &self,
+        address: &NodeAddress,
+        copy_id: &str,
+        change: impl AsyncFn(&mut Transaction, &mut Node, Stamp) -> Result<(), FileRefusal>,
+    ) -> Answer<()> {
+        self.transact(&[address.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let tree = Tree::open(&mut transaction, &address.share).await?;
+            let found = tree.find(&mut transaction, address).await?;
+            let node = found.node.ok_or(Failure::Refused(FileRefusal::NotFound))?;
+            let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
+            pending(&mut node, copy_id).map_err(Failure::Refused)?;
+            let before = node.length();
+            change(&mut transaction, &mut node, stamp).await.map_err(Failure::Refused)?;
+            self.note_usage(&tree, before, node.length())?;
+            transaction.delete(rows::pending_copy(&tree.key_of(&found.place, &node)));
+            tree.put(&mut transaction, &found.place, &node);
+            Ok(((), transaction))
+        })
+        .await
+    }
+}
+
+/// The state of the copy that a file is waiting for, if it still is.
+fn pending<'node>(
+    node: &'node mut Node,
+    copy_id: &str,
+) -> Result<&'node mut CopyState, FileRefusal> {
+    let file = node.file_mut().ok_or(FileRefusal::WrongKind)?;
+    match &mut file.copy {
+        Some(copy) if copy.status != CopyStatus::Pending => Err(FileRefusal::NoCopyPending),
+        Some(copy) if copy.id != copy_id => Err(FileRefusal::CopyIdMismatch),
+        Some(copy) => Ok(copy),
+        None => Err(FileRefusal::NoCopyPending),
+    }
+}
+
+fn set_content(node: &mut Node, content: Content, length: u64) {
+    if let NodeKind::File(file) = &mut node.kind {
+        file.content = content;
+        file.length = length;
+    }
+}
+
+fn stop(node: &mut Node, status: CopyStatus, description: Option<String>, stamp: Stamp) {
+    let written = node.times.written;
+    touch(node, Touch::Properties, stamp);
+    // As it was given to the copy, perhaps that of its source.
+    node.times.written = written;
+    let length = node.length();
+    if let NodeKind::File(file) = &mut node.kind
+        && let Some(copy) = &mut file.copy
+    {
+        copy.status = status;
+        copy.completed = Some(stamp.now);
+        copy.description = description;
+        if status == CopyStatus::Success {
+            copy.bytes_copied = length;
+            copy.bytes_total = length;
+        }
+    }
+}
+
+/// Fails the copy onto the file with this key, which an earlier run left pending. A snapshot that was
+/// taken since sees the same.
+pub(crate) async fn fail_interrupted(
+    transaction: &mut Transaction,
+    key: Bytes,
+    why: &str,
+    stamp: Stamp,
+) -> Result<(), Fault> {
+    let node: Option<Node> = read(transaction, &key).await?;
+    let is_pending = |node: &Node| {
+        let copy = node.file().and_then(|file| file.copy.as_ref());
+        copy.is_some_and(|copy| copy.status == CopyStatus::Pending)
+    };
+    if let Some(mut node) = node.filter(is_pending) {
+        release_content(transaction, &node);
+        set_content(&mut node, Content::Empty, 0);
+        stop(&mut node, CopyStatus::Failed, Some(why.to_owned()), stamp);
+        transaction.put(key, node.encode());
+    }
+    Ok(())
+}
