@@ -19,6 +19,7 @@ use crate::queue::KnownQueues;
 use crate::rows::{self, Stored};
 use crate::service_properties::KnownProperties;
 use crate::share::KnownShares;
+use crate::share::opens::Opens;
 use crate::time::{Clock, Timestamp};
 use crate::transact::{Transaction, transact};
 
@@ -37,6 +38,7 @@ pub struct Domain {
     pub(crate) live_leases: LiveLeases,
     pub(crate) known_queues: KnownQueues,
     pub(crate) known_shares: KnownShares,
+    pub(crate) opens: Opens,
 }
 
 impl Domain {
@@ -62,6 +64,7 @@ impl Domain {
             known_properties: KnownProperties::default(),
             live_leases: LiveLeases::default(),
             known_queues: KnownQueues::default(),
+            opens: Opens::default(),
             known_shares: KnownShares::default(),
         })
     }

@@ -138,6 +138,23 @@ impl FilePath {
         self.0.split_last()
     }
 
+    /// The same with another spelling of its last name.
+    #[must_use]
+    pub fn with_last(&self, name: Option<&PathComponent>) -> Self {
+        let mut path = self.clone();
+        if let (Some(last), Some(name)) = (path.0.last_mut(), name) {
+            *last = name.clone();
+        }
+        path
+    }
+
+    /// The directory that it is in; the root is in itself.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        let above = self.split_last().map_or(&[][..], |(_, above)| above);
+        Self(above.to_vec())
+    }
+
     fn parse(path: &str, dots: TrailingDots) -> Result<Self, NameRefusal> {
         let deep = path.split('/').count() > DEPTH_MAX;
         if deep || length(path) > PATH_CHARS_MAX || path.split('/').any(str::is_empty) {

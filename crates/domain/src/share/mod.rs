@@ -9,6 +9,7 @@ mod address;
 mod copy;
 mod directory;
 mod file;
+pub mod handles;
 mod lease;
 mod link;
 mod list;

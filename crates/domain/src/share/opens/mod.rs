@@ -1,13 +1,35 @@
 //! Who has a node open, in the memory of this process, whichever protocol they use.
+//!
+//! The first modules decide, on plain values. [`node`] keeps all opens of one node, [`registry`] all
+//! nodes; waiting happens only there. A REST call goes in by [`Opens::enter`] and is an open until it
+//! drops what it got; an SMB client comes by [`super::handles`].
 
 pub mod access;
 pub mod breaks;
 pub mod caching;
+pub mod entering;
+pub mod handle;
+pub mod listing;
+pub mod locking;
+pub(crate) mod lost;
+pub mod node;
 pub mod range_locks;
+pub mod registry;
 pub mod rest;
 pub mod sharing;
+pub mod watch;
 
 pub use access::AccessMask;
+pub use breaks::AcknowledgeRefusal;
 pub use caching::{Caching, OplockLevel};
+pub use entering::{EnterRefusal, Entered};
+pub use handle::{
+    CachingEvent, CachingGranted, ClientId, Durability, Handle, LeaseGranted, LeaseKey,
+    LeaseVersion, LeaseWanted, NodeKey, Opener,
+};
+pub use listing::{HandleScope, OpenHandle};
+pub use range_locks::OpenId;
+pub use registry::Opens;
 pub use rest::RestOperation;
 pub use sharing::{Claim, ShareMode};
+pub use watch::{Change, ChangeAction, Watched};

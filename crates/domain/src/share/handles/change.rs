@@ -1,0 +1,252 @@
+//! Properties, names and ends of nodes through handles.
+
+use super::command::{BasicChange, RenameTo, SetTime};
+use super::refusal::{HandleRefusal, refused};
+use super::transfer::check_open;
+use super::{Answer, happenings};
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::names::FilePath;
+use crate::share::opens::breaks::Cause;
+use crate::share::opens::handle::FrozenTimes;
+use crate::share::opens::watch::{ChangeAction, Happening, filter};
+use crate::share::opens::{AccessMask, Claim, Handle, NodeKey, ShareMode};
+use crate::share::security::Descriptor;
+use crate::share::{
+    Attributes, Expected, FileTimes, GetNode, Located, Node, NodeAddress, NodeProperties,
+    RenameNode, ShareState, Wanted,
+};
+use crate::time::Timestamp;
+
+/// What can be set; the rest of the bits tell what a node is.
+const SETTABLE: u32 = 0x2_3127;
+
+impl Domain {
+    pub async fn set_handle_basic(&self, handle: &Handle, change: &BasicChange) -> Answer<()> {
+        check_open(handle)?;
+        if !handle.access.contains(AccessMask::WRITE_ATTRIBUTES) {
+            return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        check_attributes(handle.is_directory, change).map_err(Failure::Refused)?;
+        let frozen = {
+            let mut state = handle.state.lock();
+            state.frozen = freeze(state.frozen, change);
+            state.frozen
+        };
+        self.at_place(handle, async |address| {
+            self.change_node(&address, |node, stamp| {
+                node.etag = stamp.etag;
+                node.last_modified = stamp.now;
+                node.times = set_times(node.times, change, frozen, stamp.now);
+                if let Some(attributes) = change.attributes {
+                    node.attributes = Attributes(attributes.0 & SETTABLE);
+                }
+                Ok(())
+            })
+            .await
+        })
+        .await?;
+        let heard = filter_of(change);
+        if heard != 0 {
+            self.tell(handle.key.share, &[happenings::set(&handle.path(), heard)]);
+        }
+        Ok(())
+    }
+
+    /// Whether the node goes with its last handle.
+    pub async fn set_handle_disposition(&self, handle: &Handle, delete: bool) -> Answer<()> {
+        check_open(handle)?;
+        if !handle.access.deletes() {
+            return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        if delete {
+            let node = self.node_of(handle).await?;
+            let read_only = node.node.attributes.contains(Attributes::READ_ONLY);
+            if (read_only && !handle.is_directory) || node.place.is_root() {
+                return Err(Failure::Refused(HandleRefusal::CannotDelete));
+            }
+            if handle.is_directory {
+                self.check_empty(&handle.share, &node.place, node.node.id).await?;
+            }
+            self.opens.disturb(handle, Cause::Remove).await;
+        }
+        self.opens.set_delete_pending(handle.key, delete);
+        Ok(())
+    }
+
+    async fn node_of(&self, handle: &Handle) -> Answer<Located> {
+        self.at_place(handle, async |address| {
+            let state = ShareState::Current;
+            self.get_node(&GetNode { address, state, wanted: Wanted::Any, lease_id: None }).await
+        })
+        .await
+    }
+
+    pub async fn rename_handle(&self, handle: &Handle, to: &RenameTo) -> Answer<()> {
+        check_open(handle)?;
+        if !handle.access.deletes() || handle.snapshot.is_some() {
+            return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        let from = handle.path();
+        if from.components().is_empty() || to.path.components().is_empty() {
+            return Err(Failure::Refused(HandleRefusal::InvalidParameter));
+        }
+        let share = handle.key.share;
+        if handle.is_directory && self.opens.is_open_below(share, &from) {
+            return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        let expected = self.check_target(handle, to).await?;
+        self.opens.disturb(handle, Cause::Remove).await;
+        let destination = NodeAddress::path(handle.share.clone(), to.path.clone());
+        let destination = destination.expecting(expected);
+        let renamed = self
+            .at_place(handle, async |source| {
+                self.rename_node(&RenameNode {
+                    source,
+                    destination: destination.clone(),
+                    wanted: Wanted::Any,
+                    replace: to.replace,
+                    ignore_read_only: false,
+                    by_handle: true,
+                    source_lease_id: None,
+                    destination_lease_id: None,
+                    properties: NodeProperties::default(),
+                    metadata: None,
+                    content_type: None,
+                })
+                .await
+            })
+            .await?;
+        self.opens.moved(handle.key, renamed.located.place, to.path.clone());
+        let replaced = renamed.replaced.is_some();
+        self.tell(share, &rename_happenings(&from, &to.path, handle.is_directory, replaced));
+        Ok(())
+    }
+
+    /// Whether something can come to a place: nobody holds the directory there in a way that
+    /// excludes it, and what is there can go. That is what the rename then expects to find.
+    async fn check_target(&self, handle: &Handle, to: &RenameTo) -> Answer<Expected> {
+        let address = NodeAddress::path(handle.share.clone(), to.path.clone());
+        let found = self.find_node(&address, ShareState::Current).await;
+        let found = found.map_err(|failure| failure.map(refused))?;
+        let share = handle.key.share;
+        let parent = found.parent.map_or(share, |parent| parent.id);
+        // As Windows does, which opens the directory so while it works in it.
+        let sharing = ShareMode { delete: false, ..ShareMode::ALL };
+        let claim = Claim { access: AccessMask::WRITE_DATA, share: sharing };
+        if self.opens.excludes(NodeKey { share, node: parent }, claim) {
+            return Err(Failure::Refused(HandleRefusal::SharingViolation));
+        }
+        match found.node {
+            None => Ok(Expected::Nothing),
+            Some(node) if node.id == handle.key.node => Ok(Expected::Node(node.id)),
+            Some(_) if !to.replace => Err(Failure::Refused(HandleRefusal::AlreadyExists)),
+            Some(node) => {
+                let key = NodeKey { share, node: node.id };
+                if node.is_directory() || self.opens.is_open(key) {
+                    return Err(Failure::Refused(HandleRefusal::AccessDenied));
+                }
+                Ok(Expected::Node(node.id))
+            }
+        }
+    }
+
+    pub async fn handle_descriptor(&self, handle: &Handle) -> Answer<Descriptor> {
+        check_open(handle)?;
+        let key = self.node_of(handle).await?.node.permission;
+        let descriptor = self.descriptor(&handle.share, key).await;
+        descriptor.map_err(|failure| failure.map(|_| HandleRefusal::InvalidDescriptor))
+    }
+
+    pub async fn set_handle_descriptor(
+        &self,
+        handle: &Handle,
+        descriptor: &Descriptor,
+    ) -> Answer<()> {
+        check_open(handle)?;
+        let needed = AccessMask::WRITE_DAC.with(AccessMask::WRITE_OWNER);
+        if !handle.access.intersects(needed.with(AccessMask::ACCESS_SYSTEM_SECURITY)) {
+            return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        let key = self.permission_key(&handle.share, descriptor).await;
+        let key = key.map_err(|failure| failure.map(|_| HandleRefusal::InvalidDescriptor))?;
+        self.at_place(handle, async |address| {
+            self.change_node(&address, |node: &mut Node, stamp| {
+                node.permission = key;
+                (node.etag, node.last_modified) = (stamp.etag, stamp.now);
+                node.times.changed = stamp.now;
+                Ok(())
+            })
+            .await
+        })
+        .await?;
+        self.tell(handle.key.share, &[happenings::secured(&handle.path())]);
+        Ok(())
+    }
+}
+
+fn check_attributes(is_directory: bool, change: &BasicChange) -> Result<(), HandleRefusal> {
+    let temporary =
+        change.attributes.is_some_and(|attributes| attributes.contains(Attributes::TEMPORARY));
+    let impossible = if is_directory { temporary } else { change.directory };
+    if impossible { Err(HandleRefusal::InvalidParameter) } else { Ok(()) }
+}
+
+/// A time that is set stays as it was set, whatever is done through the handle.
+fn freeze(frozen: FrozenTimes, change: &BasicChange) -> FrozenTimes {
+    let after = |frozen: bool, time: SetTime| match time {
+        SetTime::Keep => frozen,
+        SetTime::At(_) | SetTime::Freeze => true,
+        SetTime::Thaw => false,
+    };
+    FrozenTimes {
+        created: after(frozen.created, change.created),
+        accessed: after(frozen.accessed, change.accessed),
+        written: after(frozen.written, change.written),
+        changed: after(frozen.changed, change.changed),
+    }
+}
+
+fn set_times(
+    times: FileTimes,
+    change: &BasicChange,
+    frozen: FrozenTimes,
+    now: Timestamp,
+) -> FileTimes {
+    let after = |before: Timestamp, time: SetTime| match time {
+        SetTime::At(time) => time,
+        SetTime::Keep | SetTime::Freeze | SetTime::Thaw => before,
+    };
+    let changed = if frozen.changed { times.changed } else { now };
+    FileTimes {
+        created: after(times.created, change.created),
+        accessed: after(times.accessed, change.accessed),
+        written: after(times.written, change.written),
+        changed: after(changed, change.changed),
+    }
+}
+
+fn filter_of(change: &BasicChange) -> u32 {
+    let set = |time: SetTime, bit: u32| if matches!(time, SetTime::At(_)) { bit } else { 0 };
+    let attributes = change.attributes.map_or(0, |_| filter::ATTRIBUTES);
+    attributes
+        | set(change.created, filter::CREATION)
+        | set(change.accessed, filter::LAST_ACCESS)
+        | set(change.written, filter::LAST_WRITE)
+}
+
+fn rename_happenings(
+    from: &FilePath,
+    to: &FilePath,
+    is_directory: bool,
+    replaced: bool,
+) -> Vec<Happening> {
+    let named = |path, action| happenings::named(path, is_directory, action);
+    let gone = replaced.then(|| named(to, ChangeAction::Removed));
+    let (old, new) = if from.parent() == to.parent() {
+        (ChangeAction::RenamedFrom, ChangeAction::RenamedTo)
+    } else {
+        (ChangeAction::Removed, ChangeAction::Added)
+    };
+    gone.into_iter().chain([named(from, old), named(to, new)]).collect()
+}

@@ -1,0 +1,187 @@
+//! The end of handles: by their client, with its session or connection, or by REST.
+
+use std::sync::Arc;
+
+use super::command::NodeInformation;
+use super::refusal::{HandleRefusal, refused};
+use super::transfer::{check_open, state};
+use super::{Answer, happenings};
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::share::opens::watch::ChangeAction;
+use crate::share::opens::{Handle, HandleScope, NodeKey, OpenId};
+use crate::share::{DeleteNode, FileRefusal, GetNode, NodeAddress, Place, SharePath, Wanted};
+
+/// How often an operation follows a node that is moved before it gets there.
+const MOVES_MAX: usize = 8;
+
+impl Domain {
+    /// Where the node of a handle is now.
+    pub(super) fn address(&self, handle: &Handle) -> NodeAddress {
+        NodeAddress::place(handle.share.clone(), handle.place(), handle.key.node)
+    }
+
+    /// Does something with the node of a handle, wherever that is moved meanwhile.
+    pub(super) async fn at_place<T>(
+        &self,
+        handle: &Handle,
+        work: impl AsyncFn(NodeAddress) -> Result<T, Failure<FileRefusal>>,
+    ) -> Answer<T> {
+        for _ in 0..MOVES_MAX {
+            match work(self.address(handle)).await {
+                Err(Failure::Refused(FileRefusal::Moved)) => {}
+                other => return other.map_err(|failure| failure.map(refused)),
+            }
+        }
+        Err(Failure::Refused(HandleRefusal::Closed))
+    }
+
+    pub async fn query_handle(&self, handle: &Handle) -> Answer<NodeInformation> {
+        check_open(handle)?;
+        let located = self
+            .at_place(handle, async |address| {
+                let state = state(handle);
+                self.get_node(&GetNode { address, state, wanted: Wanted::Any, lease_id: None })
+                    .await
+            })
+            .await?;
+        Ok(self.information(&located.place, handle.key, &located.node))
+    }
+
+    /// Closes a handle; what the node was then. The node goes if it was to go with its last handle.
+    pub async fn close_handle(&self, handle: &Handle) -> Answer<NodeInformation> {
+        let information = self.query_handle(handle).await;
+        self.end_handle(handle).await?;
+        information
+    }
+
+    /// Closes a handle, if nobody has done so before.
+    async fn end_handle(&self, handle: &Handle) -> Answer<bool> {
+        let Some(after) = self.opens.close(handle) else { return Ok(false) };
+        if after.remove {
+            self.remove_node(handle).await?;
+        }
+        Ok(true)
+    }
+
+    /// The last handle of a node that is pending delete is closed.
+    async fn remove_node(&self, handle: &Handle) -> Answer<()> {
+        let removed = self
+            .at_place(handle, async |address| {
+                let delete = DeleteNode { address, wanted: Wanted::Any, lease_id: None };
+                self.delete_node(&delete).await
+            })
+            .await;
+        self.opens.forget(handle.key);
+        match removed {
+            Ok(()) => {
+                let path = handle.path();
+                let gone = happenings::named(&path, handle.is_directory, ChangeAction::Removed);
+                self.tell(handle.key.share, &[gone]);
+                Ok(())
+            }
+            // It stays, as it would have if deleting it had been refused before.
+            Err(Failure::Refused(_)) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    pub(super) async fn check_empty(
+        &self,
+        share: &SharePath,
+        place: &Place,
+        id: u64,
+    ) -> Answer<()> {
+        let address = NodeAddress::place(share.clone(), place.clone(), id);
+        let list = crate::share::ListDirectory {
+            address,
+            state: crate::share::ShareState::Current,
+            prefix: String::new(),
+            after: None,
+            limit: 1,
+        };
+        let page = self.list_directory(&list).await.map_err(|failure| failure.map(refused))?;
+        if page.entries.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::Refused(HandleRefusal::DirectoryNotEmpty))
+        }
+    }
+
+    async fn end_handles(&self, handles: impl Iterator<Item = Arc<Handle>>, keep_durable: bool) {
+        for handle in handles {
+            if keep_durable && self.opens.lose(&handle) {
+                continue;
+            }
+            // Whoever could be told of a failure is gone.
+            let _ = self.end_handle(&handle).await;
+        }
+    }
+
+    /// A tree connect is at its end, and everything that was opened by it.
+    pub async fn close_tree(&self, session: u64, tree: u64) {
+        let handles = self.opens.handles_where(|handle| {
+            let state = handle.state.lock();
+            state.lost.is_none() && state.opener.session == session && state.opener.tree == tree
+        });
+        self.end_handles(handles, false).await;
+    }
+
+    /// A session was logged off, and everything that was opened in it is closed.
+    pub async fn close_session(&self, session: u64) {
+        self.end_handles(self.handles_of_session(session), false).await;
+    }
+
+    /// A session was replaced by another of its client: durable handles wait for it.
+    pub async fn disconnect_session(&self, session: u64) {
+        self.end_handles(self.handles_of_session(session), true).await;
+    }
+
+    fn handles_of_session(&self, session: u64) -> impl Iterator<Item = Arc<Handle>> {
+        self.opens.handles_where(|handle| {
+            let state = handle.state.lock();
+            state.lost.is_none() && state.opener.session == session
+        })
+    }
+
+    /// A connection is lost: durable handles wait for their client to come back.
+    pub async fn disconnect(&self, connection: u64) {
+        let handles = self.opens.handles_where(|handle| {
+            let state = handle.state.lock();
+            state.lost.is_none() && state.opener.connection == connection
+        });
+        self.end_handles(handles, true).await;
+    }
+
+    /// Closes handles that their clients have not come back for. Due every few seconds.
+    pub async fn close_expired_handles(&self) {
+        let now = tokio::time::Instant::now();
+        let late = self
+            .opens
+            .handles_where(|handle| handle.state.lock().lost.is_some_and(|until| until <= now));
+        self.end_handles(late, false).await;
+        for handle in self.opens.take_removable() {
+            let _ = self.remove_node(&handle).await;
+        }
+    }
+
+    /// Force Close: how many of the handles were closed.
+    pub async fn force_close_handles(
+        &self,
+        scope: &HandleScope,
+        only: Option<OpenId>,
+    ) -> Answer<usize> {
+        let mut closed = 0;
+        for handle in self.opens.handles_in(scope) {
+            if only.is_none_or(|only| only == handle.id) && self.end_handle(&handle).await? {
+                closed += 1;
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Whether REST shows a node in listings.
+    pub fn is_listed(&self, share: u64, node: u64) -> bool {
+        self.opens.is_listed(NodeKey { share, node })
+    }
+}

@@ -1,0 +1,105 @@
+//! Locks, watches and acknowledgements through handles.
+
+use std::sync::Arc;
+
+use super::Answer;
+use super::command::{LockRequest, WatchFor};
+use super::refusal::HandleRefusal;
+use super::transfer::check_open;
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::share::opens::breaks::Cause;
+use crate::share::opens::locking::LockRefusal;
+use crate::share::opens::range_locks::{Range, RangeLock};
+use crate::share::opens::watch::{Watch, Watched};
+use crate::share::opens::{
+    AccessMask, AcknowledgeRefusal, Caching, ClientId, Handle, LeaseKey, OplockLevel,
+};
+
+impl Domain {
+    /// Takes all of the locks, or none. Whoever does not want to wait any longer drops the future.
+    pub async fn lock_handle(
+        &self,
+        handle: &Handle,
+        wanted: &[LockRequest],
+        wait: bool,
+    ) -> Answer<()> {
+        check_open(handle)?;
+        if handle.is_directory {
+            return Err(Failure::Refused(HandleRefusal::InvalidParameter));
+        }
+        let data = AccessMask::READ_DATA.with(AccessMask::WRITE_DATA);
+        if !handle.access.intersects(data.with(AccessMask::APPEND_DATA)) {
+            return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        let owner = handle.id;
+        let locks = wanted.iter();
+        let locks = locks.map(|lock| RangeLock { owner, range: lock.range, kind: lock.kind });
+        let locked = self.opens.lock(handle, locks.collect(), wait).await;
+        locked.map_err(|refusal| {
+            Failure::Refused(match refusal {
+                LockRefusal::NotGranted => HandleRefusal::LockNotGranted,
+                LockRefusal::Closed => HandleRefusal::RangeNotLocked,
+            })
+        })?;
+        self.opens.disturb(handle, Cause::Write).await;
+        Ok(())
+    }
+
+    /// Gives back the ranges in order, up to the first that is not locked.
+    pub async fn unlock_handle(&self, handle: &Handle, ranges: &[Range]) -> Answer<()> {
+        check_open(handle)?;
+        let unlocked = self.opens.unlock(handle, ranges);
+        unlocked.map_err(|_| Failure::Refused(HandleRefusal::RangeNotLocked))
+    }
+
+    /// What happens in a directory from the first call on; each call tells what came since.
+    pub async fn watch_handle(&self, handle: &Arc<Handle>, watch: &WatchFor) -> Answer<Watched> {
+        check_open(handle)?;
+        if !handle.is_directory {
+            return Err(Failure::Refused(HandleRefusal::InvalidParameter));
+        }
+        if !handle.access.contains(AccessMask::READ_DATA) {
+            return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        if self.opens.is_delete_pending(handle.key) {
+            return Ok(Watched::DeletePending);
+        }
+        let asked = {
+            let mut state = handle.state.lock();
+            if state.closed {
+                return Err(Failure::Refused(HandleRefusal::Closed));
+            }
+            let begins = state.watch.is_none();
+            let new = || Watch::new(watch.filter, watch.recursive, watch.capacity);
+            let asked = state.watch.get_or_insert_with(new).ask(watch.capacity);
+            drop(state);
+            if begins {
+                self.opens.watch(handle);
+            }
+            asked
+        };
+        match asked {
+            Ok(watched) => Ok(watched),
+            Err(promised) => Ok(promised.await.unwrap_or(Watched::Closed)),
+        }
+    }
+
+    pub fn acknowledge_oplock(
+        &self,
+        handle: &Handle,
+        level: OplockLevel,
+    ) -> Result<OplockLevel, AcknowledgeRefusal> {
+        self.opens.acknowledge_oplock(handle, level)
+    }
+
+    /// None if the client has no lease of this key.
+    pub fn acknowledge_lease(
+        &self,
+        client: ClientId,
+        key: LeaseKey,
+        kept: Caching,
+    ) -> Option<Result<Caching, AcknowledgeRefusal>> {
+        self.opens.acknowledge_lease(client, key, kept)
+    }
+}

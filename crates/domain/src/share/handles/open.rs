@@ -1,0 +1,312 @@
+//! Opening a node.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::{Action, CachingWanted, NodeInformation, OpenNode, Opened, Reconnect};
+use super::open_rules::{self, Decided};
+use super::refusal::{HandleRefusal, refused};
+use super::{Answer, happenings};
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::metadata::Metadata;
+use crate::share::opens::handle::{FrozenTimes, HandleState, Position};
+use crate::share::opens::lost::Claimed;
+use crate::share::opens::node::{Obstacle, Wish};
+use crate::share::opens::registry::AdmitRefusal;
+use crate::share::opens::watch::ChangeAction;
+use crate::share::opens::{CachingGranted, Claim, Handle, NodeKey, OplockLevel};
+use crate::share::security::Descriptor;
+use crate::share::{
+    Attributes, CreateDirectory, CreateFile, Expected, FileHeaders, FileRefusal, Located, Node,
+    NodeAddress, NodeProperties, PermissionKey, Place, ShareState, TimeChange,
+};
+
+/// How often a path is looked up again because what it leads to has changed meanwhile.
+const LOOKS_MAX: usize = 16;
+
+impl Domain {
+    /// Opens or creates a node. Waits for others to give up what they cache of it; whoever does not
+    /// want to wait any longer drops the future.
+    pub async fn open_handle(&self, command: &OpenNode) -> Answer<Opened> {
+        open_rules::check_request(command).map_err(Failure::Refused)?;
+        for _ in 0..LOOKS_MAX {
+            if let Some(opened) = self.try_open(command).await? {
+                return Ok(opened);
+            }
+        }
+        Err(Failure::Busy)
+    }
+
+    /// None if it has to be looked up again.
+    async fn try_open(&self, command: &OpenNode) -> Answer<Option<Opened>> {
+        let address = NodeAddress::path(command.share.clone(), command.path.clone());
+        let state = command.snapshot.map_or(ShareState::Current, ShareState::Snapshot);
+        let found =
+            self.find_node(&address, state).await.map_err(|failure| failure.map(refused))?;
+        let Some(node) = found.node else {
+            let decided = open_rules::decide_absent(command).map_err(Failure::Refused)?;
+            let share = found.place.share();
+            let parent = found.parent.map_or(share, |parent| parent.id);
+            return self.open_new(command, NodeKey { share, node: parent }, decided).await;
+        };
+        let key = NodeKey { share: found.place.share(), node: node.id };
+        if self.opens.is_delete_pending(key) {
+            return Err(Failure::Refused(HandleRefusal::DeletePending));
+        }
+        let decided = open_rules::decide_existing(command, &node, found.now);
+        let decided = decided.map_err(Failure::Refused)?;
+        if command.options.delete_on_close && node.is_directory() {
+            self.check_empty(&command.share, &found.place, node.id).await?;
+        }
+        let wish = wish(command, decided, node.is_directory());
+        self.opens.approach(key, &wish).await.map_err(not_admitted)?;
+        let admitted = self.admit(command, decided, &wish, key, &found.place, &node);
+        let Some((handle, caching)) = admitted else { return Ok(None) };
+        // What was found before the wait may be gone; from here on it cannot go.
+        let now_there = if decided.overwrites() {
+            self.overwrite(command, &handle, &node, decided.action).await
+        } else {
+            let address = NodeAddress::place(command.share.clone(), found.place, node.id);
+            self.find_node(&address, state).await.map(|found| found.node)
+        };
+        match now_there {
+            Ok(Some(node)) => Ok(Some(self.opened(command, handle, decided, caching, &node))),
+            Ok(None) | Err(Failure::Refused(FileRefusal::Moved)) => {
+                self.abandon(&handle);
+                Ok(None)
+            }
+            Err(failure) => {
+                self.abandon(&handle);
+                Err(failure.map(refused))
+            }
+        }
+    }
+
+    async fn open_new(
+        &self,
+        command: &OpenNode,
+        parent: NodeKey,
+        decided: Decided,
+    ) -> Answer<Option<Opened>> {
+        if self.opens.is_delete_pending(parent) {
+            return Err(Failure::Refused(HandleRefusal::DeletePending));
+        }
+        let is_directory = command.options.directory;
+        let wish = wish(command, decided, is_directory);
+        self.opens.check_lease(&wish, None).map_err(not_admitted)?;
+        let located = match self.create(command).await {
+            Ok(located) => located,
+            Err(Failure::Refused(FileRefusal::Moved | FileRefusal::AlreadyExists)) => {
+                return Ok(None);
+            }
+            Err(failure) => return Err(failure.map(refused)),
+        };
+        let key = NodeKey { share: parent.share, node: located.node.id };
+        self.tell(
+            key.share,
+            &[happenings::named(&command.path, is_directory, ChangeAction::Added)],
+        );
+        self.opens.approach(key, &wish).await.map_err(not_admitted)?;
+        let admitted = self.admit(command, decided, &wish, key, &located.place, &located.node);
+        let Some((handle, caching)) = admitted else { return Ok(None) };
+        if command.allocation > 0 && !is_directory {
+            self.opens.set_allocation(key, command.allocation);
+        }
+        Ok(Some(self.opened(command, handle, decided, caching, &located.node)))
+    }
+
+    async fn create(&self, command: &OpenNode) -> Result<Located, Failure<FileRefusal>> {
+        let address = NodeAddress::path(command.share.clone(), command.path.clone());
+        let address = address.expecting(Expected::Nothing);
+        let permission = self.new_permission(command).await?;
+        let attributes = command.settable_attributes();
+        let metadata = Metadata::default();
+        if command.options.directory {
+            let attributes = Attributes(attributes.0 & !Attributes::ARCHIVE.0);
+            let properties =
+                NodeProperties { attributes: Some(attributes), permission, ..Default::default() };
+            return self.create_directory(&CreateDirectory { address, metadata, properties }).await;
+        }
+        let attributes = Some(attributes.with(Attributes::ARCHIVE));
+        let properties = NodeProperties { attributes, permission, ..Default::default() };
+        self.create_file(CreateFile {
+            address,
+            length: 0,
+            content: None,
+            headers: FileHeaders::default(),
+            metadata,
+            properties,
+            overwrite: false,
+            lease_id: None,
+        })
+        .await
+    }
+
+    async fn new_permission(
+        &self,
+        command: &OpenNode,
+    ) -> Result<Option<PermissionKey>, Failure<FileRefusal>> {
+        let Some(bytes) = &command.descriptor else { return Ok(None) };
+        let unknown = || Failure::Refused(FileRefusal::PermissionNotFound);
+        let descriptor = Descriptor::from_bytes(bytes).ok_or_else(unknown)?;
+        let key = self.permission_key(&command.share, &descriptor).await;
+        key.map(Some).map_err(|failure| failure.map(|_| FileRefusal::ShareNotFound))
+    }
+
+    /// Replaces the content of a file that is open already.
+    async fn overwrite(
+        &self,
+        command: &OpenNode,
+        handle: &Handle,
+        node: &Node,
+        action: Action,
+    ) -> Result<Option<Node>, Failure<FileRefusal>> {
+        let created = match action {
+            Action::Superseded => None,
+            Action::Overwritten | Action::Opened | Action::Created => {
+                Some(TimeChange::At(node.times.created))
+            }
+        };
+        let address = NodeAddress::place(command.share.clone(), handle.place(), node.id);
+        let attributes = Some(command.settable_attributes().with(Attributes::ARCHIVE));
+        let permission = Some(node.permission);
+        let overwritten = self
+            .create_file(CreateFile {
+                address,
+                length: 0,
+                content: None,
+                headers: FileHeaders::default(),
+                metadata: node.metadata.clone(),
+                properties: NodeProperties {
+                    attributes,
+                    created,
+                    permission,
+                    ..Default::default()
+                },
+                overwrite: true,
+                lease_id: None,
+            })
+            .await?;
+        self.opens.set_allocation(handle.key, command.allocation);
+        self.tell(handle.key.share, &[happenings::written(&handle.path())]);
+        Ok(Some(overwritten.node))
+    }
+
+    fn admit(
+        &self,
+        command: &OpenNode,
+        decided: Decided,
+        wish: &Wish,
+        key: NodeKey,
+        place: &Place,
+        node: &Node,
+    ) -> Option<(Arc<Handle>, CachingGranted)> {
+        let path = command.path.with_last(node.name.as_ref());
+        let position = Position { place: place.clone(), path };
+        let make = |position| {
+            Arc::new(Handle {
+                id: self.fresh_id(),
+                share: command.share.clone(),
+                key,
+                access: decided.access,
+                sharing: command.sharing,
+                is_directory: node.is_directory(),
+                snapshot: command.snapshot,
+                write_through: command.options.write_through,
+                opened: self.now(),
+                lease: wish.lease.filter(|_| !node.is_directory()).map(|(_, lease)| lease.key),
+                position,
+                state: parking_lot::Mutex::new(HandleState {
+                    opener: command.opener.clone(),
+                    reconnected: None,
+                    lost: None,
+                    durable: None,
+                    closed: false,
+                    offset: 0,
+                    enumeration: None,
+                    frozen: FrozenTimes::default(),
+                    lock_sequences: [None; 64],
+                    watch: None,
+                }),
+            })
+        };
+        self.opens.admit(make, key, position, wish, command.options.delete_on_close)
+    }
+
+    fn opened(
+        &self,
+        command: &OpenNode,
+        handle: Arc<Handle>,
+        decided: Decided,
+        caching: CachingGranted,
+        node: &Node,
+    ) -> Opened {
+        let durable = command.durable.and_then(|wanted| {
+            let timeout = Duration::from_millis(wanted.timeout_milliseconds.into());
+            self.opens.make_durable(&handle, wanted.kind, timeout)
+        });
+        let durable = durable.map(|timeout| u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX));
+        let information = self.information(&handle.place(), handle.key, node);
+        let Decided { action, maximal_access, .. } = decided;
+        Opened { handle, action, information, caching, durable, maximal_access }
+    }
+
+    /// An open that came to nothing: nothing was promised about it.
+    fn abandon(&self, handle: &Handle) {
+        self.opens.close_quietly(handle);
+    }
+
+    pub(super) fn information(&self, place: &Place, key: NodeKey, node: &Node) -> NodeInformation {
+        let delete_pending = self.opens.is_delete_pending(key);
+        let allocation = if node.is_directory() { 0 } else { self.opens.allocation(key) };
+        NodeInformation::of(node, place.directory(), allocation, delete_pending)
+    }
+
+    /// Gives a handle back to a client whose connection was lost.
+    pub async fn reconnect_handle(&self, command: &Reconnect) -> Answer<Opened> {
+        let not_found = || Failure::Refused(HandleRefusal::NotFound);
+        let claimed = Claimed {
+            handle: command.handle,
+            durability: command.durability,
+            lease: command.lease.map(|lease| lease.key),
+        };
+        let known = self.opens.handle(command.handle).filter(|handle| {
+            let same_name = command.lease.is_none() || handle.path() == command.path;
+            handle.share == command.share && same_name
+        });
+        known.ok_or_else(not_found)?;
+        let reclaimed = self.opens.reclaim(claimed, &command.opener, self.now());
+        let (handle, caching) = reclaimed.ok_or_else(not_found)?;
+        let information = self.query_handle(&handle).await?;
+        let durable = handle.state.lock().durable;
+        let durable = durable.map(|durable| durable.timeout.as_millis());
+        let durable = durable.map(|timeout| u32::try_from(timeout).unwrap_or(u32::MAX));
+        let (action, maximal_access) = (Action::Opened, handle.access);
+        Ok(Opened { handle, action, information, caching, durable, maximal_access })
+    }
+}
+
+fn wish(command: &OpenNode, decided: Decided, is_directory: bool) -> Wish {
+    let (lease, oplock) = match command.caching {
+        CachingWanted::None => (None, OplockLevel::None),
+        CachingWanted::Oplock(level) => (None, level),
+        CachingWanted::Lease(lease) => (Some((command.opener.client, lease)), OplockLevel::None),
+    };
+    Wish {
+        claim: Claim { access: decided.access, share: command.sharing },
+        overwrites: decided.overwrites(),
+        lease,
+        oplock,
+        is_directory,
+    }
+}
+
+fn not_admitted(refusal: AdmitRefusal) -> Failure<HandleRefusal> {
+    Failure::Refused(match refusal {
+        AdmitRefusal::Obstacle(Obstacle::DeletePending) => HandleRefusal::DeletePending,
+        AdmitRefusal::Obstacle(Obstacle::SharingViolation) => HandleRefusal::SharingViolation,
+        AdmitRefusal::Obstacle(Obstacle::LockConflict) => HandleRefusal::LockConflict,
+        AdmitRefusal::LeaseElsewhere => HandleRefusal::InvalidParameter,
+    })
+}

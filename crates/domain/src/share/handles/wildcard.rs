@@ -1,0 +1,111 @@
+//! The wildcards of SMB ([MS-FSA] 2.1.4.4): `*` and `?`, and those that clients make of them for the
+//! names of old: `<`, `>` and `"`.
+
+use crate::names::fold_text;
+
+/// A pattern for names, compared without case.
+#[derive(Clone, Debug)]
+pub struct Pattern(Vec<char>);
+
+impl Pattern {
+    pub fn new(pattern: &str) -> Self {
+        Self(fold_text(pattern).chars().collect())
+    }
+
+    /// What every matching name begins with.
+    pub fn prefix(&self) -> String {
+        self.0.iter().take_while(|letter| !"*?<>\"".contains(**letter)).collect()
+    }
+
+    pub fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = fold_text(name).chars().collect();
+        let last_dot = name.iter().rposition(|letter| *letter == '.');
+        // Which ends of the name's beginning the pattern so far can have come to.
+        let mut at = vec![false; name.len() + 1];
+        at[0] = true;
+        for letter in &self.0 {
+            at = step(*letter, &name, last_dot, &at);
+        }
+        at[name.len()]
+    }
+}
+
+fn step(letter: char, name: &[char], last_dot: Option<usize>, at: &[bool]) -> Vec<bool> {
+    let mut next = vec![false; at.len()];
+    for index in 0..at.len() {
+        let here = name.get(index).copied();
+        let reached = at[index];
+        match letter {
+            '*' => {
+                next[index] |= reached;
+                if next[index] && here.is_some() {
+                    next[index + 1] = true;
+                }
+            }
+            // Up to the last dot, or all of a name without one.
+            '<' => {
+                next[index] |= reached;
+                if next[index] && here.is_some() && Some(index) != last_dot {
+                    next[index + 1] = true;
+                }
+            }
+            '?' if reached && here.is_some() => next[index + 1] = true,
+            // One character, but none at a dot or at the end.
+            '>' if reached => match here {
+                Some('.') | None => next[index] = true,
+                Some(_) => next[index + 1] = true,
+            },
+            '"' if reached => match here {
+                Some('.') => next[index + 1] = true,
+                Some(_) => {}
+                None => next[index] = true,
+            },
+            other if reached && here == Some(other) => next[index + 1] = true,
+            _ => {}
+        }
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_windows_matches_them() {
+        for (pattern, name, expected) in [
+            ("*", "anything.txt", true),
+            ("*", ".", true),
+            ("*.txt", "a.TXT", true),
+            ("*.txt", "a.txt.bak", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("A*", "abc", true),
+            ("abc", "ABC", true),
+            ("abc", "abcd", false),
+            ("", "", true),
+            ("", "a", false),
+            ("<.txt", "a.b.txt", true),
+            ("<.b", "a.b.txt", false),
+            ("<", "name", true),
+            ("a>>>", "ab", true),
+            ("a>>>", "abcd", true),
+            ("a>>>", "abcde", false),
+            ("a>>.txt", "a.txt", true),
+            ("a\"txt", "a.txt", true),
+            ("a\"", "a", true),
+            ("<\"*", "a", true),
+            ("<\"*", "a.b.c", true),
+            ("*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaa", false),
+        ] {
+            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_search_begins_with_what_all_matches_begin_with() {
+        for (pattern, prefix) in [("*", ""), ("ab*", "AB"), ("abc", "ABC"), ("a?b", "A")] {
+            assert_eq!(Pattern::new(pattern).prefix(), prefix);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! An open of a node that lives longer than a call, and whose it is.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::access::AccessMask;
+use super::breaks::Notice;
+use super::caching::{Caching, OplockLevel};
+use super::range_locks::OpenId;
+use super::sharing::{Claim, ShareMode};
+use super::watch::Watch;
+use crate::names::FilePath;
+use crate::share::{Place, SharePath};
+use crate::time::Timestamp;
+
+/// A node of any share, for as long as the process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeKey {
+    pub share: u64,
+    pub node: u64,
+}
+
+/// The GUID by which a client names itself on all its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u128);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseKey(pub u128);
+
+/// The way on which a client has opened something.
+#[derive(Clone, Debug)]
+pub struct Opener {
+    pub connection: u64,
+    pub session: u64,
+    pub tree: u64,
+    pub client: ClientId,
+    pub address: IpAddr,
+    pub user: Arc<str>,
+    pub events: mpsc::UnboundedSender<CachingEvent>,
+}
+
+/// What the connection of an open has to tell its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachingEvent {
+    OplockBreak { handle: OpenId, level: OplockLevel, must_acknowledge: bool },
+    LeaseBreak { key: LeaseKey, notice: Notice, version: LeaseVersion },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseVersion {
+    One,
+    Two,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseWanted {
+    pub key: LeaseKey,
+    pub caching: Caching,
+    pub version: LeaseVersion,
+    /// As the client counts.
+    pub epoch: u16,
+    pub parent: Option<LeaseKey>,
+}
+
+/// What an open may cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CachingGranted {
+    #[default]
+    None,
+    Oplock(OplockLevel),
+    Lease(LeaseGranted),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseGranted {
+    pub key: LeaseKey,
+    pub caching: Caching,
+    /// That of the first open with this key, whatever this one asked with.
+    pub version: LeaseVersion,
+    pub epoch: u16,
+    pub parent: Option<LeaseKey>,
+    pub breaking: bool,
+}
+
+/// Which kind of durable handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    First,
+    /// With the GUID of the CREATE.
+    Second(u128),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Durable {
+    pub kind: Durability,
+    pub timeout: Duration,
+}
+
+/// Where a node is now. All handles of a node share it, so that a rename moves it under them.
+#[derive(Debug)]
+pub struct Position {
+    pub place: Place,
+    pub path: FilePath,
+}
+
+#[derive(Debug)]
+pub struct Handle {
+    pub id: OpenId,
+    pub share: SharePath,
+    pub key: NodeKey,
+    pub access: AccessMask,
+    pub sharing: ShareMode,
+    pub is_directory: bool,
+    pub snapshot: Option<Timestamp>,
+    pub write_through: bool,
+    pub opened: Timestamp,
+    pub lease: Option<LeaseKey>,
+    pub(crate) position: Arc<Mutex<Position>>,
+    pub(crate) state: Mutex<HandleState>,
+}
+
+#[derive(Debug)]
+pub(crate) struct HandleState {
+    pub opener: Opener,
+    pub reconnected: Option<Timestamp>,
+    /// Until when it waits for its client, if its connection is lost.
+    pub lost: Option<Instant>,
+    pub durable: Option<Durable>,
+    pub closed: bool,
+    pub offset: u64,
+    pub enumeration: Option<Enumeration>,
+    pub frozen: FrozenTimes,
+    /// The last numbers of lock requests by their index, against those that come twice.
+    pub lock_sequences: [Option<u8>; 64],
+    pub watch: Option<Watch>,
+}
+
+/// Which times this handle no longer changes by what is done through it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrozenTimes {
+    pub created: bool,
+    pub accessed: bool,
+    pub written: bool,
+    pub changed: bool,
+}
+
+/// How far a directory has been listed.
+#[derive(Clone, Debug)]
+pub(crate) struct Enumeration {
+    pub pattern: String,
+    /// How many of `.` and `..` are told.
+    pub dots: u8,
+    pub after: Option<String>,
+    pub told_any: bool,
+}
+
+impl Handle {
+    pub fn claim(&self) -> Claim {
+        Claim { access: self.access, share: self.sharing }
+    }
+
+    pub fn path(&self) -> FilePath {
+        self.position.lock().path.clone()
+    }
+
+    pub fn place(&self) -> Place {
+        self.position.lock().place.clone()
+    }
+
+    /// Whether it waits for its client to come back.
+    pub fn is_lost(&self) -> bool {
+        self.state.lock().lost.is_some()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// Where the client says it is in the file; it means nothing to the server.
+    pub fn offset(&self) -> u64 {
+        self.state.lock().offset
+    }
+
+    pub fn set_offset(&self, offset: u64) {
+        self.state.lock().offset = offset;
+    }
+
+    pub fn opener(&self) -> Opener {
+        self.state.lock().opener.clone()
+    }
+
+    /// Whether this lock request was done before; if not, it counts as done now.
+    pub fn is_lock_replayed(&self, index: u8, number: u8) -> bool {
+        let mut state = self.state.lock();
+        let slot = usize::from(index).checked_sub(1);
+        let slot = slot.and_then(|slot| state.lock_sequences.get_mut(slot));
+        slot.is_some_and(|slot| *slot == Some(number))
+    }
+
+    pub fn note_lock(&self, index: u8, number: u8) {
+        let mut state = self.state.lock();
+        let slot = usize::from(index).checked_sub(1);
+        if let Some(slot) = slot.and_then(|slot| state.lock_sequences.get_mut(slot)) {
+            *slot = Some(number);
+        }
+    }
+
+    /// The client had no room for what was listed after this name.
+    pub fn unlist(&self, last_told: &str) {
+        let mut state = self.state.lock();
+        if let Some(enumeration) = &mut state.enumeration {
+            match last_told {
+                "." => (enumeration.dots, enumeration.after) = (1, None),
+                ".." => (enumeration.dots, enumeration.after) = (2, None),
+                name => enumeration.after = Some(crate::names::fold_text(name)),
+            }
+        }
+    }
+}

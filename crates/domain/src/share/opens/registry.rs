@@ -1,0 +1,372 @@
+//! All opens of this process.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::breaks::{AcknowledgeRefusal, Cause};
+use super::caching::{Caching, OplockLevel};
+use super::handle::{CachingGranted, ClientId, Handle, LeaseKey, NodeKey, Position};
+use super::node::{Attempt, HolderId, NodeOpens, Obstacle, Waiting, Wish};
+use super::range_locks::OpenId;
+use super::sharing::{Claim, compatible};
+use super::watch::{Happening, Watched};
+use crate::names::FilePath;
+use crate::share::Place;
+
+/// Nodes in one shard wait for each other only for moments.
+const SHARDS: usize = 64;
+
+type Shard = HashMap<NodeKey, NodeOpens>;
+
+pub struct Opens {
+    shards: Box<[Mutex<Shard>]>,
+    /// Locked after a shard, never before.
+    handles: Mutex<HashMap<OpenId, Arc<Handle>>>,
+    /// A key is for one file at a time.
+    leases: Mutex<HashMap<(ClientId, LeaseKey), NodeKey>>,
+    /// Directories that are watched, by share.
+    watched: Mutex<HashMap<u64, Vec<Arc<Handle>>>>,
+    calls: AtomicU64,
+}
+
+impl Default for Opens {
+    fn default() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            handles: Mutex::default(),
+            leases: Mutex::default(),
+            watched: Mutex::default(),
+            calls: AtomicU64::new(1),
+        }
+    }
+}
+
+/// Why an open was not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmitRefusal {
+    Obstacle(Obstacle),
+    /// The key of the lease is in use for another file.
+    LeaseElsewhere,
+}
+
+/// What a close leaves to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AfterClose {
+    /// The node is to be deleted, and then told to [`Opens::forget`].
+    pub remove: bool,
+}
+
+impl Opens {
+    fn shard(&self, key: NodeKey) -> &Mutex<Shard> {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        &self.shards[hasher.hash_one(key) as usize % SHARDS]
+    }
+
+    /// A number for a call or a waiter.
+    pub(super) fn number(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Looks at, or changes, the opens of a node.
+    pub(super) fn with<T>(&self, key: NodeKey, work: impl FnOnce(&mut NodeOpens) -> T) -> T {
+        let mut shard = self.shard(key).lock();
+        let node = shard.entry(key).or_default();
+        let outcome = work(node);
+        let gone = std::mem::take(&mut node.gone);
+        self.drop_leases(key, node);
+        if node.is_idle() {
+            shard.remove(&key);
+        }
+        drop(shard);
+        for handle in gone {
+            self.drop_handle(&handle);
+        }
+        outcome
+    }
+
+    fn drop_leases(&self, key: NodeKey, node: &mut NodeOpens) {
+        if node.gone_leases.is_empty() {
+            return;
+        }
+        let mut leases = self.leases.lock();
+        for lease in node.gone_leases.drain(..) {
+            if leases.get(&lease) == Some(&key) {
+                leases.remove(&lease);
+            }
+        }
+    }
+
+    fn drop_handle(&self, handle: &Arc<Handle>) {
+        self.handles.lock().remove(&handle.id);
+        let watch = handle.state.lock().watch.take();
+        if let Some(mut watch) = watch {
+            watch.end(&Watched::Closed);
+            let mut watched = self.watched.lock();
+            if let Some(handles) = watched.get_mut(&handle.key.share) {
+                handles.retain(|other| other.id != handle.id);
+                if handles.is_empty() {
+                    watched.remove(&handle.key.share);
+                }
+            }
+        }
+    }
+
+    /// As [`Opens::with`], if anybody has the node open.
+    pub(super) fn peek<T>(&self, key: NodeKey, look: impl FnOnce(&NodeOpens) -> T) -> Option<T> {
+        self.shard(key).lock().get(&key).map(look)
+    }
+
+    /// Waits until breaks are over, one way or the other.
+    pub(super) async fn settled(&self, key: NodeKey, waiting: &Waiting) {
+        loop {
+            let pending = self.with(key, |node| {
+                node.expire(Instant::now());
+                let deadline = node.deadline(waiting)?;
+                let pending = node.is_breaking(waiting);
+                pending.then(|| (Arc::clone(&node.changed), deadline))
+            });
+            let Some((changed, deadline)) = pending else { return };
+            let mut notified = std::pin::pin!(changed.notified());
+            notified.as_mut().enable();
+            // It may have happened between the look and the wait.
+            if self.peek(key, |node| node.is_breaking(waiting)) == Some(true) {
+                let _ = tokio::time::timeout_at(deadline, notified).await;
+            }
+        }
+    }
+
+    /// Waits until an open could be let in.
+    pub(crate) async fn approach(&self, key: NodeKey, wish: &Wish) -> Result<(), AdmitRefusal> {
+        self.check_lease(wish, Some(key))?;
+        loop {
+            match self.with(key, |node| node.try_open(wish, Instant::now())) {
+                Attempt::Done(()) => return Ok(()),
+                Attempt::Wait(waiting) => self.settled(key, &waiting).await,
+                Attempt::Refused(obstacle) => return Err(AdmitRefusal::Obstacle(obstacle)),
+            }
+        }
+    }
+
+    /// Whether the key of a lease is free for this node, or for one that is yet to be created.
+    pub(crate) fn check_lease(
+        &self,
+        wish: &Wish,
+        key: Option<NodeKey>,
+    ) -> Result<(), AdmitRefusal> {
+        let Some((client, lease)) = wish.lease else { return Ok(()) };
+        match self.leases.lock().get(&(client, lease.key)) {
+            Some(used) if Some(*used) != key => Err(AdmitRefusal::LeaseElsewhere),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Lets an open in, if nobody else has come in its way since [`Opens::approach`]: none if that
+    /// has to be repeated.
+    pub(crate) fn admit(
+        &self,
+        make: impl FnOnce(Arc<Mutex<Position>>) -> Arc<Handle>,
+        key: NodeKey,
+        position: Position,
+        wish: &Wish,
+        delete_on_close: bool,
+    ) -> Option<(Arc<Handle>, CachingGranted)> {
+        self.with(key, |node| {
+            let Attempt::Done(()) = node.try_open(wish, Instant::now()) else { return None };
+            if let Some((client, lease)) = wish.lease.filter(|_| !wish.is_directory) {
+                let mut leases = self.leases.lock();
+                if *leases.entry((client, lease.key)).or_insert(key) != key {
+                    return None;
+                }
+            }
+            let position =
+                node.position.get_or_insert_with(|| Arc::new(Mutex::new(position))).clone();
+            let handle = make(position);
+            self.handles.lock().insert(handle.id, Arc::clone(&handle));
+            let granted = node.admit(Arc::clone(&handle), wish, delete_on_close);
+            Some((handle, granted))
+        })
+    }
+
+    /// Breaks what others cache before something is done through a handle, and waits for it.
+    pub(crate) async fn disturb(&self, handle: &Handle, cause: Cause) {
+        let waiting = self.with(handle.key, |node| node.disturb(handle, cause, Instant::now()));
+        if let Some(waiting) = waiting {
+            self.settled(handle.key, &waiting).await;
+        }
+    }
+
+    pub(crate) fn close(&self, handle: &Handle) -> Option<AfterClose> {
+        self.with(handle.key, |node| {
+            let pending = node.delete_pending;
+            if !node.close(handle.id) {
+                return None;
+            }
+            if node.delete_pending && !pending {
+                end_watches(node);
+            }
+            Some(AfterClose { remove: node.must_remove().is_some() })
+        })
+    }
+
+    /// Closes an open that came to nothing; its wish to delete the node goes with it.
+    pub(crate) fn close_quietly(&self, handle: &Handle) {
+        self.with(handle.key, |node| {
+            for open in node.opens.iter_mut().filter(|open| open.handle.id == handle.id) {
+                open.delete_on_close = false;
+            }
+            node.close(handle.id);
+        });
+    }
+
+    /// The last handles of nodes that are to be deleted, where closing them was left to time.
+    pub(crate) fn take_removable(&self) -> Vec<Arc<Handle>> {
+        let mut removable = Vec::new();
+        for shard in &self.shards {
+            removable.extend(shard.lock().values_mut().filter_map(NodeOpens::must_remove));
+        }
+        removable
+    }
+
+    /// The node was deleted, or cannot be.
+    pub(crate) fn forget(&self, key: NodeKey) {
+        self.with(key, |node| {
+            node.removing = false;
+            node.delete_pending = false;
+            node.last = None;
+            node.changed.notify_waiters();
+        });
+    }
+
+    pub(crate) fn is_delete_pending(&self, key: NodeKey) -> bool {
+        self.peek(key, |node| node.delete_pending || node.removing) == Some(true)
+    }
+
+    pub(crate) fn set_delete_pending(&self, key: NodeKey, pending: bool) {
+        self.with(key, |node| {
+            node.delete_pending = pending;
+            if pending {
+                end_watches(node);
+            }
+        });
+    }
+
+    /// Whether anybody has the node open.
+    pub(crate) fn is_open(&self, key: NodeKey) -> bool {
+        self.peek(key, |node| !node.opens.is_empty()) == Some(true)
+    }
+
+    /// Whether somebody has the node open in a way that excludes this.
+    pub(crate) fn excludes(&self, key: NodeKey, claim: Claim) -> bool {
+        let excludes = |node: &NodeOpens| {
+            node.opens.iter().any(|open| !compatible(open.handle.claim(), claim))
+        };
+        self.peek(key, excludes) == Some(true)
+    }
+
+    /// Whether anybody has something below a directory open.
+    pub(crate) fn is_open_below(&self, share: u64, directory: &FilePath) -> bool {
+        let directory = directory.components();
+        self.handles_where(|handle| {
+            let path = handle.path();
+            let path = path.components();
+            handle.key.share == share && path.len() > directory.len() && path.starts_with(directory)
+        })
+        .next()
+        .is_some()
+    }
+
+    /// A node is elsewhere now, under all of its opens.
+    pub(crate) fn moved(&self, key: NodeKey, place: Place, path: FilePath) {
+        let position = self.peek(key, |node| node.position.clone()).flatten();
+        if let Some(position) = position {
+            *position.lock() = Position { place, path };
+        }
+    }
+
+    pub(crate) fn allocation(&self, key: NodeKey) -> u64 {
+        self.peek(key, |node| node.allocation).unwrap_or(0)
+    }
+
+    /// Bytes set aside for a node, and whether it is about to be deleted.
+    pub(crate) fn listed_state(&self, key: NodeKey) -> (u64, bool) {
+        let state = |node: &NodeOpens| (node.allocation, node.delete_pending || node.removing);
+        self.peek(key, state).unwrap_or_default()
+    }
+
+    pub(crate) fn set_allocation(&self, key: NodeKey, bytes: u64) {
+        self.with(key, |node| node.allocation = bytes);
+    }
+
+    pub(crate) fn granted_to(&self, handle: &Handle) -> CachingGranted {
+        self.peek(handle.key, |node| node.granted_to(handle.id)).unwrap_or_default()
+    }
+
+    pub(crate) fn can_be_durable(&self, handle: &Handle) -> bool {
+        self.peek(handle.key, |node| node.can_be_durable(handle.id)) == Some(true)
+    }
+
+    pub fn acknowledge_oplock(
+        &self,
+        handle: &Handle,
+        level: OplockLevel,
+    ) -> Result<OplockLevel, AcknowledgeRefusal> {
+        let id = HolderId::Oplock(handle.id);
+        let acknowledge =
+            |node: &mut NodeOpens| node.acknowledge(id, level.caching(), Instant::now());
+        self.with(handle.key, acknowledge).map(OplockLevel::of)
+    }
+
+    /// None if the client has no lease of this key.
+    pub fn acknowledge_lease(
+        &self,
+        client: ClientId,
+        key: LeaseKey,
+        kept: Caching,
+    ) -> Option<Result<Caching, AcknowledgeRefusal>> {
+        let node = *self.leases.lock().get(&(client, key))?;
+        let id = HolderId::Lease(client, key);
+        Some(self.with(node, |node| node.acknowledge(id, kept, Instant::now())))
+    }
+
+    pub fn handle(&self, id: OpenId) -> Option<Arc<Handle>> {
+        self.handles.lock().get(&id).cloned()
+    }
+
+    pub(crate) fn handles_where(
+        &self,
+        wanted: impl Fn(&Handle) -> bool,
+    ) -> std::vec::IntoIter<Arc<Handle>> {
+        let all: Vec<Arc<Handle>> = self.handles.lock().values().cloned().collect();
+        let mut found: Vec<_> = all.into_iter().filter(|handle| wanted(handle)).collect();
+        found.sort_unstable_by_key(|handle| handle.id);
+        found.into_iter()
+    }
+
+    pub(crate) fn watch(&self, handle: &Arc<Handle>) {
+        self.watched.lock().entry(handle.key.share).or_default().push(Arc::clone(handle));
+    }
+
+    /// Tells those who watch what happened over SMB.
+    pub(crate) fn tell(&self, share: u64, happenings: &[Happening]) {
+        let watching = self.watched.lock().get(&share).cloned().unwrap_or_default();
+        for handle in watching {
+            let path = handle.path();
+            if let Some(watch) = &mut handle.state.lock().watch {
+                watch.notice(path.components(), happenings);
+            }
+        }
+    }
+}
+
+fn end_watches(node: &NodeOpens) {
+    for open in &node.opens {
+        if let Some(watch) = &mut open.handle.state.lock().watch {
+            watch.end(&Watched::DeletePending);
+        }
+    }
+}
