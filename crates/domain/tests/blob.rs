@@ -265,17 +265,14 @@ async fn a_lease_guards_writes_until_it_ends_and_survives_an_overwrite() {
 async fn an_if_match_update_wins_once_however_many_try_it() {
     let store = Arc::new(Store::with_container("photos").await);
     store.put("blob", b"1").await.expect("written");
-    let found = store.domain.get_blob_properties(&get("blob")).await.expect("found").blob;
+    let found = store.domain.get_blob_properties(&get("blob")).await.expect("found").blob.etag;
     let tries = (0..50).map(|_| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
             let command = SetBlobMetadata {
                 path: blob("blob"),
                 metadata: Metadata::default(),
-                conditions: Conditions {
-                    if_match: Some(found.etag.into()),
-                    ..Conditions::default()
-                },
+                conditions: Conditions { if_match: Some(found.into()), ..Conditions::default() },
                 lease_id: None,
                 key: None,
             };

@@ -76,7 +76,7 @@ async fn copied(store: &Store, command: CopyBlob) -> Result<Blob, CopyRefusal> {
 }
 
 async fn current(store: &Store, name: &str) -> Blob {
-    store.domain.get_blob_properties(&get(name)).await.expect("the blob").blob
+    *store.domain.get_blob_properties(&get(name)).await.expect("the blob").blob
 }
 
 fn refusal<T>(result: Result<T, Failure<BlobRefusal>>) -> Option<BlobRefusal> {

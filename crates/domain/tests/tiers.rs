@@ -53,7 +53,7 @@ async fn set_tier(
 }
 
 async fn read(store: &Store) -> Blob {
-    store.domain.get_blob_properties(&get("archived")).await.expect("there").blob
+    *store.domain.get_blob_properties(&get("archived")).await.expect("there").blob
 }
 
 #[tokio::test]

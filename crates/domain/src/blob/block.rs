@@ -150,7 +150,7 @@ impl Domain {
             Which::Snapshot(_) | Which::Version(_) => None,
         };
         let blob = found.map(|(blob, _)| blob);
-        decide_list(blob.as_ref(), upload.is_some(), command, now).map_err(Failure::Refused)?;
+        decide_list(blob.as_deref(), upload.is_some(), command, now).map_err(Failure::Refused)?;
 
         let (committed, uncommitted) = match command.types {
             BlockTypes::Committed => (true, false),

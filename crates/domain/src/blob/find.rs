@@ -231,7 +231,7 @@ impl Search<'_> {
         };
         let matches = self.query.matches(&container, &blob.tags);
         let name = name.to_owned();
-        Ok(matches.then_some(FoundBlob { container, name, blob, current }))
+        Ok(matches.then_some(FoundBlob { container, name, blob: *blob, current }))
     }
 
     /// The name of a container that is there.

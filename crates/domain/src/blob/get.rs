@@ -41,7 +41,7 @@ impl ReadRange {
 
 /// A state of a blob as a reader sees it.
 pub struct ReadBlob {
-    pub blob: Blob,
+    pub blob: Box<Blob>,
     /// Whether this is the current state of the blob.
     pub current: bool,
     pub now: Timestamp,
@@ -120,7 +120,11 @@ impl Domain {
     }
 }
 
-fn decide_read(blob: Option<Blob>, command: &GetBlob, now: Timestamp) -> Result<Blob, BlobRefusal> {
+fn decide_read(
+    blob: Option<Box<Blob>>,
+    command: &GetBlob,
+    now: Timestamp,
+) -> Result<Box<Blob>, BlobRefusal> {
     let check = match command.combination {
         CombinationRule::Free => condition::check_read,
         CombinationRule::Pairs => condition::check_read_by_pairs,

@@ -244,6 +244,12 @@ impl Blob {
 
     /// What this state has become by now: a rehydration ends by itself.
     pub(super) fn at(mut self, now: Timestamp) -> Self {
+        self.advance(now);
+        self
+    }
+
+    /// As [`Blob::at`], in its place.
+    pub(super) fn advance(&mut self, now: Timestamp) {
         if let Some(rehydration) = self.rehydration
             && rehydration.until <= now
         {
@@ -251,7 +257,6 @@ impl Blob {
             self.tier_changed = Some(rehydration.until);
             self.rehydration = None;
         }
-        self
     }
 
     /// What is held stays, whatever its expiry says.

@@ -202,7 +202,7 @@ async fn find_previous(
     let found = find_blob(snapshot, &asked.path, Which::Snapshot(moment), now).await?;
     let (previous, _) = found.ok_or(Failure::Refused(BlobRefusal::PreviousSnapshotNotFound))?;
     match previous.kind {
-        Kind::Page { lineage: same, .. } if same == lineage => Ok(previous),
+        Kind::Page { lineage: same, .. } if same == lineage => Ok(*previous),
         Kind::Page { .. } | Kind::Block | Kind::Append { .. } => {
             Err(Failure::Refused(BlobRefusal::Overwritten))
         }

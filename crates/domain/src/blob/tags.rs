@@ -34,7 +34,7 @@ impl Domain {
         let snapshot = self.engine.snapshot().await?;
         let found = find_blob(&*snapshot, &command.path, command.which, now).await?;
         let blob = found.map(|(blob, _)| blob);
-        decide_get_tags(blob.as_ref(), &command, now).map_err(Failure::Refused)?;
+        decide_get_tags(blob.as_deref(), &command, now).map_err(Failure::Refused)?;
         Ok(blob.map(|blob| blob.tags).unwrap_or_default())
     }
 

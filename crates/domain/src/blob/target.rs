@@ -454,13 +454,14 @@ pub(super) fn deletion(keeping: Keeping, now: Timestamp) -> Option<Deletion> {
     Some(Deletion { at: now, until })
 }
 
-/// The state of a blob that a read asks for, and whether it is the current one.
+/// The state of a blob that a read asks for, and whether it is the current one. It is in a box since
+/// it is large and passes through many hands.
 pub(super) async fn find_blob(
     snapshot: &dyn Snapshot,
     path: &BlobPath,
     which: Which,
     now: Timestamp,
-) -> Result<Option<(Blob, bool)>, Failure<BlobRefusal>> {
+) -> Result<Option<(Box<Blob>, bool)>, Failure<BlobRefusal>> {
     let container = find_container(snapshot, &path.container).await?;
     let container = container.ok_or(Failure::Refused(BlobRefusal::ContainerNotFound))?.id;
     Ok(find_in(snapshot, container, path.blob.as_str(), which, now).await?)
@@ -473,11 +474,16 @@ pub(super) async fn find_in(
     name: &str,
     which: Which,
     now: Timestamp,
-) -> Result<Option<(Blob, bool)>, Fault> {
-    let current = async || -> Result<Option<Blob>, Fault> {
+) -> Result<Option<(Box<Blob>, bool)>, Fault> {
+    let current = async || -> Result<Option<Box<Blob>>, Fault> {
         let row = snapshot.get(&rows::blob(container, name)).await?;
-        let blob = row.map(|row| Blob::decode(&row)).transpose()?;
-        Ok(blob.filter(|blob| !blob.is_expired(now)).map(|blob| blob.at(now)))
+        let Some(row) = row else { return Ok(None) };
+        let mut blob = Box::new(Blob::decode(&row)?);
+        if blob.is_expired(now) {
+            return Ok(None);
+        }
+        blob.advance(now);
+        Ok(Some(blob))
     };
     let (group, moment) = match which {
         Which::Current => return Ok(current().await?.map(|blob| (blob, true))),
@@ -493,5 +499,5 @@ pub(super) async fn find_in(
     };
     let row = snapshot.get(&rows::past_blob(container, group, name, moment)).await?;
     let past = row.map(|row| Past::decode(&row)).transpose()?;
-    Ok(past.map(|past| (past.blob.at(now), false)))
+    Ok(past.map(|past| (Box::new(past.blob.at(now)), false)))
 }

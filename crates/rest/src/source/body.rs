@@ -90,7 +90,7 @@ impl SourceRequest {
         let command = self.read(local);
         let read =
             call.frontend.domain().get_blob_properties(&command).await.map_err(Error::from)?;
-        Ok(SourceProperties::from(&read.blob))
+        Ok(SourceProperties::from(&*read.blob))
     }
 
     async fn open_here(
@@ -109,7 +109,7 @@ impl SourceRequest {
             return Err(FailureKind::TooLarge { length_max }.into());
         }
         let tags = granted.may_read_tags.then(|| read.blob.tags.clone());
-        let properties = SourceProperties { tags, ..SourceProperties::from(&read.blob) };
+        let properties = SourceProperties { tags, ..SourceProperties::from(&*read.blob) };
         Ok((properties, Some(length), SourceBytes::Here(Box::new(reader))))
     }
 
