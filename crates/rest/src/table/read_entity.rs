@@ -4,8 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64_simd::STANDARD;
 use holdfast_domain::table::{
     EntityKey, KeyRefusal, PARTITION_KEY, Properties, PropertyRefusal, ROW_KEY, TIMESTAMP, ValueRef,
 };
@@ -159,7 +158,7 @@ fn typed<'v>(
     let typed = match edm {
         "Binary" => text.and_then(|text| {
             binary.clear();
-            STANDARD.decode_vec(text, binary).ok()?;
+            STANDARD.decode_append(text, binary).ok()?;
             Some(ValueRef::Binary(binary))
         }),
         "Boolean" => match value {

@@ -100,6 +100,11 @@ fn values_that_are_not_of_their_type_are_refused() {
     for (edm, json, expected) in [
         ("Edm.Binary", "\"A\"", Wrong),
         ("Edm.Binary", "\"*\"", Wrong),
+        ("Edm.Binary", "\"AQ\"", Wrong),
+        ("Edm.Binary", "\"AR==\"", Wrong),
+        ("Edm.Binary", "\"AQ==AQ==\"", Wrong),
+        ("Edm.Binary", "\"AQI D\"", Wrong),
+        ("Edm.Binary", "\"AQ-_\"", Wrong),
         ("Edm.Binary", "5", Wrong),
         ("Edm.Boolean", "\"yes\"", Wrong),
         ("Edm.Boolean", "1", Wrong),
@@ -237,7 +242,7 @@ fn values_have_limits() {
     assert!(properties(&body(&emoji(16 * 1024))).is_ok(), "4.2 String, in UTF-16 units");
     assert!(properties(&body(&emoji(16 * 1024 + 1))).is_err(), "4.2 String, in UTF-16 units");
     let binary = |length: usize| {
-        let text = STANDARD.encode(vec![0; length]);
+        let text = STANDARD.encode_to_string(vec![0; length]);
         properties(&body(&format!(r#","v@odata.type":"Edm.Binary","v":"{text}""#))).map(drop)
     };
     assert_eq!(binary(64 * 1024), Ok(()), "4.2 Binary");
