@@ -122,11 +122,18 @@ impl EntityETag {
 
 impl fmt::Display for EntityETag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.0.shortest().to_string();
-        let mut parts = text.split(':');
-        write!(formatter, "W/\"datetime'{}", parts.next().unwrap_or_default())?;
-        parts.try_for_each(|part| write!(formatter, "%3A{part}"))?;
-        formatter.write_str("'\"")
+        let time = self.0.shortest().to_string();
+        // A piece at a time the text would grow, and move, six times.
+        let mut text = String::with_capacity(64);
+        text.push_str("W/\"datetime'");
+        for character in time.chars() {
+            match character {
+                ':' => text.push_str("%3A"),
+                other => text.push(other),
+            }
+        }
+        text.push_str("'\"");
+        formatter.write_str(&text)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The properties of a service of an account. Every request looks at them, so they are kept in
 //! memory once read.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdfast_store::Fault;
@@ -24,7 +24,7 @@ pub(crate) struct KnownProperties {
     /// Held from before a commit until its result is known here, so that of two changes the one
     /// that is stored last is also known last.
     changing: tokio::sync::Mutex<()>,
-    by_account: RwLock<HashMap<AccountName, ByService>>,
+    by_account: RwLock<BTreeMap<AccountName, ByService>>,
 }
 
 /// In the order of [`ServiceKind`].

@@ -169,7 +169,7 @@ impl Hash for TableName {
 
 /// The services count as .NET does, in UTF-16 units.
 fn length(name: &str) -> usize {
-    name.encode_utf16().count()
+    if name.is_ascii() { name.len() } else { name.encode_utf16().count() }
 }
 
 fn check_length(name: &str, min: usize, max: usize) -> Result<(), NameRefusal> {
