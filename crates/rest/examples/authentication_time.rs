@@ -8,9 +8,8 @@ use holdfast_domain::time::Timestamp;
 use holdfast_rest::auth::{
     AccountKeys, Accounts, BearerSettings, Key, Presented, Target, authenticate,
 };
+use holdfast_rest::request_headers::RequestHeaders;
 use holdfast_rest::service::Service;
-use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
 
 const ROUNDS: u32 = 200_000;
 
@@ -22,11 +21,10 @@ fn main() {
     let cases = file["cases"].as_array().expect("cases");
     let name = "python blob path: put blob with content settings";
     let case = cases.iter().find(|case| case["name"] == name).expect("the case");
-    let mut headers = HeaderMap::new();
+    let mut headers = RequestHeaders::default();
     for (name, value) in case["headers"].as_object().expect("headers") {
-        let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
-        let value = HeaderValue::from_str(value.as_str().expect("text")).expect("a header value");
-        headers.insert(name, value);
+        let value = value.as_str().expect("text").as_bytes();
+        headers.append(name, value).expect("a header");
     }
     let key = Key::from_base64(file["key"].as_str().expect("a key")).expect("a key");
     let keys = AccountKeys { primary: key, secondary: None };

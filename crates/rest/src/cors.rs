@@ -2,11 +2,11 @@
 //! the headers of its answer.
 
 use holdfast_domain::account::CorsRule;
-use hyper::header::HeaderValue;
-use hyper::{HeaderMap, Method};
+use hyper::Method;
 
 use crate::answer_headers::AnswerHeaders;
 use crate::document::{DocumentRefusal, Element, invalid, value};
+use crate::request_headers::RequestHeaders;
 
 const RULES_MAX: usize = 5;
 const RULES_BYTES_MAX: usize = 2048;
@@ -25,7 +25,7 @@ pub struct PreflightRefusal;
 pub type Added = Vec<(&'static str, String)>;
 
 /// The answer to a preflight.
-pub fn preflight(rules: &[CorsRule], request: &HeaderMap) -> Result<Added, PreflightRefusal> {
+pub fn preflight(rules: &[CorsRule], request: &RequestHeaders) -> Result<Added, PreflightRefusal> {
     let origin = text(request, "origin").ok_or(PreflightRefusal)?;
     let method = text(request, "access-control-request-method").ok_or(PreflightRefusal)?;
     let asked = text(request, "access-control-request-headers").unwrap_or_default();
@@ -51,7 +51,7 @@ pub fn preflight(rules: &[CorsRule], request: &HeaderMap) -> Result<Added, Prefl
 pub fn actual(
     rules: &[CorsRule],
     method: &Method,
-    request: &HeaderMap,
+    request: &RequestHeaders,
     response: &AnswerHeaders,
 ) -> Added {
     // Only what caches keep needs to say that it depends on the origin.
@@ -140,8 +140,8 @@ fn exposed(rule: &CorsRule, response: &AnswerHeaders) -> String {
     names.join(",")
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let sent = headers.get(name).map(HeaderValue::to_str)?.ok()?.trim();
+fn text<'a>(headers: &'a RequestHeaders, name: &str) -> Option<&'a str> {
+    let sent = headers.text(name)?.trim();
     (!sent.is_empty()).then_some(sent)
 }
 
@@ -234,13 +234,8 @@ mod tests {
         }
     }
 
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, text)| {
-                (hyper::header::HeaderName::from_static(name), text.parse().expect("a value"))
-            })
-            .collect()
+    fn headers(pairs: &[(&'static str, &str)]) -> RequestHeaders {
+        pairs.iter().copied().collect()
     }
 
     fn found<'a>(added: &'a Added, name: &str) -> Option<&'a str> {
@@ -313,7 +308,10 @@ mod tests {
         let added = actual(&rules, &Method::PUT, &sent, &AnswerHeaders::new());
         assert_eq!(found(&added, "access-control-allow-origin"), Some("*"));
         assert_eq!(found(&added, "vary"), None);
-        assert!(actual(&rules, &Method::PUT, &HeaderMap::new(), &AnswerHeaders::new()).is_empty());
+        assert!(
+            actual(&rules, &Method::PUT, &RequestHeaders::default(), &AnswerHeaders::new())
+                .is_empty()
+        );
         assert!(actual(&rules, &Method::DELETE, &sent, &AnswerHeaders::new()).is_empty());
     }
 
@@ -324,7 +322,7 @@ mod tests {
         for name in ["etag", "x-ms-meta-a", "x-ms-other"] {
             response.set(name, "1");
         }
-        let added = actual(&rules, &Method::GET, &HeaderMap::new(), &response);
+        let added = actual(&rules, &Method::GET, &RequestHeaders::default(), &response);
         assert_eq!(found(&added, "access-control-expose-headers"), Some("ETag,x-ms-meta-a"));
     }
 

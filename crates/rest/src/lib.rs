@@ -30,6 +30,7 @@ pub mod redact;
 mod refusals;
 mod request;
 mod request_body;
+pub mod request_headers;
 mod resource_headers;
 pub mod server;
 pub mod service;

@@ -1,18 +1,17 @@
 //! Which version of the service a request is processed with.
 
-use hyper::HeaderMap;
-
 use crate::error::{Code, Error};
 use crate::operation::Operation;
 use crate::query::Query;
-use crate::request::{header, sent};
+use crate::request::header;
+use crate::request_headers::RequestHeaders;
 use crate::service::Service;
 use crate::version::Version;
 
 const HEADER: &str = "x-ms-version";
 
 /// The version in the header, if it can be used: for answers to requests that fail early.
-pub fn named(headers: &HeaderMap) -> Option<Version> {
+pub fn named(headers: &RequestHeaders) -> Option<Version> {
     let text = header(headers, HEADER).ok().flatten()?;
     Version::parse(text).ok().filter(|version| *version >= Version::V2009_09_19)
 }
@@ -20,10 +19,10 @@ pub fn named(headers: &HeaderMap) -> Option<Version> {
 /// The version that the request names, or `None` where the default of the Blob service decides.
 pub fn negotiate(
     service: Service,
-    headers: &HeaderMap,
+    headers: &RequestHeaders,
     query: &Query<'_>,
 ) -> Result<Option<Version>, Error> {
-    let named = match sent(headers, HEADER).next().is_some() {
+    let named = match headers.contains(HEADER) {
         false => None,
         true => {
             let text = header(headers, HEADER)?.unwrap_or_default();
@@ -55,7 +54,7 @@ pub fn negotiate(
 
 /// Versions from before there were page blobs are refused in a way of their own by the operations on
 /// them.
-pub fn check_page_blobs(operation: Operation, headers: &HeaderMap) -> Result<(), Error> {
+pub fn check_page_blobs(operation: Operation, headers: &RequestHeaders) -> Result<(), Error> {
     let on_pages = matches!(
         operation,
         Operation::PutPageBlob
@@ -86,10 +85,8 @@ mod tests {
         version: Option<&'static str>,
         query: &str,
     ) -> Result<Option<String>, Code> {
-        let mut headers = HeaderMap::new();
-        if let Some(version) = version {
-            headers.insert(HEADER, version.parse().expect("a header value"));
-        }
+        let headers: RequestHeaders =
+            version.map(|version| (HEADER, version)).into_iter().collect();
         let query = Query::parse(query).expect("a query");
         match negotiate(service, &headers, &query) {
             Ok(version) => Ok(version.map(|version| version.to_string())),

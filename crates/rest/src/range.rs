@@ -1,9 +1,8 @@
 //! The range of a download that a request asks for.
 
 use holdfast_domain::blob::ReadRange;
-use hyper::HeaderMap;
 
-use crate::request::sent;
+use crate::request_headers::RequestHeaders;
 
 /// 400 `InvalidHeaderValue`
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,18 +14,17 @@ pub struct RangeRefusal {
 
 /// From `x-ms-range`, or else `Range`. One that is in another unit or names several ranges is no
 /// range, as HTTP has it for `Range`; in `x-ms-range`, which is ours, it is refused.
-pub fn requested(headers: &HeaderMap) -> Result<Option<ReadRange>, RangeRefusal> {
+pub fn requested(headers: &RequestHeaders) -> Result<Option<ReadRange>, RangeRefusal> {
     const OWN: &str = "x-ms-range";
-    if let Some(sent) = sent(headers, OWN).next() {
-        return match parse(sent.as_bytes()) {
+    if let Some(sent) = headers.get(OWN) {
+        return match parse(sent) {
             Some(range) => Ok(Some(range)),
-            None => Err(RangeRefusal {
-                name: OWN,
-                value: String::from_utf8_lossy(sent.as_bytes()).into_owned(),
-            }),
+            None => {
+                Err(RangeRefusal { name: OWN, value: String::from_utf8_lossy(sent).into_owned() })
+            }
         };
     }
-    Ok(headers.get(hyper::header::RANGE).and_then(|sent| parse(sent.as_bytes())))
+    Ok(headers.get("range").and_then(parse))
 }
 
 /// `bytes=first-last` or `bytes=first-`.
@@ -56,13 +54,9 @@ mod tests {
     use super::*;
 
     fn asked(range: Option<&str>, own: Option<&str>) -> Result<Option<(u64, Option<u64>)>, String> {
-        let mut headers = HeaderMap::new();
-        if let Some(range) = range {
-            headers.insert("range", range.parse().expect("a header value"));
-        }
-        if let Some(own) = own {
-            headers.insert("x-ms-range", own.parse().expect("a header value"));
-        }
+        let sent = range.map(|range| ("range", range));
+        let headers: RequestHeaders =
+            sent.into_iter().chain(own.map(|own| ("x-ms-range", own))).collect();
         match requested(&headers) {
             Ok(range) => Ok(range.map(|range| (range.first, range.last))),
             Err(refusal) => Err(refusal.value),

@@ -10,8 +10,6 @@ use holdfast_domain::names::{AccountName, BlobName, ContainerName, ShareName, Ta
 use holdfast_domain::share::SharePath;
 use holdfast_domain::table::TablePath;
 use holdfast_domain::time::Timestamp;
-use hyper::HeaderMap;
-use hyper::header::HeaderValue;
 
 use crate::address::Address;
 use crate::auth::Granted;
@@ -20,6 +18,7 @@ use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
 use crate::operation::Operation;
 use crate::query::Query;
+use crate::request_headers::RequestHeaders;
 use crate::version::Version;
 
 /// A request that was understood and allowed, without its body.
@@ -28,8 +27,7 @@ pub struct Call<'a> {
     pub operation: Operation,
     pub address: &'a Address<'a>,
     pub query: &'a Query<'a>,
-    pub headers: &'a HeaderMap,
-    pub names: HeaderNames,
+    pub headers: &'a RequestHeaders,
     /// The case of metadata names, which `headers` does not keep.
     pub case: &'a RequestCase,
     pub version: Version,
@@ -39,34 +37,6 @@ pub struct Call<'a> {
     pub host: Option<&'a str>,
     /// `http://host` as the client addressed it, for listings that name their own address.
     pub origin: String,
-}
-
-/// Which names the headers of a request may have. An operation asks for some 25 headers, of which a
-/// request has few; most of the questions are answered here without looking for the name.
-#[derive(Clone, Copy, Debug)]
-pub struct HeaderNames {
-    /// A bit for each name that is there; names share bits.
-    bits: u64,
-}
-
-impl HeaderNames {
-    pub fn of(headers: &HeaderMap) -> Self {
-        let bits = headers.keys().map(|name| Self::bit(name.as_str()));
-        Self { bits: bits.fold(0, |bits, bit| bits | bit) }
-    }
-
-    /// False only if no header has this name, which is in lower case.
-    pub fn may_have(self, name: &str) -> bool {
-        self.bits & Self::bit(name) != 0
-    }
-
-    /// Names of a family begin alike, and differ in their length, their middle and their end.
-    fn bit(name: &str) -> u64 {
-        let bytes = name.as_bytes();
-        let at = |index: usize| bytes.get(index).copied().map_or(0, usize::from);
-        let mixed = bytes.len() * 5 + at(bytes.len() / 2) * 3 + at(bytes.len().wrapping_sub(1));
-        1 << (mixed % 64)
-    }
 }
 
 /// A GUID that is new for every request: random per process, then counted.
@@ -101,9 +71,6 @@ impl fmt::Display for RequestId {
 impl Call<'_> {
     /// The value of a header, if it is sent and not empty. One that is not ASCII text is refused.
     pub fn header(&self, name: &'static str) -> Result<Option<&str>, Error> {
-        if !self.names.may_have(name) {
-            return Ok(None);
-        }
         header(self.headers, name)
     }
 
@@ -134,8 +101,8 @@ impl Call<'_> {
     /// The headers `x-ms-meta-*`, checked.
     pub fn metadata(&self) -> Result<Metadata, Error> {
         let mut pairs = Vec::new();
-        for (name, value) in self.headers {
-            if let Some(name) = name.as_str().strip_prefix("x-ms-meta-") {
+        for (name, value) in self.headers.iter() {
+            if let Some(name) = name.strip_prefix(b"x-ms-meta-").and_then(text) {
                 let value = text(value).ok_or(Code::InvalidMetadata)?;
                 pairs.push((self.case.original(name).to_owned(), value.to_owned()));
             }
@@ -173,8 +140,11 @@ impl Call<'_> {
     }
 }
 
-pub fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
-    let mut sent = sent(headers, name);
+pub fn header<'a>(
+    headers: &'a RequestHeaders,
+    name: &'static str,
+) -> Result<Option<&'a str>, Error> {
+    let mut sent = headers.all(name);
     let Some(value) = sent.next() else { return Ok(None) };
     // To look at one of them and not at the others would be to guess which was meant.
     if sent.next().is_some() {
@@ -184,50 +154,11 @@ pub fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&
     }
     match text(value) {
         Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
-        None => Err(Error::invalid_header(name, String::from_utf8_lossy(value.as_bytes()))),
+        None => Err(Error::invalid_header(name, String::from_utf8_lossy(value))),
     }
-}
-
-/// The values of a header, whose name is in lower case. A request has about ten headers: to compare
-/// their names takes a third of what finding one by its hash does.
-pub fn sent<'a>(
-    headers: &'a HeaderMap,
-    name: &'static str,
-) -> impl Iterator<Item = &'a HeaderValue> {
-    headers.iter().filter(move |(sent, _)| sent.as_str() == name).map(|(_, value)| value)
 }
 
 /// Header values are ASCII by the protocol; clients that put UTF-8 there are understood.
-fn text(value: &HeaderValue) -> Option<&str> {
-    std::str::from_utf8(value.as_bytes()).ok().map(str::trim)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use hyper::header::HeaderName;
-
-    #[test]
-    fn every_name_that_is_there_may_be_there() {
-        let names = ["host", "x-ms-date", "x-ms-version", "x-ms-meta-a", "content-length", "a"];
-        let headers: HeaderMap = names
-            .iter()
-            .map(|name| (HeaderName::from_static(name), HeaderValue::from_static("x")))
-            .collect();
-        let known = HeaderNames::of(&headers);
-        for name in names {
-            assert!(known.may_have(name), "{name}");
-        }
-        assert!(!HeaderNames::of(&HeaderMap::new()).may_have("host"));
-    }
-
-    #[test]
-    fn values_are_found_by_name_in_the_order_they_came() {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [("x-a", "1"), ("x-b", "2"), ("x-a", "3")] {
-            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
-        }
-        assert_eq!(sent(&headers, "x-a").collect::<Vec<_>>(), ["1", "3"]);
-        assert_eq!(sent(&headers, "x-c").next(), None);
-    }
+fn text(value: &[u8]) -> Option<&str> {
+    std::str::from_utf8(value).ok().map(str::trim)
 }

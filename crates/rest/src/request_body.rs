@@ -70,7 +70,7 @@ impl RequestBody {
         stored_md5: Option<[u8; 16]>,
         digests: Digests,
     ) -> Result<ContentBody, Error> {
-        if !call.headers.contains_key(hyper::header::CONTENT_LENGTH) {
+        if !call.headers.contains("content-length") {
             return Err(Code::MissingContentLengthHeader.into());
         }
         let structured = StructuredBody::parse(

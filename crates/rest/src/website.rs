@@ -6,22 +6,19 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use holdfast_domain::account::StaticWebsite;
-use hyper::header::{
-    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
-};
-use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, StatusCode};
+use hyper::{Method, StatusCode};
 
 use crate::address::{Address, Resource};
 use crate::answer::{Answer, AnswerBody};
 use crate::auth::Granted;
 use crate::blob;
-use crate::connection::RequestCase;
+use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
 use crate::operation::{Operation, Verbs};
 use crate::query::{Plus, Query, decode};
-use crate::request::{Call, HeaderNames};
+use crate::request::Call;
+use crate::request_headers::RequestHeaders;
 use crate::version::Version;
 
 const CONTAINER: &str = "$web";
@@ -104,7 +101,7 @@ pub async fn answer(
         return Err(Code::WebContentNotFound.into());
     };
     // The conditions and the range were for what is not there.
-    match read.blob(unslashed(document), &HeaderMap::new()).await? {
+    match read.blob(unslashed(document), &RequestHeaders::default()).await? {
         Some(mut answer) => {
             answer.status = StatusCode::NOT_FOUND;
             answer.header("x-ms-error-code", Code::WebContentNotFound.name());
@@ -115,15 +112,16 @@ pub async fn answer(
 }
 
 /// Of the headers that came, those that mean something to a website.
-fn asked_headers(sent: &HeaderMap) -> HeaderMap {
-    let conditions = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
+fn asked_headers(sent: &RequestHeaders) -> RequestHeaders {
+    let conditions = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
     // A range that is wanted only of a certain state is not answered with one: the whole always may
     // be, and then is right.
-    let range = (!sent.contains_key(IF_RANGE)).then_some(RANGE);
-    let mut asked = HeaderMap::new();
+    let range = (!sent.contains("if-range")).then_some("range");
+    let mut asked = RequestHeaders::default();
     for name in conditions.into_iter().chain(range) {
-        if let Some(value) = sent.get(&name) {
-            asked.insert(name, value.clone());
+        if let Some(value) = sent.get(name) {
+            // What came as a header can be one.
+            let _ = asked.append(name, value);
         }
     }
     asked
@@ -138,7 +136,7 @@ struct Read<'a> {
 
 impl Read<'_> {
     /// What Get Blob or Get Blob Properties answers, if there is such a blob.
-    async fn blob(&self, name: &str, headers: &HeaderMap) -> Result<Option<Answer>, Error> {
+    async fn blob(&self, name: &str, headers: &RequestHeaders) -> Result<Option<Answer>, Error> {
         let resource =
             Resource::Blob { container: Cow::Borrowed(CONTAINER), blob: Cow::Borrowed(name) };
         let address = Address {
@@ -154,7 +152,6 @@ impl Read<'_> {
             address: &address,
             query: &Query::default(),
             headers,
-            names: HeaderNames::of(headers),
             case: &RequestCase::default(),
             version: VERSION,
             granted: &Granted::public(),
@@ -263,9 +260,7 @@ mod tests {
     #[test]
     fn only_conditions_and_a_plain_range_are_looked_at() {
         let sent = |pairs: &[(&'static str, &'static str)]| {
-            let value = hyper::header::HeaderValue::from_static;
-            let name = hyper::header::HeaderName::from_static;
-            pairs.iter().map(|(n, v)| (name(n), value(v))).collect::<HeaderMap>()
+            pairs.iter().copied().collect::<RequestHeaders>()
         };
         let asked = asked_headers(&sent(&[
             ("range", "bytes=1-2"),
@@ -274,7 +269,7 @@ mod tests {
             ("x-ms-lease-id", "x"),
             ("authorization", "x"),
         ]));
-        assert_eq!(asked, sent(&[("range", "bytes=1-2"), ("if-none-match", "\"e\"")]));
+        assert_eq!(asked, sent(&[("if-none-match", "\"e\""), ("range", "bytes=1-2")]));
         assert!(asked_headers(&sent(&[("range", "bytes=1-2"), ("if-range", "\"e\"")])).is_empty());
     }
 }

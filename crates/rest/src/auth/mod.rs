@@ -24,8 +24,6 @@ use std::net::IpAddr;
 
 pub use holdfast_domain::table::KeyRange;
 use holdfast_domain::time::Timestamp;
-use hyper::HeaderMap;
-use hyper::header::AUTHORIZATION;
 
 pub use authorize::{
     AnonymousCaller, Granted, RequiredPublicAccess, authorize, check_public_access,
@@ -44,6 +42,7 @@ pub use user_delegation::{
     issue_user_delegation_key, key_time,
 };
 
+use crate::request_headers::{RequestHeaders, ascii};
 use crate::service::Service;
 use sas::Parameters;
 use shared_key::Scheme;
@@ -61,7 +60,7 @@ pub struct Presented<'a> {
     /// In order of appearance, decoded. The official clients write a space as `%20` and a plus as
     /// `%2B`, so it makes no difference to them what a plus sign is decoded to.
     pub query: &'a [(String, String)],
-    pub headers: &'a HeaderMap,
+    pub headers: &'a RequestHeaders,
     pub service: Service,
     /// The version that the request is processed with, as text.
     pub version: &'a str,
@@ -139,13 +138,14 @@ pub fn authenticate(
 }
 
 /// The scheme of the Authorization header, and what follows it.
-fn authorization(headers: &HeaderMap) -> Result<Option<(&str, &str)>, AuthRefusal> {
-    let mut sent = headers.get_all(AUTHORIZATION).iter();
+fn authorization(headers: &RequestHeaders) -> Result<Option<(&str, &str)>, AuthRefusal> {
+    const NAME: &str = "authorization";
+    let mut sent = headers.all(NAME);
     let Some(value) = sent.next() else { return Ok(None) };
     if sent.next().is_some() {
-        return Err(AuthRefusal::DuplicateHeader { name: AUTHORIZATION.as_str().to_owned() });
+        return Err(AuthRefusal::DuplicateHeader { name: NAME.to_owned() });
     }
-    match value.to_str().ok().and_then(|text| text.trim().split_once(' ')) {
+    match ascii(value).and_then(|text| text.trim().split_once(' ')) {
         Some(scheme_and_rest) => Ok(Some(scheme_and_rest)),
         None => Err(AuthRefusal::InvalidAuthenticationInfo { detail: "scheme and value expected" }),
     }

@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use holdfast_domain::time::Timestamp;
-use hyper::HeaderMap;
 
 use super::header_order::culture_order;
 use super::keys::{AccountKeys, Signature, decode_signature};
 use super::{AuthRefusal, Presented};
+use crate::request_headers::RequestHeaders;
 use crate::service::Service;
 
 /// How far the date of a request may be from the server's clock.
@@ -65,7 +65,8 @@ pub(super) fn check(
 /// something else is left out of it.
 fn shown_text(scheme: Scheme, request: &Presented<'_>, headers: &SignedHeaders<'_>) -> String {
     const HIDDEN: &str = "***";
-    let secret = |name: &str| {
+    let secret = |name: &[u8]| {
+        let name = String::from_utf8_lossy(name);
         name.contains("encryption-key")
             || name.contains("authorization")
             || name.ends_with("copy-source")
@@ -127,28 +128,28 @@ struct SignedHeaders<'a> {
     standard: [Option<&'a [u8]>; STANDARD.len()],
     x_ms_date: Option<&'a [u8]>,
     /// Sorted as the service sorts.
-    x_ms: Vec<(&'a str, &'a [u8])>,
+    x_ms: Vec<(&'a [u8], &'a [u8])>,
 }
 
 impl<'a> SignedHeaders<'a> {
-    fn collect(headers: &'a HeaderMap, version: &str) -> Result<Self, AuthRefusal> {
+    fn collect(headers: &'a RequestHeaders, version: &str) -> Result<Self, AuthRefusal> {
         let mut standard = [None; STANDARD.len()];
         let mut x_ms = Vec::with_capacity(headers.len());
         let mut x_ms_date = None;
         let keep_empty = version >= EMPTY_HEADERS_SINCE;
-        for (name, value) in headers {
-            let (name, value) = (name.as_str(), value.as_bytes());
-            if name.starts_with("x-ms-") {
-                if name == "x-ms-date" && !value.is_empty() {
+        for (name, value) in headers.iter() {
+            if name.starts_with(b"x-ms-") {
+                if name == b"x-ms-date" && !value.is_empty() {
                     x_ms_date = Some(value);
                 }
                 if keep_empty || !value.is_empty() {
                     x_ms.push((name, value));
                 }
-            } else if let Some(at) = STANDARD.iter().position(|standard| *standard == name)
+            } else if let Some(at) =
+                STANDARD.iter().position(|standard| standard.as_bytes() == name)
                 && standard[at].replace(value).is_some()
             {
-                return Err(AuthRefusal::DuplicateHeader { name: name.to_owned() });
+                return Err(duplicate(name));
             }
         }
         if standard[LENGTH] == Some(b"0") && version >= EMPTY_LENGTH_SINCE {
@@ -156,7 +157,7 @@ impl<'a> SignedHeaders<'a> {
         }
         x_ms.sort_unstable_by(|left, right| culture_order(left.0, right.0));
         if let Some(pair) = x_ms.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(AuthRefusal::DuplicateHeader { name: pair[0].0.to_owned() });
+            return Err(duplicate(pair[0].0));
         }
         Ok(Self { standard, x_ms_date, x_ms })
     }
@@ -168,6 +169,10 @@ impl<'a> SignedHeaders<'a> {
     fn date(&self) -> Option<&'a [u8]> {
         self.standard[DATE]
     }
+}
+
+fn duplicate(name: &[u8]) -> AuthRefusal {
+    AuthRefusal::DuplicateHeader { name: String::from_utf8_lossy(name).into_owned() }
 }
 
 /// The signed text in its forms: one of each list, in this order.
@@ -333,12 +338,12 @@ fn table_lite_heads(headers: &SignedHeaders<'_>) -> Vec<Vec<u8>> {
     vec![text]
 }
 
-fn canonical_headers(sorted: &[(&str, &[u8])]) -> Vec<Vec<u8>> {
+fn canonical_headers(sorted: &[(&[u8], &[u8])]) -> Vec<Vec<u8>> {
     let size = sorted.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-    let form = |headers: &[(&str, &[u8])], fold: bool| {
+    let form = |headers: &[(&[u8], &[u8])], fold: bool| {
         let mut text = Vec::with_capacity(size);
         for (name, value) in headers {
-            text.extend_from_slice(name.as_bytes());
+            text.extend_from_slice(name);
             text.push(b':');
             let value = if fold { Cow::Owned(folded(value)) } else { Cow::Borrowed(*value) };
             line(&mut text, &value);

@@ -223,9 +223,8 @@ fn bound_headers(
 ) -> Result<String, AuthRefusal> {
     let mut text = String::new();
     for name in bound_names(parameters.text("srh")) {
-        let sent = name.as_ref().and_then(|name| request.headers.get(name.as_str()));
-        let (Some(name), Some(Ok(value))) = (name.as_ref(), sent.map(|value| value.to_str()))
-        else {
+        let sent = name.as_ref().and_then(|name| request.headers.text(&name.to_ascii_lowercase()));
+        let (Some(name), Some(value)) = (name.as_ref(), sent) else {
             return Err(malformed("srh", "names a header that the request does not have"));
         };
         text.extend([name, ":", value, "\n"]);

@@ -3,12 +3,11 @@
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use hyper::header::{HOST, HeaderValue};
-use hyper::{Request, StatusCode};
+use hyper::{StatusCode, Version};
 
 use crate::address::Address;
 use crate::answer::{Answer, AnswerBody};
-use crate::connection::RequestCase;
+use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
 use crate::multipart::{self, Part};
 use crate::operation::{Operation, route};
@@ -81,16 +80,15 @@ fn operation_in_scope(call: &Call<'_>, part: &Part) -> Result<Operation, Error> 
 
 /// The answer to a part, under the id that the client gave it.
 async fn answer_part(call: &Call<'_>, case: &RequestCase, part: Part) -> (Option<String>, Answer) {
-    let mut request = Request::new(());
-    *request.method_mut() = part.method;
-    *request.uri_mut() = part.uri;
-    *request.headers_mut() = part.headers;
-    match call.host.and_then(|host| HeaderValue::from_str(host).ok()) {
-        Some(host) => request.headers_mut().insert(HOST, host),
-        None => request.headers_mut().remove(HOST),
-    };
-    let (head, ()) = request.into_parts();
-    (part.content_id, call.frontend.handle_part(call, &head, case).await)
+    const HOST: &str = "host";
+    let Part { content_id, method, uri, mut headers } = part;
+    headers.keep(HOST, 0);
+    if let Some(host) = call.host {
+        // It came as a header itself.
+        let _ = headers.append(HOST, host.as_bytes());
+    }
+    let head = Parts { method, uri, version: Version::HTTP_11, headers };
+    (content_id, call.frontend.handle_part(call, &head, case).await)
 }
 
 /// Headers that the batch has for all its parts.

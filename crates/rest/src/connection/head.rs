@@ -1,16 +1,22 @@
 //! The head of a request: its line and its headers, and what they say about the connection.
 
 use bytes::{Bytes, BytesMut};
-use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, HeaderValue};
-use hyper::header::{HeaderMap, TRANSFER_ENCODING};
-use hyper::http::request::Parts;
-use hyper::{Method, Request, StatusCode, Uri, Version};
+use hyper::{Method, StatusCode, Uri, Version};
 
 use super::framing::Framing;
+use crate::request_headers::{Place, RequestHeaders, Span};
 
 /// More headers than any client sends; each takes memory for as long as its request runs.
 const HEADERS_MAX: usize = 256;
 const METADATA_PREFIX: &[u8] = b"x-ms-meta-";
+
+/// What a request says before its body.
+pub struct Parts {
+    pub method: Method,
+    pub uri: Uri,
+    pub version: Version,
+    pub headers: RequestHeaders,
+}
 
 pub struct RequestHead {
     pub parts: Parts,
@@ -21,7 +27,7 @@ pub struct RequestHead {
     pub(super) keeps_alive: bool,
 }
 
-/// The metadata names of one request that came with upper-case letters, which a header map does not
+/// The metadata names of one request that came with upper-case letters, which its headers do not
 /// keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestCase {
@@ -115,38 +121,29 @@ pub(super) fn take(
 
     // The parsed pieces become places in the buffer, which can then be taken without copying.
     let start = input.as_ptr() as usize;
-    let place = |piece: &[u8]| {
-        let from = piece.as_ptr() as usize - start;
-        from..from + piece.len()
+    let target = request.path.unwrap_or_default();
+    let target_start = target.as_ptr() as usize - start;
+    let line_end = target_start + target.len();
+    let span = |piece: &[u8]| {
+        let from = (piece.as_ptr() as usize).wrapping_sub(start + line_end);
+        // A head that is not too large has no place beyond this.
+        Span { start: from as u32, end: (from + piece.len()) as u32 }
     };
-    let target = place(request.path.unwrap_or_default().as_bytes());
     let mut case = RequestCase::default();
     let mut places = Vec::with_capacity(request.headers.len());
     for header in request.headers.iter() {
         case.note(header.name);
-        let name = HeaderName::from_bytes(header.name.as_bytes());
-        places.push((name.map_err(|_| HeadRefusal::Malformed)?, place(header.value)));
+        places.push(Place { name: span(header.name.as_bytes()), value: span(header.value) });
     }
-    let head = input.split_to(length).freeze();
+    let target = input.split_to(line_end).freeze().slice(target_start..);
+    let mut headers = RequestHeaders::in_place(input.split_to(length - line_end), places);
 
-    let mut headers = HeaderMap::with_capacity(places.len());
-    for (name, place) in places {
-        let value = HeaderValue::from_maybe_shared(head.slice(place));
-        headers.append(name, value.map_err(|_| HeadRefusal::Malformed)?);
-    }
-    let uri = uri(&method, head.slice(target))?;
+    let uri = uri(&method, target)?;
     let framing = framing(&mut headers, version)?;
     let keeps_alive = keeps_alive(&headers, version);
     let expects_continue = version == Version::HTTP_11
-        && headers
-            .get(EXPECT)
-            .is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-    let mut request = Request::new(());
-    *request.method_mut() = method;
-    *request.uri_mut() = uri;
-    *request.version_mut() = version;
-    *request.headers_mut() = headers;
-    let (parts, ()) = request.into_parts();
+        && headers.get("expect").is_some_and(|it| it.eq_ignore_ascii_case(b"100-continue"));
+    let parts = Parts { method, uri, version, headers };
     Ok(Some(RequestHead { parts, case, framing, expects_continue, keeps_alive }))
 }
 
@@ -160,26 +157,31 @@ fn uri(method: &Method, target: Bytes) -> Result<Uri, HeadRefusal> {
 
 /// How long the body is. Wherever two servers could disagree about it the request is refused, since
 /// one of them would take a part of the body for the next request.
-fn framing(headers: &mut HeaderMap, version: Version) -> Result<Framing, HeadRefusal> {
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+fn framing(headers: &mut RequestHeaders, version: Version) -> Result<Framing, HeadRefusal> {
+    const CONTENT_LENGTH: &str = "content-length";
+    let mut codings = headers.all("transfer-encoding");
     let coding = codings.next();
-    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let mut lengths = headers.all(CONTENT_LENGTH);
     let length = lengths.next();
     match (coding, length) {
         (None, None) => Ok(Framing::length(0)),
         (None, Some(length)) => {
-            if lengths.any(|other| other != length) {
-                return Err(HeadRefusal::Malformed);
+            let declared = number(length).ok_or(HeadRefusal::Malformed)?;
+            match lengths.next() {
+                None => {}
+                Some(other) if other == length && lengths.all(|other| other == length) => {
+                    drop(codings);
+                    drop(lengths);
+                    headers.keep(CONTENT_LENGTH, 1);
+                }
+                Some(_) => return Err(HeadRefusal::Malformed),
             }
-            let declared = number(length.as_bytes()).ok_or(HeadRefusal::Malformed)?;
-            let length = length.clone();
-            headers.insert(CONTENT_LENGTH, length);
             Ok(Framing::length(declared))
         }
         (Some(_), Some(_)) => Err(HeadRefusal::Malformed),
         (Some(_), None) if version == Version::HTTP_10 => Err(HeadRefusal::Malformed),
         (Some(coding), None) => {
-            let chunked = coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+            let chunked = coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
             if chunked && codings.next().is_none() {
                 Ok(Framing::chunked())
             } else {
@@ -195,10 +197,10 @@ fn number(text: &[u8]) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-fn keeps_alive(headers: &HeaderMap, version: Version) -> bool {
+fn keeps_alive(headers: &RequestHeaders, version: Version) -> bool {
     let has = |token: &[u8]| {
-        let values = headers.get_all(CONNECTION).iter();
-        let mut tokens = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+        let values = headers.all("connection");
+        let mut tokens = values.flat_map(|value| value.split(|byte| *byte == b','));
         tokens.any(|it| it.trim_ascii().eq_ignore_ascii_case(token))
     };
     !has(b"close") && (version == Version::HTTP_11 || has(b"keep-alive"))
@@ -227,8 +229,8 @@ mod tests {
         assert_eq!(&input[..], b"abcGET");
         assert_eq!(head.parts.method, Method::PUT);
         assert_eq!(head.parts.uri, "/c/b?x=%20");
-        assert_eq!(head.parts.headers["host"], "h");
-        assert_eq!(head.parts.headers["x-ms-meta-camelcase"], "a b");
+        assert_eq!(head.parts.headers.text("host"), Some("h"));
+        assert_eq!(head.parts.headers.text("x-ms-meta-camelcase"), Some("a b"));
         assert_eq!(head.case.original("camelcase"), "CamelCase");
         assert_eq!(head.case.original("plain"), "plain");
         assert_eq!(head.framing, Framing::length(3));

@@ -10,7 +10,7 @@ mod io;
 mod tests;
 mod write;
 
-pub use head::{HeadRefusal, RequestCase, RequestHead};
+pub use head::{HeadRefusal, Parts, RequestCase, RequestHead};
 pub use io::Incoming;
 
 use std::future::{Future, poll_fn};

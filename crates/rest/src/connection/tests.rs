@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::answer::AnswerBody;
+use crate::request_headers::ascii;
 
 const LIMITS: Limits = Limits {
     header_bytes_max: 4096,
@@ -53,9 +54,10 @@ impl Echo {
     async fn answer(&self, head: RequestHead, mut body: Incoming) -> Answer {
         let path = head.parts.uri.path().to_owned();
         let mut answer = Answer::new(StatusCode::OK);
-        for (name, value) in &head.parts.headers {
-            if let Some(name) = name.as_str().strip_prefix("x-ms-meta-") {
-                let value = value.to_str().unwrap_or_default();
+        for (name, value) in head.parts.headers.iter() {
+            let (name, value) = (ascii(name).unwrap_or_default(), ascii(value));
+            if let Some(name) = name.strip_prefix("x-ms-meta-") {
+                let value = value.unwrap_or_default();
                 answer.metadata_header(head.case.original(name), value);
             }
         }

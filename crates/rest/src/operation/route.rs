@@ -1,11 +1,9 @@
 //! From a request to its operation, by the table. Total: every request has one operation or one
 //! refusal. Nothing is allocated unless the request is refused.
 
-use hyper::HeaderMap;
-
 use super::{Comp, Operation, Restype, Row, Scope, Selector, Verb, Verbs, rows};
 use crate::query::Query;
-use crate::request::sent;
+use crate::request_headers::RequestHeaders;
 use crate::service::Service;
 use crate::version::Version;
 
@@ -54,14 +52,14 @@ pub fn route(
     method: &str,
     scope: Scope,
     query: &Query<'_>,
-    headers: &HeaderMap,
+    headers: &RequestHeaders,
 ) -> Result<Operation, RouteRefusal> {
     let verb = Verb::parse(method);
     if verb == Some(Verb::Options) {
         return preflight(service, headers);
     }
     let verb = match service {
-        Service::Table => tunnelled(verb, scope, sent(headers, TUNNELLED_METHOD))?,
+        Service::Table => tunnelled(verb, scope, headers.all(TUNNELLED_METHOD))?,
         Service::Blob | Service::Queue | Service::File => verb,
     };
     let restype = query_value(query, "restype", Restype::parse)?;
@@ -107,7 +105,7 @@ pub fn check_since(
     operation: Operation,
     version: Version,
     query: &Query<'_>,
-    headers: &HeaderMap,
+    headers: &RequestHeaders,
 ) -> Result<(), RouteRefusal> {
     let meant = operation.row();
     if meant.since <= version {
@@ -130,9 +128,9 @@ pub fn check_since(
     }
 }
 
-fn preflight(service: Service, headers: &HeaderMap) -> Result<Operation, RouteRefusal> {
+fn preflight(service: Service, headers: &RequestHeaders) -> Result<Operation, RouteRefusal> {
     for name in ["origin", "access-control-request-method"] {
-        if !headers.contains_key(name) {
+        if !headers.contains(name) {
             return Err(RouteRefusal::MissingRequiredHeader { name });
         }
     }
@@ -205,30 +203,30 @@ fn nothing_here(
 }
 
 impl Selector {
-    fn holds(&self, query: &Query<'_>, headers: &HeaderMap) -> bool {
+    fn holds(&self, query: &Query<'_>, headers: &RequestHeaders) -> bool {
         match *self {
-            Self::Header(name) => sent(headers, name).next().is_some(),
-            Self::HeaderIs(name, values) => sent(headers, name).next().is_some_and(|sent| {
-                values.iter().any(|value| sent.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+            Self::Header(name) => headers.contains(name),
+            Self::HeaderIs(name, values) => headers.get(name).is_some_and(|sent| {
+                values.iter().any(|value| sent.eq_ignore_ascii_case(value.as_bytes()))
             }),
             Self::Query(name) => query.get_nonempty(name).is_some(),
             Self::QueryIs(name, value) => {
                 query.get(name).is_some_and(|sent| sent.eq_ignore_ascii_case(value))
             }
             Self::QueryOrHeader(parameter, header) => {
-                query.get_nonempty(parameter).is_some() || sent(headers, header).next().is_some()
+                query.get_nonempty(parameter).is_some() || headers.contains(header)
             }
         }
     }
 
     /// Why a request is refused that lacks this and has no other meaning.
-    fn refusal(&self, query: &Query<'_>, headers: &HeaderMap) -> RouteRefusal {
+    fn refusal(&self, query: &Query<'_>, headers: &RequestHeaders) -> RouteRefusal {
         match *self {
             Self::Header(name) | Self::HeaderIs(name, _) => match headers.get(name) {
                 None => RouteRefusal::MissingRequiredHeader { name },
                 Some(sent) => RouteRefusal::InvalidHeaderValue {
                     name,
-                    value: String::from_utf8_lossy(sent.as_bytes()).into_owned(),
+                    value: String::from_utf8_lossy(sent).into_owned(),
                 },
             },
             Self::Query(name) | Self::QueryIs(name, _) | Self::QueryOrHeader(name, _) => {

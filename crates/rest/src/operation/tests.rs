@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
-
 use super::*;
 use crate::address::{Address, HostStyle};
+use crate::request_headers::RequestHeaders;
 use crate::version::Version;
 
 /// A request made from a row: the target and the headers.
-fn request_of(row: &Row) -> (String, HeaderMap) {
+fn request_of(row: &Row) -> (String, RequestHeaders) {
     let path = match row.scope {
         Scope::Service => "/acct",
         Scope::Any | Scope::Container | Scope::Queue | Scope::Share => "/acct/name",
@@ -29,9 +27,9 @@ fn request_of(row: &Row) -> (String, HeaderMap) {
     let mut query = Vec::new();
     query.extend(row.restype.map(|restype| format!("restype={}", restype.as_str())));
     query.extend(row.comp.map(|comp| format!("comp={}", comp.as_str())));
-    let mut headers = HeaderMap::new();
+    let mut headers = RequestHeaders::default();
     let mut set = |name: &'static str, value: &'static str| {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        headers.append(name, value.as_bytes()).expect("a header");
     };
     if row.scope == Scope::Any {
         set("origin", "http://example.org");
@@ -54,7 +52,7 @@ fn routed(
     service: Service,
     method: &str,
     target: &str,
-    headers: &HeaderMap,
+    headers: &RequestHeaders,
 ) -> Result<Operation, RouteRefusal> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let query = Query::parse(query).expect("a readable query");
@@ -63,11 +61,8 @@ fn routed(
     route(service, method, scope, &query, headers)
 }
 
-fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-    pairs
-        .iter()
-        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
-        .collect()
+fn headers(pairs: &[(&'static str, &'static str)]) -> RequestHeaders {
+    pairs.iter().copied().collect()
 }
 
 #[test]
@@ -123,7 +118,7 @@ fn more_selectors_mean_more() {
     assert_eq!(put(&[source]), Ok(Operation::CopyBlob));
     assert_eq!(put(&[source, ("x-ms-requires-sync", "true")]), Ok(Operation::CopyBlobFromUrl));
     assert_eq!(put(&[source, ("x-ms-requires-sync", "false")]), Ok(Operation::CopyBlob));
-    let list = |target| routed(Service::Blob, "GET", target, &HeaderMap::new());
+    let list = |target| routed(Service::Blob, "GET", target, &RequestHeaders::default());
     assert_eq!(list("/a/c?restype=container&comp=list"), Ok(Operation::ListBlobs));
     assert_eq!(list("/a/c?restype=container&comp=list&delimiter="), Ok(Operation::ListBlobs));
     assert_eq!(
@@ -146,14 +141,14 @@ fn names_and_values_of_selectors_are_found_in_any_case() {
 
 #[test]
 fn an_empty_comp_is_no_comp() {
-    let reached = routed(Service::Blob, "GET", "/a/c/b?comp=", &HeaderMap::new());
+    let reached = routed(Service::Blob, "GET", "/a/c/b?comp=", &RequestHeaders::default());
     assert_eq!(reached, Ok(Operation::GetBlob));
 }
 
 #[test]
 fn a_batch_of_the_account_is_known_although_the_javascript_sdk_calls_it_one_of_a_container() {
     for target in ["/acct?comp=batch", "/acct?restype=container&comp=batch"] {
-        let routed = routed(Service::Blob, "POST", target, &HeaderMap::new());
+        let routed = routed(Service::Blob, "POST", target, &RequestHeaders::default());
         assert_eq!(routed, Ok(Operation::BlobBatch), "{target}");
     }
 }
@@ -239,7 +234,7 @@ fn an_operation_of_a_later_version_is_refused_by_what_the_older_one_does_not_kno
 #[test]
 fn upserts_came_with_2011_08_18_and_were_updates_without_a_condition_before() {
     let target = "/acct/T(PartitionKey='p',RowKey='r')";
-    let (headers, query) = (HeaderMap::new(), Query::default());
+    let (headers, query) = (RequestHeaders::default(), Query::default());
     for method in ["PUT", "MERGE", "PATCH"] {
         let operation = routed(Service::Table, method, target, &headers).expect(method);
         let checked = |version| check_since(operation, version, &query, &headers);
@@ -251,7 +246,7 @@ fn upserts_came_with_2011_08_18_and_were_updates_without_a_condition_before() {
 
 #[test]
 fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
-    let none = HeaderMap::new();
+    let none = RequestHeaders::default();
     let bad_query = |name, value: &str| {
         Err(RouteRefusal::InvalidQueryParameterValue { name, value: value.to_owned() })
     };

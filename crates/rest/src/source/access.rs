@@ -1,8 +1,5 @@
 //! Whether a request may read a source that is on this server.
 
-use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, HeaderValue};
-
 use super::locate::LocalUrl;
 use super::{SourceFailure, SourceRequest};
 use crate::address::Address;
@@ -11,6 +8,7 @@ use crate::error::{Code, Error};
 use crate::operation::Operation;
 use crate::query::Query;
 use crate::request::Call;
+use crate::request_headers::RequestHeaders;
 use crate::service::Service;
 
 const READ_BLOB: &str = "blobServices/containers/blobs/read";
@@ -54,11 +52,11 @@ impl SourceRequest {
         let host = Some(source.host.as_str());
         let address = Address::parse(service, host, host_style, &source.raw_path, query)?;
         let (version, pairs) = (call.version.to_string(), query.to_pairs());
-        let mut headers = HeaderMap::new();
+        let mut headers = RequestHeaders::default();
         if let Some(token) = &self.token {
-            let value = HeaderValue::from_str(&format!("Bearer {token}"))
-                .map_err(|_| Code::InvalidAuthenticationInfo)?;
-            headers.insert(AUTHORIZATION, value);
+            headers
+                .append("authorization", format!("Bearer {token}").as_bytes())
+                .ok_or(Code::InvalidAuthenticationInfo)?;
         }
         let presented = Presented {
             method: "GET",

@@ -1,8 +1,6 @@
 //! A batch that is one query: what it asks for is answered as if it had come alone.
 
 use futures_util::StreamExt as _;
-use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
 
 use super::batch::{Refused, check_part, part_address, part_query, put};
 use super::batch_body::PartRequest;
@@ -10,7 +8,8 @@ use super::read;
 use crate::answer::{Answer, AnswerBody};
 use crate::error::{Code, Error};
 use crate::operation::{Operation, Scope};
-use crate::request::{Call, HeaderNames};
+use crate::request::Call;
+use crate::request_headers::RequestHeaders;
 
 pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, Refused> {
     let refused = |error: Error| Refused::Part(0, error);
@@ -23,14 +22,13 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
         _ => return Err(refused(Code::InvalidInput.into())),
     };
     check_part(call, operation, &address)?;
-    let headers = header_map(part);
+    let headers = headers(part);
     let inner = Call {
         frontend: call.frontend,
         operation,
         address: &address,
         query: &query,
         headers: &headers,
-        names: HeaderNames::of(&headers),
         case: call.case,
         version: call.version,
         granted: call.granted,
@@ -41,15 +39,10 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
     read(&inner).await.map_err(refused)
 }
 
-fn header_map(part: &PartRequest<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for name in ["accept", "dataserviceversion", "maxdataserviceversion"] {
-        let value = part.header(name).and_then(|value| HeaderValue::from_str(value).ok());
-        if let Some(value) = value {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-    }
-    headers
+/// Those that a query looks at.
+fn headers(part: &PartRequest<'_>) -> RequestHeaders {
+    let names = ["accept", "dataserviceversion", "maxdataserviceversion"];
+    names.into_iter().filter_map(|name| Some((name, part.header(name)?))).collect()
 }
 
 pub async fn write(

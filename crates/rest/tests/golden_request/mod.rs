@@ -10,9 +10,8 @@ use holdfast_rest::auth::{
     AccountKeys, Accounts, AuthRefusal, BearerSettings, Identity, Key, Presented, Target,
     authenticate,
 };
+use holdfast_rest::request_headers::RequestHeaders;
 use holdfast_rest::service::Service;
-use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
@@ -48,7 +47,7 @@ pub struct Golden {
     pub method: String,
     pub path: String,
     pub query: Vec<(String, String)>,
-    pub headers: HeaderMap,
+    pub headers: RequestHeaders,
     pub tls: bool,
     pub client_ip: IpAddr,
     pub now: Timestamp,
@@ -104,13 +103,9 @@ impl Golden {
     }
 
     fn of(case: Case, key: &str, date: &str) -> Self {
-        let mut headers = HeaderMap::new();
-        for (name, value) in &case.headers {
-            headers.insert(
-                HeaderName::from_bytes(name.as_bytes()).expect("a header name"),
-                HeaderValue::from_bytes(value.as_bytes()).expect("a header value"),
-            );
-        }
+        let headers = case.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let headers = RequestHeaders::from_iter(headers);
+        assert_eq!(headers.len(), case.headers.len(), "all of them are headers");
         let (tls, path, query) = split_url(&case.url);
         Self {
             name: case.name,
@@ -145,8 +140,7 @@ impl Golden {
 
     /// The version it names, or else one that has everything.
     pub fn version(&self) -> &str {
-        let version = self.headers.get("x-ms-version").and_then(|value| value.to_str().ok());
-        version.unwrap_or("2021-12-02")
+        self.headers.text("x-ms-version").unwrap_or("2021-12-02")
     }
 
     pub fn serve(&mut self, account: &str) {
@@ -154,26 +148,25 @@ impl Golden {
     }
 
     pub fn header_names(&self) -> Vec<String> {
-        self.headers.keys().map(|name| name.as_str().to_owned()).collect()
+        let names = self.headers.iter().map(|(name, _)| name);
+        names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
     pub fn header(&self, name: &str) -> String {
-        let value = self.headers.get(name).expect("a header of the request");
-        value.to_str().expect("visible ASCII").to_owned()
+        self.headers.text(name).expect("a header of the request").to_owned()
     }
 
     pub fn set_header(&mut self, name: &str, value: &str) {
-        let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
-        self.headers.insert(name, HeaderValue::from_str(value).expect("a header value"));
+        self.remove_header(name);
+        self.append_header(name, value);
     }
 
     pub fn append_header(&mut self, name: &str, value: &str) {
-        let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
-        self.headers.append(name, HeaderValue::from_str(value).expect("a header value"));
+        self.headers.append(name, value.as_bytes()).expect("a header");
     }
 
     pub fn remove_header(&mut self, name: &str) {
-        self.headers.remove(name);
+        self.headers.keep(&name.to_ascii_lowercase(), 0);
     }
 
     pub fn authenticate(&self) -> Result<Identity, AuthRefusal> {
