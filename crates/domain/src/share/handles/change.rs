@@ -97,13 +97,12 @@ impl Domain {
         }
         let expected = self.check_target(handle, to).await?;
         self.opens.disturb(handle, Cause::Remove).await;
-        let destination = NodeAddress::path(handle.share.clone(), to.path.clone());
-        let destination = destination.expecting(expected);
         let renamed = self
             .at_place(handle, async |source| {
                 self.rename_node(&RenameNode {
                     source,
-                    destination: destination.clone(),
+                    destination: to.path.clone(),
+                    destination_expected: expected,
                     wanted: Wanted::Any,
                     replace: to.replace,
                     ignore_read_only: false,

@@ -7,6 +7,7 @@ use super::transfer::{check_open, state};
 use super::wildcard::Pattern;
 use crate::domain::Domain;
 use crate::failure::Failure;
+use crate::names::PathComponent;
 use crate::share::opens::handle::Enumeration;
 use crate::share::opens::{AccessMask, Handle, NodeKey};
 use crate::share::{ListDirectory, Node};
@@ -75,7 +76,7 @@ impl Domain {
                 })
                 .await?;
             for node in &page.entries {
-                at.after = Some(node.folded_name());
+                at.after = node.name.as_ref().map(PathComponent::key);
                 if let Some(listed) = self.listed(handle.key, node)
                     && pattern.matches(&listed.name)
                 {

@@ -79,6 +79,7 @@ pub(super) fn refused(refusal: FileRefusal) -> HandleRefusal {
         }
         FileRefusal::WrongKind
         | FileRefusal::PreviousSnapshotNotFound
+        | FileRefusal::PreviousSnapshotNewer
         | FileRefusal::GenerationMismatch
         | FileRefusal::OtherProtocol
         | FileRefusal::NoCopyPending
