@@ -9,11 +9,7 @@ use holdfast_domain::blob::{
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
 };
-use holdfast_domain::etag::ETag;
-use holdfast_domain::lease::{DurationKind, Lease, LeaseState, LeaseStatus};
-use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagPredicate;
-use holdfast_domain::time::Timestamp;
 
 use super::encryption;
 use crate::answer::Answer;
