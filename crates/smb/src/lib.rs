@@ -9,6 +9,7 @@ pub mod connection;
 pub mod crypto;
 pub mod dialect;
 pub mod frontend;
+pub mod fuzz;
 pub mod info;
 pub mod ipc;
 pub mod opens;

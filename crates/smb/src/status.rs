@@ -92,9 +92,9 @@ statuses! {
 }
 
 impl Status {
-    /// Whether the answer has the body of an error rather than its command's own.
+    /// Whether the request was refused. An authentication that needs one more step was not.
     pub const fn is_error(self) -> bool {
-        self.0 >> 30 == 3
+        self.0 >> 30 == 3 && self.0 != Self::MORE_PROCESSING_REQUIRED.0
     }
 
     /// Whether something of ours is broken.

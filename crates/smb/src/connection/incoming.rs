@@ -170,3 +170,8 @@ fn split(bytes: &[u8]) -> Result<Vec<Place>, Disconnect> {
         start += next;
     }
 }
+
+/// Whether bytes have the form of requests, whatever they say.
+pub fn can_be_split(bytes: &[u8]) -> bool {
+    split(bytes).is_ok()
+}

@@ -30,6 +30,7 @@ use credits::Window;
 use outgoing::Outgoing;
 use requests::Requests;
 
+pub use incoming::can_be_split;
 pub use requests::Ticket;
 
 /// A message of a client that nobody knows yet.

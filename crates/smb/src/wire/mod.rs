@@ -38,4 +38,4 @@ pub fn pad(out: &mut Vec<u8>, start: usize, step: usize) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
