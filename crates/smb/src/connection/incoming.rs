@@ -163,7 +163,7 @@ fn split(bytes: &[u8]) -> Result<Vec<Place>, Disconnect> {
             places.push((header, start..bytes.len()));
             return Ok(places);
         }
-        if next % 8 != 0 || next < HEADER_BYTES || next >= rest.len() {
+        if !next.is_multiple_of(8) || next < HEADER_BYTES || next >= rest.len() {
             return Err(Disconnect);
         }
         places.push((header, start..start + next));

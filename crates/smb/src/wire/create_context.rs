@@ -89,7 +89,7 @@ impl RequestContexts {
             let rest = bytes.get(start..).ok_or(Malformed)?;
             let next = size(Cursor::new(rest).u32()?);
             let end = if next == 0 { bytes.len() } else { start + next };
-            if end > bytes.len() || (next != 0 && next % 8 != 0) {
+            if end > bytes.len() || !next.is_multiple_of(8) {
                 return Err(Malformed);
             }
             contexts.add(&bytes.slice(start..end))?;
