@@ -10,8 +10,8 @@ use crate::content;
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
 use crate::rows::{self, Stored};
-use crate::table;
 use crate::transact::Transaction;
+use crate::{share, table};
 
 /// Rows removed in one commit: enough to share a sync, few enough not to delay other commits.
 const ROWS_PER_COMMIT: usize = 256;
@@ -24,8 +24,8 @@ impl Domain {
         Ok(self.record_time().await?)
     }
 
-    /// Removes what deleted containers and tables held and contents that nothing has any more; whether there
-    /// is more to do.
+    /// Removes what deleted containers, tables, shares and snapshots held and contents that nothing has
+    /// any more; whether there is more to do.
     pub async fn collect_garbage(&self) -> Result<bool, Failure<()>> {
         let snapshot = self.engine.snapshot().await?;
         let first = async |prefix| {
@@ -36,10 +36,12 @@ impl Domain {
         let map = first(rows::condemned_maps()).await?;
         let upload = first(rows::condemned_uploads()).await?;
         let table = first(table::rows::condemned_tables()).await?;
+        let share = first(share::condemned_shares()).await?;
+        let share_snapshot = first(share::condemned_snapshots()).await?;
         let layered_map = content::first_layered_map(&*snapshot).await?;
         drop(snapshot);
         let more = container.is_some() || map.is_some() || upload.is_some() || table.is_some();
-        let more = more || layered_map.is_some();
+        let more = more || share.is_some() || share_snapshot.is_some() || layered_map.is_some();
         if let Some(key) = container {
             self.empty_condemned_container(&key).await?;
         }
@@ -51,6 +53,12 @@ impl Domain {
         }
         if let Some(key) = table {
             self.empty_condemned_table(&key).await?;
+        }
+        if let Some(key) = share {
+            self.empty_condemned_share(&key).await?;
+        }
+        if let Some(key) = share_snapshot {
+            self.prune_past_nodes(&key).await?;
         }
         if let Some(map) = layered_map {
             match content::fill_layered_map(self, map).await {

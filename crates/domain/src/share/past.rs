@@ -2,39 +2,40 @@
 //! share held. Each function does a bounded piece of work.
 
 use bytes::Bytes;
-use holdfast_store::{KeyRange, Order};
+use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 
 use super::tree::release_content;
-use super::{Node, rows};
+use super::{Node, SNAPSHOTS_MAX, Share, rows};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::rows::Stored;
+use crate::rows::{Stored, condemned_id};
 
 /// Rows looked at in one commit: enough to share a sync, few enough not to delay other commits.
 const ROWS_PER_COMMIT: usize = 256;
 
 impl Domain {
-    /// Removes past nodes that none of these snapshots sees, from after a key on. The key to go on
-    /// after, if there may be more.
-    ///
-    /// Snapshots that are taken meanwhile see none of the past nodes there are, so they need not be
-    /// among them.
-    #[allow(dead_code, reason = "called when a snapshot is deleted")]
-    pub(crate) async fn prune_past_nodes(
-        &self,
-        share: u64,
-        snapshots: &[u64],
-        after: Option<Bytes>,
-    ) -> Result<Option<Bytes>, Failure<()>> {
-        let mut range = KeyRange::prefix(rows::all_past_nodes(share));
-        if let Some(after) = after {
-            range = range.after(after);
-        }
+    /// Removes some of the past nodes that no snapshot sees since one was deleted. Its sentence says
+    /// how far that has got, and goes with the last ones.
+    pub(crate) async fn prune_past_nodes(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
+        let (share, _) = rows::condemned_snapshot_of(sentence)?;
         self.transact(&[], async |mut transaction| {
+            let Some(after) = transaction.get(sentence).await? else {
+                return Ok(((), transaction));
+            };
+            let mut range = KeyRange::prefix(rows::all_past_nodes(share));
+            if !after.is_empty() {
+                range = range.after(after);
+            }
             let snapshot = transaction.snapshot();
+            // Those that are taken meanwhile see none of the past nodes there are.
+            let snapshots = snapshot_numbers(snapshot, share).await?;
             let found = snapshot.scan(&range, Order::Ascending, ROWS_PER_COMMIT).await?;
-            let full = found.len() == ROWS_PER_COMMIT;
-            let last = found.last().filter(|_| full).map(|row| row.key.clone());
+            match found.last() {
+                Some(last) if found.len() == ROWS_PER_COMMIT => {
+                    transaction.put(sentence.clone(), last.key.clone());
+                }
+                Some(_) | None => transaction.delete(sentence.clone()),
+            }
             for row in found {
                 let node = Node::decode(&row.value)?;
                 let (_, generation) = rows::past_node_name(&row.key)?;
@@ -45,23 +46,24 @@ impl Domain {
                     transaction.delete(row.key);
                 }
             }
-            Ok((last, transaction))
+            Ok(((), transaction))
         })
         .await
     }
 
-    /// Removes some of what a deleted share held; whether there may be more.
-    #[allow(dead_code, reason = "called when a share is deleted")]
-    pub(crate) async fn empty_condemned_share(&self, share: u64) -> Result<bool, Failure<()>> {
+    /// Removes some of what a deleted share held, and with the last of it its sentence.
+    pub(crate) async fn empty_condemned_share(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
+        let share = condemned_id(sentence)?;
         let removed = self
             .transact(&[], async |mut transaction| {
+                transaction.expect(sentence.clone());
                 let mut removed = Vec::new();
                 for prefix in rows::all_of_share(share) {
                     let room = ROWS_PER_COMMIT - removed.len();
                     // Nobody adds to them: whoever did would have to read the row of the share.
                     let range = KeyRange::prefix(prefix);
-                    let snapshot = transaction.snapshot();
-                    for row in snapshot.scan(&range, Order::Ascending, room).await? {
+                    let found = transaction.snapshot().scan(&range, Order::Ascending, room).await?;
+                    for row in found {
                         transaction.expect(row.key.clone());
                         if rows::has_content(&row.key) {
                             release_content(&mut transaction, &Node::decode(&row.value)?);
@@ -70,12 +72,21 @@ impl Domain {
                         removed.push(row.key);
                     }
                 }
+                if removed.len() < ROWS_PER_COMMIT {
+                    transaction.delete(sentence.clone());
+                }
                 Ok((removed, transaction))
             })
             .await?;
         for key in &removed {
             self.live_leases.forget(key);
         }
-        Ok(removed.len() == ROWS_PER_COMMIT)
+        Ok(())
     }
+}
+
+async fn snapshot_numbers(snapshot: &dyn Snapshot, share: u64) -> Result<Vec<u64>, Fault> {
+    let range = KeyRange::prefix(rows::snapshots(share));
+    let found = snapshot.scan(&range, Order::Ascending, SNAPSHOTS_MAX + 1).await?;
+    found.iter().map(|row| Ok(Share::decode(&row.value)?.generation)).collect()
 }

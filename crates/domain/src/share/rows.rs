@@ -130,8 +130,8 @@ pub fn has_content(key: &[u8]) -> bool {
 }
 
 /// What a share holds, kind by kind.
-pub fn all_of_share(share: u64) -> [Bytes; 3] {
-    [NODE, PAST_NODE, PERMISSION].map(|kind| numbered(kind, share).freeze())
+pub fn all_of_share(share: u64) -> [Bytes; 4] {
+    [SNAPSHOT, NODE, PAST_NODE, PERMISSION].map(|kind| numbered(kind, share).freeze())
 }
 
 pub fn all_past_nodes(share: u64) -> Bytes {
@@ -191,19 +191,10 @@ pub fn past_node_name(key: &[u8]) -> Result<(&str, u64), Fault> {
     Ok((name, u64::from_be_bytes(*generation)))
 }
 
-pub fn permissions(share: u64) -> Bytes {
-    numbered(PERMISSION, share).freeze()
-}
-
 pub fn permission(share: u64, key: u64) -> Bytes {
     let mut row = numbered(PERMISSION, share);
     row.put_u64(key);
     row.freeze()
-}
-
-/// The key of a permission in a row key made by [`permission`].
-pub fn permission_key(key: &[u8]) -> Result<u64, Fault> {
-    number_at(key, 9).ok_or_else(|| corrupt("the key of a permission"))
 }
 
 fn front(kind: u8, share: u64, directory: u64, name: &str) -> BytesMut {

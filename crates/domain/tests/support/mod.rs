@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub mod share;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
