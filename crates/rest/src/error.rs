@@ -170,6 +170,17 @@ codes! {
     FileInvalidPermissionKey = 400 "The share has no security descriptor of this key.";
     LeaseIdMismatchWithShareOperation = 412 "The lease id of the request is not that of the lease of the share.";
     LeaseNotPresentWithShareOperation = 412 "The request names a lease id, but the share has no lease.";
+    CannotDeleteFileOrDirectory = 409 "The root of a share cannot be deleted, moved or replaced.";
+    DirectoryNotEmpty = 409 "The directory is not empty.";
+    FileGenerationMismatch = 409 "The file was replaced or renamed since the snapshot to compare with.";
+    InvalidFileOrDirectoryPathName = 400 "The name of a file or directory has characters that are not allowed, or is reserved.";
+    LeaseIdMismatchWithFileOperation = 412 "The lease id of the request is not that of the lease of the file.";
+    LeaseNotPresentWithFileOperation = 412 "The request names a lease id, but the file has no lease.";
+    ParentNotFound = 404 "The directory that it would be in does not exist.";
+    ReadOnlyAttribute = 409 "The file is read-only, by its attribute.";
+    ResourceAlreadyExists = 409 "There is something of this name already.";
+    ResourceTypeMismatch = 409 "The operation is for a directory, and there is a file; or the other way round.";
+    ShareSizeLimitReached = 403 "The share would become larger than its quota.";
     ShareAlreadyExists = 409 "The share already exists.";
     ShareBeingDeleted = 409 "The share was deleted, and its name is not free yet.";
     ShareHasSnapshots = 409 "The share has snapshots, and the request does not say that they are to be deleted too.";

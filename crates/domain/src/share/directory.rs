@@ -3,7 +3,7 @@
 use super::list::ListFrom;
 use super::node::{GetNode, NewNode, Wanted, identity};
 use super::properties::NodeProperties;
-use super::tree::{Answer, Located, Tree};
+use super::tree::{Answer, Located, Reading, Tree};
 use super::{Directory, FileRefusal, Node, NodeAddress, NodeKind, ShareState};
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -61,8 +61,8 @@ impl Domain {
     }
 
     pub async fn list_directory(&self, command: &ListDirectory) -> Answer<DirectoryPage> {
-        let snapshot = self.engine.snapshot().await?;
-        let rows = &mut &*snapshot;
+        let mut reading = Reading(self.engine.snapshot().await?);
+        let rows = &mut reading;
         let tree = Tree::open_in(rows, &command.address.share, command.state).await?;
         let get = GetNode {
             address: command.address.clone(),

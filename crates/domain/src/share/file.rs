@@ -7,7 +7,7 @@ use super::node::{
     check_writable, identity,
 };
 use super::properties::{NodeProperties, Touch, touch};
-use super::tree::{Answer, Found, Located, Tree, release_content};
+use super::tree::{Answer, Found, Located, Reading, Tree, release_content};
 use super::{File, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind};
 use crate::blob::ReadRange;
 use crate::content::{self, Content, ContentReader, Received};
@@ -140,12 +140,12 @@ impl Domain {
         range: Option<ReadRange>,
     ) -> Answer<FileDownload> {
         let pin = self.extents.pin_all();
-        let snapshot = self.engine.snapshot().await?;
-        let located = self.read_located(&mut &*snapshot, command).await?;
+        let mut reading = Reading(self.engine.snapshot().await?);
+        let located = self.read_located(&mut reading, command).await?;
         let file = located.node.file().ok_or(Failure::Refused(FileRefusal::WrongKind))?;
         let range = decide_range(range, file.length).map_err(Failure::Refused)?;
         let reader =
-            ContentReader::open(&self.extents, snapshot, pin, &file.content, range.clone(), None)
+            ContentReader::open(&self.extents, reading.0, pin, &file.content, range.clone(), None)
                 .await?;
         Ok(FileDownload { located, range, reader })
     }

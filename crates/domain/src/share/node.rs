@@ -2,7 +2,7 @@
 
 use super::model::Names;
 use super::properties::{NodeProperties, Touch, touch};
-use super::tree::{Answer, Found, Located, NodeRows, Tree};
+use super::tree::{Answer, Found, Located, NodeRows, Reading, Tree};
 use super::{
     Attributes, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind, PermissionKey, Place,
     PosixProperties, ShareState, rows,
@@ -89,8 +89,8 @@ impl Domain {
     /// What an address leads to, whatever it is; refused only if the way there ends before.
     pub async fn find_node(&self, address: &NodeAddress, state: ShareState) -> Answer<Lookup> {
         let now = self.now();
-        let snapshot = self.engine.snapshot().await?;
-        let rows = &mut &*snapshot;
+        let mut reading = Reading(self.engine.snapshot().await?);
+        let rows = &mut reading;
         let tree = Tree::open_in(rows, &address.share, state).await?;
         let found = tree.find(rows, address).await?;
         let parent = match &found.name {
@@ -102,8 +102,8 @@ impl Domain {
     }
 
     pub async fn get_node(&self, command: &GetNode) -> Answer<Located> {
-        let snapshot = self.engine.snapshot().await?;
-        self.read_located(&mut &*snapshot, command).await
+        let mut reading = Reading(self.engine.snapshot().await?);
+        self.read_located(&mut reading, command).await
     }
 
     pub(super) async fn read_located(

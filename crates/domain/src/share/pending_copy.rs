@@ -46,7 +46,7 @@ impl Domain {
         end: CopyEnd,
     ) -> Answer<()> {
         let ended = self
-            .change_copy(address, copy_id, async |transaction, node, stamp| {
+            .change_copy(address, copy_id, |transaction, node, stamp| {
                 match &end {
                     CopyEnd::Fetched(received) => {
                         release_content(transaction, node);
@@ -71,7 +71,7 @@ impl Domain {
 
     pub async fn abort_file_copy(&self, command: &AbortFileCopy) -> Answer<()> {
         let AbortFileCopy { address, copy_id, lease_id } = command;
-        self.change_copy(address, copy_id, async |transaction, node, stamp| {
+        self.change_copy(address, copy_id, |transaction, node, stamp| {
             if let NodeKind::File(file) = &mut node.kind {
                 let (access, kind) = (Access::AbortCopy, LeaseKind::File);
                 let after = lease::check_access(&file.lease, access, *lease_id, kind, stamp.now)?;
@@ -89,7 +89,7 @@ impl Domain {
         &self,
         address: &NodeAddress,
         copy_id: &str,
-        change: impl AsyncFn(&mut Transaction, &mut Node, Stamp) -> Result<(), FileRefusal>,
+        change: impl Fn(&mut Transaction, &mut Node, Stamp) -> Result<(), FileRefusal>,
     ) -> Answer<()> {
         self.transact(&[address.latch()], async |mut transaction| {
             let stamp = self.stamp();
@@ -99,7 +99,7 @@ impl Domain {
             let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
             pending(&mut node, copy_id).map_err(Failure::Refused)?;
             let before = node.length();
-            change(&mut transaction, &mut node, stamp).await.map_err(Failure::Refused)?;
+            change(&mut transaction, &mut node, stamp).map_err(Failure::Refused)?;
             self.note_usage(&tree, before, node.length())?;
             transaction.delete(rows::pending_copy(&tree.key_of(&found.place, &node)));
             tree.put(&mut transaction, &found.place, &node);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::file::decide_range;
 use super::node::{GetNode, Wanted, check_change, check_writable};
 use super::properties::{TimeChange, Touch, touch};
-use super::tree::{Answer, Located, NodeRows, Tree, View, snapshot_number};
+use super::tree::{Answer, Located, NodeRows, Reading, Tree, View, snapshot_number};
 use super::{At, Expected, File, FileRefusal, Node, NodeAddress, NodeKind};
 use crate::blob::ReadRange;
 use crate::content::{self, Content, Difference, Differences, Entry, Map, Received};
@@ -98,8 +98,8 @@ impl Domain {
     }
 
     pub async fn list_ranges(&self, command: &ListRanges) -> Answer<FileRanges> {
-        let snapshot = self.engine.snapshot().await?;
-        let rows = &mut &*snapshot;
+        let mut reading = Reading(self.engine.snapshot().await?);
+        let rows = &mut reading;
         let located = self.read_located(rows, &command.file).await?;
         let file = located.node.file().ok_or(Failure::Refused(FileRefusal::WrongKind))?;
         let older = match command.previous {
@@ -112,7 +112,7 @@ impl Domain {
         };
         let range = widen(range, command.start_from, file.length);
         let newer = file.content.clone();
-        let differences = Differences::new(snapshot, &older, &newer, range)?;
+        let differences = Differences::new(reading.0, &older, &newer, range)?;
         Ok(FileRanges { located, differences: differences.in_pieces_of(RANGE_BYTES) })
     }
 }

@@ -40,13 +40,17 @@ impl NodeRows for Transaction {
     }
 }
 
-impl NodeRows for &dyn Snapshot {
+/// The rows of a snapshot of the store. A type of its own: a reference to one would make every
+/// future that holds it tied to a lifetime, and none of them could be sent to another thread.
+pub(crate) struct Reading(pub Box<dyn Snapshot>);
+
+impl NodeRows for Reading {
     async fn get(&mut self, key: &Bytes) -> Result<Option<Bytes>, Fault> {
-        Snapshot::get(*self, key).await
+        self.0.get(key).await
     }
 
     async fn scan(&mut self, range: &KeyRange, limit: usize) -> Result<Vec<Row>, Fault> {
-        Snapshot::scan(*self, range, Order::Ascending, limit).await
+        self.0.scan(range, Order::Ascending, limit).await
     }
 }
 

@@ -10,8 +10,9 @@ use holdfast_domain::etag::ETag;
 use holdfast_domain::failure::Failure;
 use hyper::StatusCode;
 
+use super::copy_elsewhere::{self, Destination};
 use super::encryption::{self, Chosen};
-use super::{copy_elsewhere, headers, immutability, put_blob, tier};
+use super::{headers, immutability, put_blob, tier};
 use crate::answer::Answer;
 use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
@@ -51,7 +52,8 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let (path, copy_id) = (command.path.clone(), command.copy_id.clone());
     let blob = copied(call, &source, command).await?;
     if let Some(asked) = asked {
-        copy_elsewhere::begin(call.frontend, path, copy_id, source.url.clone(), asked);
+        let destination = Destination::Blob(path);
+        copy_elsewhere::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &blob))
 }
@@ -84,7 +86,7 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
             let (etag, digests) = verified(call, &source).await?;
             (CopySource::Here(here(&source, local, etag)), tags, digests)
         }
-        Located::Elsewhere => {
+        Located::File(_) | Located::Elsewhere => {
             let tags = match wants {
                 SourceTags::Replaced => put_blob::tags(call)?,
                 SourceTags::Copied => source.tags_elsewhere(call).await?,
@@ -98,7 +100,7 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
             (source.kind, source.length) = (SourceKind::Block, received.length());
             (CopySource::Fetched(received, source), CopiedTags::Sent(tags), digests)
         }
-        Located::File(_) | Located::Unserved(_) => {
+        Located::Unserved(_) => {
             return Err(source.error(SourceFailure::unserved()));
         }
     };
@@ -229,7 +231,7 @@ fn here(source: &SourceRequest, local: LocalSource, etag: Option<ETag>) -> Sourc
     SourceHere { path: local.path, which: local.which, conditions, etag }
 }
 
-fn elsewhere(properties: SourceProperties) -> SourceElsewhere {
+pub(crate) fn elsewhere(properties: SourceProperties) -> SourceElsewhere {
     let length = properties.length.unwrap_or(0);
     let kind = match properties.blob_type.as_deref() {
         Some("PageBlob") if length.is_multiple_of(PAGE_BYTES) => {

@@ -10,6 +10,7 @@ use holdfast_domain::Domain;
 use holdfast_domain::blob::{BlobPath, CopyEnd};
 use holdfast_domain::content::{ByteSource, ReceiveFailure, Received};
 use holdfast_domain::failure::Failure;
+use holdfast_domain::share::NodeAddress;
 use hyper::HeaderMap;
 use hyper::header::{HeaderValue, IF_MATCH, IF_UNMODIFIED_SINCE};
 
@@ -46,10 +47,16 @@ pub fn unchanged(asked: Asked, seen: &SourceProperties) -> Asked {
 }
 
 /// Fetches the bytes of a copy that is pending, without anybody waiting for them.
-pub fn begin(frontend: &Frontend, path: BlobPath, copy_id: String, url: SourceUrl, asked: Asked) {
+pub fn begin(
+    frontend: &Frontend,
+    destination: Destination,
+    copy_id: String,
+    url: SourceUrl,
+    asked: Asked,
+) {
     let (domain, fetcher) = (frontend.shared_domain(), Arc::clone(frontend.fetcher()));
     let places = Arc::clone(frontend.copy_places());
-    let copy = Copy { domain, path, copy_id };
+    let copy = Copy { domain, destination, copy_id };
     drop(tokio::spawn(async move {
         let fetched = async {
             let _place = places.acquire().await;
@@ -63,9 +70,15 @@ pub fn begin(frontend: &Frontend, path: BlobPath, copy_id: String, url: SourceUr
     }));
 }
 
+/// What a copy becomes.
+pub enum Destination {
+    Blob(BlobPath),
+    File(NodeAddress),
+}
+
 struct Copy {
     domain: Arc<Domain>,
-    path: BlobPath,
+    destination: Destination,
     copy_id: String,
 }
 
@@ -106,22 +119,47 @@ impl Copy {
         loop {
             tokio::time::sleep(PROGRESS_NOTED_EVERY).await;
             let bytes = copied.load(Ordering::Relaxed);
-            match self.domain.note_copy_progress(&self.path, &self.copy_id, bytes).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(failure) => tracing::warn!(?failure, "the progress of a copy was not noted"),
+            let (domain, id) = (&self.domain, &self.copy_id);
+            let wanted = match &self.destination {
+                Destination::Blob(path) => {
+                    is_wanted(domain.note_copy_progress(path, id, bytes).await)
+                }
+                Destination::File(address) => {
+                    is_wanted(domain.note_file_copy_progress(address, id, bytes).await)
+                }
+            };
+            if !wanted {
+                return;
             }
         }
     }
 
     async fn end(&self, end: CopyEnd) {
-        match self.domain.end_copy(&self.path, &self.copy_id, end).await {
-            Ok(()) => {}
-            Err(Failure::Refused(refusal)) => {
-                tracing::debug!(?refusal, "a copy ended that was not wanted any more");
-            }
-            Err(failure) => tracing::error!(?failure, "the end of a copy was not noted"),
+        let (domain, id) = (&self.domain, &self.copy_id);
+        match &self.destination {
+            Destination::Blob(path) => note_end(domain.end_copy(path, id, end).await),
+            Destination::File(address) => note_end(domain.end_file_copy(address, id, end).await),
         }
+    }
+}
+
+fn is_wanted<R: std::fmt::Debug>(noted: Result<bool, Failure<R>>) -> bool {
+    match noted {
+        Ok(wanted) => wanted,
+        Err(failure) => {
+            tracing::warn!(?failure, "the progress of a copy was not noted");
+            true
+        }
+    }
+}
+
+fn note_end<R: std::fmt::Debug>(ended: Result<(), Failure<R>>) {
+    match ended {
+        Ok(()) => {}
+        Err(Failure::Refused(refusal)) => {
+            tracing::debug!(?refusal, "a copy ended that was not wanted any more");
+        }
+        Err(failure) => tracing::error!(?failure, "the end of a copy was not noted"),
     }
 }
 

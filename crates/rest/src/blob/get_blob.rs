@@ -80,7 +80,7 @@ pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// Whether the bytes are to be sent in the structured form, with checksums among them.
-fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
+pub(crate) fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
     // The length that a request with a structured body must name has no meaning here.
     let structured = StructuredBody::parse(call.header("x-ms-structured-body")?, Some("0"))?;
     Ok(structured.is_some())
@@ -96,14 +96,14 @@ pub(super) fn command(call: &Call<'_>) -> Result<GetBlob, Error> {
 
 /// What `x-ms-range-get-content-md5` and `-crc64` ask for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum RangeCheck {
+pub(crate) enum RangeCheck {
     None,
     Md5,
     Crc64,
 }
 
 impl RangeCheck {
-    fn asked(call: &Call<'_>, range: Option<ReadRange>) -> Result<Self, Error> {
+    pub(crate) fn asked(call: &Call<'_>, range: Option<ReadRange>) -> Result<Self, Error> {
         const MD5: &str = "x-ms-range-get-content-md5";
         const CRC64: &str = "x-ms-range-get-content-crc64";
         let check = match (flag(call, MD5)?, flag(call, CRC64)?) {
@@ -119,7 +119,7 @@ impl RangeCheck {
         }
     }
 
-    fn admit(self, length: u64) -> Result<(), Error> {
+    pub(crate) fn admit(self, length: u64) -> Result<(), Error> {
         if self != Self::None && length > CHECKED_RANGE_BYTES_MAX {
             return Err(Code::OutOfRangeInput.into());
         }
@@ -127,7 +127,11 @@ impl RangeCheck {
     }
 
     /// Reads the range once for its digest; it is read again to be sent, so that no body is held.
-    async fn describe(self, answer: &mut Answer, mut reader: ContentReader) -> Result<(), Error> {
+    pub(crate) async fn describe(
+        self,
+        answer: &mut Answer,
+        mut reader: ContentReader,
+    ) -> Result<(), Error> {
         let mut digests = match self {
             Self::None => return Ok(()),
             Self::Md5 => Digests::md5(),

@@ -245,7 +245,7 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
 }
 
 /// The copy that a blob came from, or that is under way.
-fn copy_state(answer: &mut Answer, copy: &CopyState) {
+pub fn copy_state(answer: &mut Answer, copy: &CopyState) {
     answer.header("x-ms-copy-id", &copy.id);
     answer.header("x-ms-copy-status", copy_status(copy.status));
     answer.header("x-ms-copy-source", &copy.source);

@@ -67,8 +67,11 @@ mod tests {
             ("Directory", false, None),
             ("Temporary", false, Some("Temporary")),
             ("Temporary", true, None),
-            ("Offline|NotContentIndexed|NoScrubData", false,
-             Some("Offline | NotContentIndexed | NoScrubData")),
+            (
+                "Offline|NotContentIndexed|NoScrubData",
+                false,
+                Some("Offline | NotContentIndexed | NoScrubData"),
+            ),
             ("None|ReadOnly", false, None),
             ("ReadOnly|", false, None),
             ("ReadOnly,Hidden", false, None),

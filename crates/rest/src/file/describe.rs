@@ -1,16 +1,20 @@
 //! What answers say about a directory, a file or a link.
 
-use holdfast_domain::share::{Attributes, File, FileTimes, Node, NodeKind, PosixProperties};
+use holdfast_domain::share::{
+    File, FileTimes, Located, Node, NodeKind, PosixProperties, ShareState,
+};
 use holdfast_domain::time::Timestamp;
+use hyper::StatusCode;
 
-use super::attributes;
+use super::{attributes, permission_key};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::request::Call;
 use crate::version::Version;
 
 /// ETag, Last-Modified and the properties that SMB and NFS clients see.
-pub fn node(answer: &mut Answer, call: &Call<'_>, node: &Node, parent: u64) {
+pub fn node(answer: &mut Answer, call: &Call<'_>, located: &Located) {
+    let node = &located.node;
     headers::identity(answer, node.etag, node.last_modified, call.version);
     if call.version < Version::V2019_02_02 {
         return;
@@ -18,13 +22,13 @@ pub fn node(answer: &mut Answer, call: &Call<'_>, node: &Node, parent: u64) {
     match &node.posix {
         None => {
             answer.header("x-ms-file-attributes", attributes_of(node));
-            answer.header("x-ms-file-permission-key", node.permission.to_string());
+            answer.header("x-ms-file-permission-key", permission_key::text(node.permission));
         }
         Some(posix) => posix_properties(answer, call, posix, &node.kind),
     }
     times(answer, node.times);
     answer.header("x-ms-file-id", node.id.to_string());
-    answer.header("x-ms-file-parent-id", parent.to_string());
+    answer.header("x-ms-file-parent-id", located.place.directory().to_string());
 }
 
 fn times(answer: &mut Answer, times: FileTimes) {
@@ -66,23 +70,34 @@ pub fn kind_name(kind: &NodeKind) -> &'static str {
 }
 
 pub fn attributes_of(node: &Node) -> String {
-    let is_directory = matches!(node.kind, NodeKind::Directory(_));
-    attributes::text(node.attributes, is_directory)
+    attributes::text(node.attributes, node.is_directory())
 }
 
 /// What Get File and Get File Properties say of a file beside what every node has.
-pub fn file(answer: &mut Answer, call: &Call<'_>, file: &File, now: Timestamp, current: bool) {
+pub fn file(answer: &mut Answer, call: &Call<'_>, file: &File, now: Timestamp, state: ShareState) {
     headers::stored_headers(answer, call, &file.headers);
-    if current && call.version >= Version::V2019_02_02 {
+    if state == ShareState::Current && call.version >= Version::V2019_02_02 {
         headers::lease(answer, &file.lease, now);
     }
     if let Some(copy) = &file.copy {
         headers::copy_state(answer, copy);
     }
     answer.header("x-ms-type", "File");
+    answer.header("x-ms-server-encrypted", "true");
 }
 
-/// What a file is created with unless everything is to be as it is sent.
-pub fn to_be_archived(attributes: Attributes) -> Attributes {
-    attributes.with(Attributes::ARCHIVE)
+/// The answer of the operations that tell nothing but the metadata.
+pub fn metadata(call: &Call<'_>, node: &Node) -> Answer {
+    let mut answer = Answer::new(StatusCode::OK);
+    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    headers::metadata(&mut answer, &node.metadata);
+    answer
+}
+
+/// The answer of the operations that tell nothing but the new state.
+pub fn changed(call: &Call<'_>, node: &Node) -> Answer {
+    let mut answer = Answer::new(StatusCode::OK);
+    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    answer.header("x-ms-request-server-encrypted", "true");
+    answer
 }

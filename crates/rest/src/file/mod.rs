@@ -1,13 +1,30 @@
 //! The File service on HTTP: each operation is parse, call, respond.
 
+mod attributes;
+mod copy;
+mod describe;
+mod directory;
+mod file;
+mod file_lease;
+mod get_file;
+mod given;
 mod lease;
+mod link;
+mod list_entries;
+mod list_ranges;
 mod list_shares;
+mod node_refusals;
+mod nodes;
 mod parameters;
+mod permission_key;
+mod place;
+mod posix;
+mod properties;
+mod range;
 mod refusals;
+mod rename;
 mod share;
 mod share_headers;
-
-use std::future::ready;
 
 use holdfast_domain::Domain;
 use holdfast_domain::access::StoredPolicy;
@@ -15,7 +32,7 @@ use holdfast_domain::names::{AccountName, ShareName};
 use holdfast_domain::share::SharePath;
 
 use crate::answer::{Answer, Answering};
-use crate::error::{Code, Error};
+use crate::error::Error;
 use crate::operation::Operation;
 use crate::request::Call;
 use crate::request_body::RequestBody;
@@ -59,7 +76,7 @@ fn operation<'a>(call: &'a Call<'_>, body: RequestBody) -> Answering<'a> {
         | Operation::ChangeShareLease
         | Operation::ReleaseShareLease
         | Operation::BreakShareLease => Box::pin(lease::share(call)),
-        _ => Box::pin(ready(Err(Code::NotImplemented.into()))),
+        _ => nodes::operation(call, body),
     }
 }
 

@@ -104,8 +104,8 @@ pub fn read(
         changed: if call.version >= Version::V2021_06_08 { time(CHANGED)? } else { None },
         permission: permission_headers(call, purpose)?,
     };
-    let required = matches!(purpose, Purpose::Create | Purpose::Set)
-        && call.version < Version::V2021_06_08;
+    let required =
+        matches!(purpose, Purpose::Create | Purpose::Set) && call.version < Version::V2021_06_08;
     for (name, missing) in [
         (ATTRIBUTES, sent.attributes.is_none()),
         (CREATED, sent.created.is_none()),
@@ -195,11 +195,7 @@ fn permission_headers(
 }
 
 /// The two words that stand for a value, where they mean something; else the value itself.
-fn parse<T>(
-    text: &str,
-    purpose: Purpose,
-    value: impl Fn(&str) -> Option<T>,
-) -> Option<Sent<T>> {
+fn parse<T>(text: &str, purpose: Purpose, value: impl Fn(&str) -> Option<T>) -> Option<Sent<T>> {
     if text.eq_ignore_ascii_case("preserve") {
         return purpose.preserves().then_some(Sent::Preserved);
     }

@@ -67,10 +67,13 @@ const fn directory(operation: Operation, name: &'static str, verbs: Verbs, need:
     Row::new(operation, Service::File, name, verbs, Scope::Path, need)
         .restype(Restype::Directory)
         .since(Version::V2014_02_14)
+        .built()
 }
 
 const fn file(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::File, name, verbs, Scope::Path, need).since(Version::V2014_02_14)
+    Row::new(operation, Service::File, name, verbs, Scope::Path, need)
+        .since(Version::V2014_02_14)
+        .built()
 }
 
 const fn file_lease(operation: Operation, name: &'static str, need: Need) -> Row {

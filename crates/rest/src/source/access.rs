@@ -5,7 +5,7 @@ use super::{SourceFailure, SourceRequest};
 use crate::address::Address;
 use crate::auth::{Granted, Presented};
 use crate::error::{Code, Error};
-use crate::operation::Operation;
+use crate::operation::{Need, Operation};
 use crate::query::Query;
 use crate::request::Call;
 use crate::request_headers::RequestHeaders;
@@ -40,12 +40,43 @@ impl SourceRequest {
         Ok(granted)
     }
 
+    /// Whether the caller may take a source on this server away: with the signature of its URL, or
+    /// by what the caller may do in the account.
+    pub async fn authorize_move(
+        &self,
+        call: &Call<'_>,
+        source: &LocalUrl,
+        taking: Operation,
+    ) -> Result<(), Error> {
+        let query = Query::parse(&source.raw_query)?;
+        let need = taking.need(&query);
+        if query.get("sig").is_some() {
+            self.authorize_as(call, source, &query, &need).await.map(drop)
+        } else {
+            Ok(call.granted.check(&need, call.version)?)
+        }
+    }
+
     /// As if the source were asked for by Get Blob or Get File, over the connection of the request.
     async fn authorize_as_read(
         &self,
         call: &Call<'_>,
         source: &LocalUrl,
         query: &Query<'_>,
+    ) -> Result<Granted, Error> {
+        let read = match source.service {
+            Service::File => Operation::GetFile,
+            Service::Blob | Service::Queue | Service::Table => Operation::GetBlob,
+        };
+        self.authorize_as(call, source, query, &read.need(query)).await
+    }
+
+    async fn authorize_as(
+        &self,
+        call: &Call<'_>,
+        source: &LocalUrl,
+        query: &Query<'_>,
+        need: &Need,
     ) -> Result<Granted, Error> {
         let service = source.service;
         let host_style = call.frontend.settings().host_style;
@@ -71,8 +102,6 @@ impl SourceRequest {
             client_ip: call.peer.ip,
             target: address.target(),
         };
-        let read = if service == Service::File { Operation::GetFile } else { Operation::GetBlob };
-        let need = read.need(query);
-        call.frontend.authorize(&presented, call.version, &address, &need).await
+        call.frontend.authorize(&presented, call.version, &address, need).await
     }
 }

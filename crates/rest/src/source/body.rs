@@ -6,11 +6,12 @@ use holdfast_domain::blob::{Blob, ContentHeaders, Download, GetBlob};
 use holdfast_domain::condition::CombinationRule;
 use holdfast_domain::content::{ByteSource, ContentReader};
 use holdfast_domain::metadata::Metadata;
+use holdfast_domain::share::{FileDownload, Node};
 use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;
 
 use super::fetch::FetchedBytes;
-use super::locate::{LocalSource, Located};
+use super::locate::{LocalFile, LocalSource, Located};
 use super::{FailureKind, SourceFailure, SourceRequest};
 use crate::blob::kind_name;
 use crate::body::{Digests, ExpectedDigests, FinishedDigests};
@@ -49,6 +50,20 @@ impl From<&Blob> for SourceProperties {
     }
 }
 
+impl From<&Node> for SourceProperties {
+    fn from(node: &Node) -> Self {
+        Self {
+            etag: Some(node.etag.to_string()),
+            last_modified: Some(node.last_modified),
+            length: Some(node.length()),
+            blob_type: None,
+            headers: node.file().map(|file| file.headers.clone()).unwrap_or_default(),
+            metadata: node.metadata.clone(),
+            tags: None,
+        }
+    }
+}
+
 pub struct Opened {
     pub properties: SourceProperties,
     /// Of what will come, if it is known before it has.
@@ -61,7 +76,8 @@ impl SourceRequest {
     pub async fn head(&self, call: &Call<'_>) -> Result<SourceProperties, Error> {
         let found = match self.locate(call)? {
             Located::Here(local) => self.head_here(call, &local).await,
-            Located::File(_) | Located::Unserved(_) => Err(SourceFailure::unserved()),
+            Located::File(local) => self.head_file(call, &local).await,
+            Located::Unserved(_) => Err(SourceFailure::unserved()),
             Located::Elsewhere => call.frontend.fetcher().head(&self.url, &self.asked()).await,
         };
         found.map_err(|failure| self.error(failure))
@@ -71,7 +87,8 @@ impl SourceRequest {
     pub async fn open(&self, call: &Call<'_>, length_max: u64) -> Result<Opened, Error> {
         let opened = match self.locate(call)? {
             Located::Here(local) => self.open_here(call, &local, length_max).await,
-            Located::File(_) | Located::Unserved(_) => Err(SourceFailure::unserved()),
+            Located::File(local) => self.open_file(call, &local, length_max).await,
+            Located::Unserved(_) => Err(SourceFailure::unserved()),
             Located::Elsewhere => self.open_elsewhere(call, length_max).await,
         };
         let (properties, length, bytes) = opened.map_err(|failure| self.error(failure))?;
@@ -120,6 +137,34 @@ impl SourceRequest {
     ) -> Result<(SourceProperties, Option<u64>, SourceBytes), SourceFailure> {
         let fetched = call.frontend.fetcher().open(&self.url, &self.asked(), length_max).await?;
         Ok((fetched.properties, fetched.length, SourceBytes::Elsewhere(fetched.bytes)))
+    }
+
+    async fn head_file(
+        &self,
+        call: &Call<'_>,
+        local: &LocalFile,
+    ) -> Result<SourceProperties, SourceFailure> {
+        self.authorize(call, &local.url).await?;
+        let located = call.frontend.domain().get_node(&local.read()).await.map_err(Error::from)?;
+        Ok(SourceProperties::from(&located.node))
+    }
+
+    async fn open_file(
+        &self,
+        call: &Call<'_>,
+        local: &LocalFile,
+        length_max: u64,
+    ) -> Result<(SourceProperties, Option<u64>, SourceBytes), SourceFailure> {
+        self.authorize(call, &local.url).await?;
+        let domain = call.frontend.domain();
+        let download = domain.get_file(&local.read(), self.range).await.map_err(Error::from)?;
+        let FileDownload { located, range, reader } = download;
+        let length = range.end - range.start;
+        if length > length_max {
+            return Err(FailureKind::TooLarge { length_max }.into());
+        }
+        let properties = SourceProperties::from(&located.node);
+        Ok((properties, Some(length), SourceBytes::Here(Box::new(reader))))
     }
 
     /// A source needs no lease id (§2.4 of the notes on the protocol).

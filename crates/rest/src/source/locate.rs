@@ -6,7 +6,7 @@ use holdfast_domain::blob::{BlobPath, ContainerPath, Which};
 use holdfast_domain::names::{
     AccountName, BlobName, ContainerName, FilePath, NameRefusal, ShareName, TrailingDots,
 };
-use holdfast_domain::share::SharePath;
+use holdfast_domain::share::{GetNode, NodeAddress, SharePath, ShareState, Wanted};
 use holdfast_domain::time::Timestamp;
 
 use super::url::{Host, SourceUrl, host_and_port};
@@ -211,6 +211,13 @@ impl LocalFile {
         };
         let local = LocalUrl::of(Service::File, url, &share.account);
         Ok(Self { share, path: FilePath::file(path, dots)?, snapshot, url: local })
+    }
+
+    /// A source needs no lease id.
+    pub fn read(&self) -> GetNode {
+        let state = self.snapshot.map_or(ShareState::Current, ShareState::Snapshot);
+        let address = NodeAddress::path(self.share.clone(), self.path.clone());
+        GetNode { address, state, wanted: Wanted::File, lease_id: None }
     }
 }
 

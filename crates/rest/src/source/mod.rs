@@ -107,6 +107,21 @@ impl SourceRequest {
         })
     }
 
+    /// For operations that name a source in another header, and nothing else about it.
+    pub fn parse_named(call: &Call<'_>, name: &'static str) -> Result<Self, Error> {
+        let text = call.required_header(name)?;
+        let url = SourceUrl::parse(text).map_err(|_| Error::invalid_header(name, ""))?;
+        Ok(Self {
+            url,
+            conditions: SourceConditions::default(),
+            range: None,
+            digests: ExpectedDigests::default(),
+            key: None,
+            token: None,
+            version: call.version,
+        })
+    }
+
     /// For operations that take the whole of their source.
     pub fn parse_whole(call: &Call<'_>) -> Result<Self, Error> {
         let source = Self::parse(call)?;

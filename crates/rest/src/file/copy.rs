@@ -1,0 +1,113 @@
+//! Copy File and Abort Copy File.
+
+use holdfast_domain::blob::SourceHere;
+use holdfast_domain::failure::Failure;
+use holdfast_domain::share::{
+    AbortFileCopy, CopyFile, FileCopyRefusal, FileCopySource, FileRefusal, Located, NodeAddress,
+};
+use hyper::StatusCode;
+
+use super::{given, parameters, place};
+use crate::answer::Answer;
+use crate::blob::copy_elsewhere::{self, Destination};
+use crate::blob::{copied_from_elsewhere, headers};
+use crate::error::Error;
+use crate::request::Call;
+use crate::source::{self, SourceFailure, SourceRequest};
+use crate::version::Version;
+
+pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
+    let source = SourceRequest::parse_whole(call)?;
+    let address = place::file(call)?;
+    let (copy_source, asked) = match source.locate(call)? {
+        source::Located::File(local) => {
+            let authorized = source.authorize(call, &local.url).await;
+            authorized.map_err(|failure| source.error(failure))?;
+            (FileCopySource::File(local.read()), None)
+        }
+        source::Located::Here(local) => {
+            let authorized = source.authorize(call, &local.url).await;
+            authorized.map_err(|failure| source.error(failure))?;
+            let conditions = source.conditions.here.clone();
+            let (path, which) = (local.path, local.which);
+            (FileCopySource::Blob(SourceHere { path, which, conditions, etag: None }), None)
+        }
+        source::Located::Elsewhere => {
+            let properties = source.head(call).await?;
+            let asked = copy_elsewhere::unchanged(source.asked(), &properties);
+            (FileCopySource::Awaited(copied_from_elsewhere(properties)), Some(asked))
+        }
+        source::Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
+    };
+    let command = command(call, &source, address.clone(), copy_source).await?;
+    let copy_id = command.copy_id.clone();
+    let copied = call.frontend.domain().copy_file(command).await;
+    let located = copied.map_err(|failure| refused(&source, failure))?;
+    if let Some(asked) = asked {
+        let destination = Destination::File(address);
+        copy_elsewhere::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
+    }
+    Ok(accepted(call, &located))
+}
+
+pub async fn abort(call: &Call<'_>) -> Result<Answer, Error> {
+    let copy_id = call.query.required("copyid")?.to_owned();
+    let command =
+        AbortFileCopy { address: place::file(call)?, copy_id, lease_id: call.lease_id()? };
+    call.frontend.domain().abort_file_copy(&command).await?;
+    Ok(Answer::new(StatusCode::NO_CONTENT))
+}
+
+async fn command(
+    call: &Call<'_>,
+    request: &SourceRequest,
+    address: NodeAddress,
+    source: FileCopySource,
+) -> Result<CopyFile, Error> {
+    let metadata = Some(call.metadata()?).filter(|metadata| !metadata.is_empty());
+    let flag = |name: &'static str| -> Result<bool, Error> {
+        if call.version < Version::V2019_07_07 {
+            return Ok(false);
+        }
+        Ok(parameters::boolean(call, name)?.unwrap_or(false))
+    };
+    Ok(CopyFile {
+        source,
+        source_url: request.url.without_signature(),
+        copy_id: uuid::Uuid::new_v4().to_string(),
+        metadata,
+        properties: given::copied(call, &address.share).await?,
+        // Before 2021-04-10 it was spelled with another dash.
+        ignore_read_only: flag("x-ms-file-copy-ignore-readonly")?
+            || flag("x-ms-file-copy-ignore-read-only")?,
+        set_archive: flag("x-ms-file-copy-set-archive")?,
+        lease_id: call.lease_id()?,
+        address,
+    })
+}
+
+fn refused(source: &SourceRequest, failure: Failure<FileCopyRefusal>) -> Error {
+    match failure {
+        Failure::Refused(FileCopyRefusal::SourceFile(refusal)) => {
+            source.error(SourceFailure::from(Error::from(refusal)))
+        }
+        Failure::Refused(FileCopyRefusal::SourceBlob(refusal)) => {
+            source.error(SourceFailure::from(Error::from(refusal)))
+        }
+        Failure::Refused(FileCopyRefusal::Destination(refusal)) => refusal.into(),
+        Failure::Busy => Failure::<FileRefusal>::Busy.into(),
+        Failure::OutcomeUnknown(fault) => Failure::<FileRefusal>::OutcomeUnknown(fault).into(),
+        Failure::Fault(fault) => fault.into(),
+    }
+}
+
+fn accepted(call: &Call<'_>, located: &Located) -> Answer {
+    let node = &located.node;
+    let mut answer = Answer::new(StatusCode::ACCEPTED);
+    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    if let Some(copy) = node.file().and_then(|file| file.copy.as_ref()) {
+        answer.header("x-ms-copy-id", &copy.id);
+        answer.header("x-ms-copy-status", headers::copy_status(copy.status));
+    }
+    answer
+}

@@ -1,0 +1,73 @@
+//! Create, Get, Set and Delete Directory, and the metadata of directories.
+
+use holdfast_domain::share::{
+    CreateDirectory, DeleteNode, Located, SetNodeMetadata, SetNodeProperties, Wanted,
+};
+use hyper::StatusCode;
+
+use super::properties::Purpose;
+use super::{describe, given, place};
+use crate::answer::Answer;
+use crate::blob::headers;
+use crate::error::Error;
+use crate::request::Call;
+
+pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
+    let address = place::directory(call)?;
+    let metadata = call.metadata()?;
+    let properties = given::new(call, &address.share, true).await?;
+    let command = CreateDirectory { address, metadata, properties };
+    let located = call.frontend.domain().create_directory(&command).await?;
+    Ok(written(call, StatusCode::CREATED, &located))
+}
+
+pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
+    let located = call.frontend.domain().get_node(&place::read_directory(call)?).await?;
+    let mut answer = Answer::new(StatusCode::OK);
+    describe::node(&mut answer, call, &located);
+    headers::metadata(&mut answer, &located.node.metadata);
+    answer.header("x-ms-server-encrypted", "true");
+    Ok(answer)
+}
+
+pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
+    let located = call.frontend.domain().get_node(&place::read_directory(call)?).await?;
+    Ok(describe::metadata(call, &located.node))
+}
+
+pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
+    let address = place::directory(call)?;
+    let properties = given::changed(call, &address.share, Purpose::Set, true).await?;
+    let command = SetNodeProperties {
+        address,
+        wanted: Wanted::Directory,
+        properties,
+        headers: None,
+        length: None,
+        by_handle: false,
+        lease_id: None,
+    };
+    let located = call.frontend.domain().set_node_properties(&command).await?;
+    Ok(written(call, StatusCode::OK, &located))
+}
+
+pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
+    let (address, metadata) = (place::directory(call)?, call.metadata()?);
+    let command = SetNodeMetadata { address, wanted: Wanted::Directory, metadata, lease_id: None };
+    let located = call.frontend.domain().set_node_metadata(&command).await?;
+    Ok(describe::changed(call, &located.node))
+}
+
+pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
+    let address = place::directory(call)?;
+    let command = DeleteNode { address, wanted: Wanted::Directory, lease_id: None };
+    call.frontend.domain().delete_node(&command).await?;
+    Ok(Answer::new(StatusCode::ACCEPTED))
+}
+
+fn written(call: &Call<'_>, status: StatusCode, located: &Located) -> Answer {
+    let mut answer = Answer::new(status);
+    describe::node(&mut answer, call, located);
+    answer.header("x-ms-request-server-encrypted", "true");
+    answer
+}

@@ -1,0 +1,52 @@
+//! Get File.
+
+use holdfast_domain::share::FileDownload;
+use hyper::StatusCode;
+
+use super::{describe, place};
+use crate::answer::{Answer, AnswerBody};
+use crate::blob::get_blob::{RangeCheck, wants_structure};
+use crate::blob::headers;
+use crate::body::{Encoder, StructuredBody};
+use crate::error::Error;
+use crate::range;
+use crate::request::Call;
+
+pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
+    let asked = range::requested(call.headers)?;
+    let check = RangeCheck::asked(call, asked)?;
+    let command = place::read_file(call)?;
+    let download = call.frontend.domain().get_file(&command, asked).await?;
+    let FileDownload { located, range, mut reader } = download;
+    check.admit(range.end - range.start)?;
+
+    let status = if asked.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let mut answer = Answer::new(status);
+    describe::node(&mut answer, call, &located);
+    headers::metadata(&mut answer, &located.node.metadata);
+    let mut md5 = None;
+    if let Some(file) = located.node.file() {
+        describe::file(&mut answer, call, file, located.now, command.state);
+        md5 = file.headers.content_md5.map(headers::encode_md5);
+    }
+    answer.header("accept-ranges", "bytes");
+    if asked.is_some() {
+        let (first, last) = (range.start, range.end - 1);
+        answer.header("content-range", format!("bytes {first}-{last}/{}", located.node.length()));
+        answer.optional_header("x-ms-content-md5", md5);
+        check.describe(&mut answer, reader.clone()).await?;
+    } else {
+        answer.optional_header("content-md5", md5);
+    }
+    // Before the status is sent, so that bytes that cannot be read are an error of the request.
+    let first = reader.next().await?;
+    answer.body = if wants_structure(call)? {
+        let length = range.end - range.start;
+        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
+        answer.header("x-ms-structured-content-length", length.to_string());
+        AnswerBody::structured(first, reader, Encoder::new(length))
+    } else {
+        AnswerBody::content(first, reader)
+    };
+    Ok(answer)
+}

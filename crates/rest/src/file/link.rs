@@ -1,0 +1,68 @@
+//! Symbolic and hard links, in shares of NFS.
+
+use holdfast_domain::names::{FilePath, TrailingDots};
+use holdfast_domain::share::{
+    CreateHardLink, CreateSymbolicLink, GetNode, LinkTarget, NodeAddress, NodeKind, Wanted,
+};
+use hyper::StatusCode;
+use percent_encoding::utf8_percent_encode;
+
+use super::{describe, given, place};
+use crate::answer::Answer;
+use crate::blob::headers;
+use crate::error::{Code, Error};
+use crate::listing::PATH;
+use crate::query::{Plus, decode};
+use crate::request::Call;
+
+const LINK_TEXT: &str = "x-ms-link-text";
+const TARGET: &str = "x-ms-file-target-file";
+
+/// The text is sent percent-encoded, and is kept and told as it is.
+pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
+    let address = place::file(call)?;
+    let text = call.required_header(LINK_TEXT)?;
+    let target =
+        decode(text, Plus::IsPlus).ok_or_else(|| Error::invalid_header(LINK_TEXT, text))?;
+    let properties = given::new(call, &address.share, false).await?;
+    let command = CreateSymbolicLink {
+        address,
+        target: LinkTarget(target.into_owned()),
+        metadata: call.metadata()?,
+        properties,
+        lease_id: call.lease_id()?,
+    };
+    let located = call.frontend.domain().create_symbolic_link(&command).await?;
+    let mut answer = Answer::new(StatusCode::CREATED);
+    describe::node(&mut answer, call, &located);
+    answer.header("x-ms-request-server-encrypted", "true");
+    Ok(answer)
+}
+
+pub async fn get_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
+    let command = GetNode { wanted: Wanted::SymbolicLink, ..place::read_file(call)? };
+    let node = call.frontend.domain().get_node(&command).await?.node;
+    let NodeKind::SymbolicLink(LinkTarget(target)) = &node.kind else {
+        return Err(Code::ResourceTypeMismatch.into());
+    };
+    let mut answer = Answer::new(StatusCode::OK);
+    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    answer.header(LINK_TEXT, utf8_percent_encode(target, PATH).to_string());
+    Ok(answer)
+}
+
+/// The target is a path from the root of the share.
+pub async fn create_hard(call: &Call<'_>) -> Result<Answer, Error> {
+    let address = place::file(call)?;
+    let text = call.required_header(TARGET)?;
+    let invalid = || Error::invalid_header(TARGET, text);
+    let path = decode(text, Plus::IsPlus).ok_or_else(invalid)?;
+    let path = path.strip_prefix('/').unwrap_or(&path);
+    let path = FilePath::file(path, TrailingDots::Kept).map_err(|_| invalid())?;
+    let target = NodeAddress::path(address.share.clone(), path);
+    let command = CreateHardLink { address, target, lease_id: call.lease_id()? };
+    let located = call.frontend.domain().create_hard_link(&command).await?;
+    let mut answer = Answer::new(StatusCode::CREATED);
+    describe::node(&mut answer, call, &located);
+    Ok(answer)
+}

@@ -1,1 +1,0 @@
-//! List Directories and Files.

@@ -1,0 +1,72 @@
+//! Rename File and Rename Directory, which are sent to the new name.
+
+use holdfast_domain::names::FilePath;
+use holdfast_domain::share::{Expected, NodeAddress, RenameNode, SharePath, Wanted};
+use hyper::StatusCode;
+
+use super::properties::Purpose;
+use super::{describe, given, parameters, place};
+use crate::answer::Answer;
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::request::Call;
+use crate::source::{Located, SourceRequest};
+
+const SOURCE: &str = "x-ms-file-rename-source";
+const REPLACE: &str = "x-ms-file-rename-replace-if-exists";
+const IGNORE_READ_ONLY: &str = "x-ms-file-rename-ignore-readonly";
+
+pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
+    let is_directory = call.operation == Operation::RenameDirectory;
+    let (share, wanted) =
+        (call.share_path()?, if is_directory { Wanted::Directory } else { Wanted::File });
+    let destination =
+        if is_directory { place::directory_path(call)? } else { place::file_path(call)? };
+    let replace = parameters::boolean(call, REPLACE)?.unwrap_or(false);
+    let ignore_read_only = parameters::boolean(call, IGNORE_READ_ONLY)?.unwrap_or(false);
+    if ignore_read_only && !replace {
+        return Err(Error::invalid_header(IGNORE_READ_ONLY, "true"));
+    }
+    let source = source(call, &share).await?;
+    let properties = given::changed(call, &share, Purpose::Rename, is_directory).await?;
+    let metadata = Some(call.metadata()?).filter(|metadata| !metadata.is_empty());
+    let content_type = match is_directory {
+        true => None,
+        false => call.header("x-ms-content-type")?.map(str::to_owned),
+    };
+    let command = RenameNode {
+        source: NodeAddress::path(share, source),
+        destination,
+        destination_expected: Expected::Anything,
+        wanted,
+        replace,
+        ignore_read_only,
+        by_handle: false,
+        source_lease_id: call.lease_id_header("x-ms-source-lease-id")?,
+        destination_lease_id: call.lease_id_header("x-ms-destination-lease-id")?,
+        properties,
+        metadata,
+        content_type,
+    };
+    let renamed = call.frontend.domain().rename_node(&command).await?;
+    let mut answer = Answer::new(StatusCode::OK);
+    describe::node(&mut answer, call, &renamed.located);
+    answer.header("x-ms-request-server-encrypted", "true");
+    Ok(answer)
+}
+
+/// What is renamed is in the same share, and the caller may take it away: with the signature of its
+/// URL, or with what allows this request.
+async fn source(call: &Call<'_>, share: &SharePath) -> Result<FilePath, Error> {
+    let request = SourceRequest::parse_named(call, SOURCE)?;
+    let Located::File(local) = request.locate(call)? else {
+        return Err(Error::invalid_header(SOURCE, ""));
+    };
+    if local.share != *share || local.snapshot.is_some() {
+        return Err(Error::invalid_header(SOURCE, ""));
+    }
+    let is_directory = call.operation == Operation::RenameDirectory;
+    let taking = if is_directory { Operation::DeleteDirectory } else { Operation::DeleteFile };
+    request.authorize_move(call, &local.url, taking).await?;
+    Ok(local.path)
+}
