@@ -22,11 +22,14 @@ impl Domain {
     }
 
     /// Does something with the node of a handle, wherever that is moved meanwhile.
-    pub(super) async fn at_place<T>(
+    pub(super) async fn at_place<T, F>(
         &self,
         handle: &Handle,
-        work: impl AsyncFn(NodeAddress) -> Result<T, Failure<FileRefusal>>,
-    ) -> Answer<T> {
+        work: impl Fn(NodeAddress) -> F,
+    ) -> Answer<T>
+    where
+        F: Future<Output = Result<T, Failure<FileRefusal>>>,
+    {
         for _ in 0..MOVES_MAX {
             match work(self.address(handle)).await {
                 Err(Failure::Refused(FileRefusal::Moved)) => {}

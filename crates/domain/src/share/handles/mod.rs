@@ -41,6 +41,7 @@ mod list;
 mod lock;
 mod open;
 mod open_rules;
+mod ranges;
 mod refusal;
 mod transfer;
 mod wildcard;

@@ -139,7 +139,7 @@ pub(super) fn check_open(handle: &Handle) -> Answer<()> {
     if handle.is_closed() { Err(Failure::Refused(HandleRefusal::Closed)) } else { Ok(()) }
 }
 
-fn check_file(handle: &Handle) -> Answer<()> {
+pub(super) fn check_file(handle: &Handle) -> Answer<()> {
     check_open(handle)?;
     if handle.is_directory {
         return Err(Failure::Refused(HandleRefusal::InvalidRequest));
