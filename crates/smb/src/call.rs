@@ -4,12 +4,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use holdfast_domain::share::opens::{ClientId, Opener};
 use parking_lot::Mutex;
 
 use crate::connection::{Connection, Ticket};
 use crate::crypto::PreauthHash;
+use crate::dialect::{Dialect, Negotiated};
 use crate::opens::Open;
 use crate::session::{Established, Session};
+use crate::shares::Share;
 use crate::status::Status;
 use crate::tree::Tree;
 use crate::wire::{FileId, Flags, Header};
@@ -59,6 +62,32 @@ impl Call {
 
     pub fn tree(&self) -> Result<&Arc<Tree>, Status> {
         self.tree.as_ref().ok_or(Status::NETWORK_NAME_DELETED)
+    }
+
+    /// The share that the request is for, which `IPC$` is not.
+    pub fn share(&self) -> Result<&Share, Status> {
+        self.tree()?.share().ok_or(Status::INVALID_DEVICE_REQUEST)
+    }
+
+    pub fn negotiated(&self) -> Result<&Negotiated, Status> {
+        self.connection.negotiated().ok_or(Status::INVALID_PARAMETER)
+    }
+
+    pub fn dialect(&self) -> Result<Dialect, Status> {
+        Ok(self.negotiated()?.dialect)
+    }
+
+    /// The way on which the client comes.
+    pub fn opener(&self) -> Result<Opener, Status> {
+        Ok(Opener {
+            connection: self.connection.id,
+            session: self.session()?.id,
+            tree: self.tree()?.id.into(),
+            client: ClientId(u128::from_le_bytes(self.negotiated()?.client_guid)),
+            address: self.connection.peer,
+            user: Arc::clone(self.account()?),
+            events: self.connection.breaks.sender(),
+        })
     }
 
     pub fn is_related(&self) -> bool {

@@ -9,7 +9,7 @@ use holdfast_domain::Domain;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Ending};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::status::Status;
@@ -23,6 +23,7 @@ pub struct Frontend {
     sessions: Mutex<HashMap<u64, LoggedOn>>,
     session_ids: AtomicU64,
     open_ids: AtomicU64,
+    connection_ids: AtomicU64,
     observer: Arc<dyn Observer>,
 }
 
@@ -64,8 +65,13 @@ impl Frontend {
             // Numbers of another run must not be good in this one.
             session_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 16),
             open_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 16),
+            connection_ids: AtomicU64::new(0),
             observer,
         }
+    }
+
+    pub(crate) fn next_connection_id(&self) -> u64 {
+        self.connection_ids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(crate) fn next_session_id(&self) -> u64 {
@@ -101,7 +107,7 @@ impl Frontend {
         let Some((session, connection)) = found else { return };
         let is_own = session.established().is_some_and(|it| &*it.account == account);
         if is_own {
-            connection.end_session(&session).await;
+            connection.end_session(&session, Ending::Lost).await;
         }
     }
 }

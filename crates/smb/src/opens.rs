@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use holdfast_domain::share::opens::Handle;
 use parking_lot::Mutex;
 
 use crate::ipc::Pipe;
+use crate::status::Status;
 use crate::wire::FileId;
 
 /// As many handles as the service has for one client and share.
@@ -20,6 +22,26 @@ pub struct Open {
 
 pub enum OpenKind {
     Pipe(Mutex<Pipe>),
+    File(OpenFile),
+}
+
+/// A file or directory.
+pub struct OpenFile {
+    pub handle: Arc<Handle>,
+    /// How the client said to read and write, which it may ask for.
+    pub mode: u32,
+    /// Whether it was opened to survive its connection.
+    pub is_durable: bool,
+}
+
+impl Open {
+    /// What can be done with files only is refused for pipes.
+    pub fn file(&self) -> Result<&OpenFile, Status> {
+        match &self.kind {
+            OpenKind::File(file) => Ok(file),
+            OpenKind::Pipe(_) => Err(Status::INVALID_DEVICE_REQUEST),
+        }
+    }
 }
 
 /// By the volatile half of their ids.

@@ -1,15 +1,23 @@
 //! One file for each command: decode, call the domain, encode. Who asks and in which tree was found
 //! out before.
 
+mod change_notify;
 pub mod close;
-mod create;
+pub mod create;
+mod flush;
 mod ioctl;
+mod lock;
 mod logoff;
 pub mod negotiate;
+mod oplock_break;
+mod query_directory;
+mod query_info;
 mod read;
 mod session_setup;
+mod set_info;
 mod tree_connect;
 mod tree_disconnect;
+mod waiting;
 mod write;
 
 use bytes::Bytes;
@@ -34,13 +42,13 @@ pub async fn handle(call: &mut Call, command: Command) -> Answer {
         Command::Read => read::handle(call).await,
         Command::Write => write::handle(call).await,
         Command::Ioctl => ioctl::handle(call).await,
-        Command::Flush
-        | Command::Lock
-        | Command::QueryDirectory
-        | Command::ChangeNotify
-        | Command::QueryInfo
-        | Command::SetInfo
-        | Command::OplockBreak => Err(Status::NOT_SUPPORTED),
+        Command::Flush => flush::handle(call).await,
+        Command::Lock => lock::handle(call).await,
+        Command::QueryDirectory => query_directory::handle(call).await,
+        Command::ChangeNotify => change_notify::handle(call).await,
+        Command::QueryInfo => query_info::handle(call).await,
+        Command::SetInfo => set_info::handle(call).await,
+        Command::OplockBreak => oplock_break::handle(call).await,
         // Answered by nothing, before it gets here.
         Command::Cancel => Err(Status::INVALID_PARAMETER),
     };

@@ -1,15 +1,19 @@
 //! READ.
 
+use bytes::Bytes;
+
 use super::Result;
+use super::waiting::patiently;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::opens::OpenKind;
+use crate::opens::{OpenFile, OpenKind};
+use crate::refusals;
 use crate::status::Status;
 use crate::wire::read::{Request, encode_head};
 
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
-    if request.channel != 0 {
+    if request.channel != 0 || request.length > call.dialect()?.transfer_bytes_max() {
         return Err(Status::INVALID_PARAMETER);
     }
     let open = call.open(request.file_id)?;
@@ -23,5 +27,42 @@ pub async fn handle(call: &mut Call) -> Result {
             let answer = Answer::new(status, |out| encode_head(data.len() as u32, out));
             Ok(answer.with_payload(vec![data.into()]))
         }
+        OpenKind::File(file) => read_file(call, &request, file).await,
     }
+}
+
+async fn read_file(call: &Call, request: &Request, file: &OpenFile) -> Result {
+    if i64::try_from(request.offset).is_err() {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let reading = read_pieces(call, file, request.offset, request.length);
+    let pieces = match patiently(&call.ticket, reading).await? {
+        // No bytes can be had anywhere.
+        Err(Status::END_OF_FILE) if request.length == 0 => Vec::new(),
+        pieces => pieces?,
+    };
+    let length: usize = pieces.iter().map(Bytes::len).sum();
+    if length < request.minimum_count as usize {
+        return Err(Status::END_OF_FILE);
+    }
+    file.handle.set_offset(request.offset + length as u64);
+    let answer = Answer::success(|out| encode_head(length as u32, out));
+    Ok(answer.with_payload(pieces))
+}
+
+/// The bytes as the store has them.
+pub async fn read_pieces(
+    call: &Call,
+    file: &OpenFile,
+    offset: u64,
+    length: u32,
+) -> Result<Vec<Bytes>> {
+    let domain = &call.connection.frontend.domain;
+    let reader = domain.read_handle(&file.handle, offset, length.into()).await;
+    let mut reader = reader.map_err(refusals::of_handle)?;
+    let mut pieces = Vec::new();
+    while let Some(piece) = reader.next().await.map_err(|fault| refusals::of_fault(&fault))? {
+        pieces.push(piece);
+    }
+    Ok(pieces)
 }

@@ -6,6 +6,7 @@ use super::Result;
 use crate::answer::Answer;
 use crate::auth::{Authenticated, Exchange, Refused, Step};
 use crate::call::Call;
+use crate::connection::Ending;
 use crate::dialect::Dialect;
 use crate::frontend::random;
 use crate::session::{Established, Requirements, Session};
@@ -30,7 +31,7 @@ pub async fn handle(call: &mut Call) -> Result {
     if answered.as_ref().is_err() {
         // Whoever cannot prove (again) who they are has no session (any more).
         call.session = None;
-        call.connection.end_session(&session).await;
+        call.connection.end_session(&session, Ending::LoggedOff).await;
     }
     answered
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::breaks;
 use super::incoming::{Batch, Message, Signature};
 use super::outgoing::Reply;
 use super::{Connection, Ticket};
@@ -66,6 +67,8 @@ pub async fn work_on(connection: Arc<Connection>, begun: Begun) -> ControlFlow<(
         }
     };
     tickets.iter().for_each(|ticket| connection.requests.end(ticket));
+    // What the requests have broken of their own client's caches comes before their answers.
+    breaks::tell(&connection).await;
     connection.outgoing.send(replies, encrypted_by.as_deref()).await;
     flow
 }

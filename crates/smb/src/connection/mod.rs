@@ -1,5 +1,6 @@
 //! A connection: reads messages, has commands work on them, many at once, and sends the answers.
 
+mod breaks;
 mod chain;
 mod credits;
 mod framing;
@@ -26,6 +27,7 @@ use crate::dialect::Negotiated;
 use crate::frontend::Frontend;
 use crate::session::Session;
 use crate::wire::oplock_break::Notification;
+use breaks::Breaks;
 use credits::Window;
 use outgoing::Outgoing;
 use requests::Requests;
@@ -43,6 +45,8 @@ const AT_WORK_KIB_MAX: usize = 64 * 1024;
 const SESSIONS_MAX: usize = 64;
 
 pub struct Connection {
+    /// No other connection has or had it.
+    pub id: u64,
     pub frontend: Arc<Frontend>,
     pub peer: IpAddr,
     negotiated: OnceLock<Negotiated>,
@@ -52,6 +56,17 @@ pub struct Connection {
     window: Mutex<Window>,
     pub(crate) requests: Requests,
     outgoing: Outgoing,
+    /// What clients are to give up.
+    pub(crate) breaks: Breaks,
+}
+
+/// How a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// What it has open is closed.
+    LoggedOff,
+    /// Its client may come back for what is durable.
+    Lost,
 }
 
 impl Connection {
@@ -64,6 +79,7 @@ impl Connection {
     ) {
         let (from_client, to_client) = stream.into_split();
         let connection = Arc::new(Self {
+            id: frontend.next_connection_id(),
             frontend: Arc::clone(frontend),
             peer,
             negotiated: OnceLock::new(),
@@ -72,8 +88,11 @@ impl Connection {
             window: Mutex::default(),
             requests: Requests::default(),
             outgoing: Outgoing::new(to_client, frontend.settings.limits.stall_timeout),
+            breaks: Breaks::default(),
         });
         let mut at_work = JoinSet::new();
+        let told = Arc::clone(&connection);
+        let telling = tokio::spawn(async move { breaks::tell_all(&told).await });
         let ended = connection.read(from_client, &mut at_work, shutdown).await;
         if let Err(error) = ended {
             tracing::debug!(%error, %peer, "an SMB connection ended");
@@ -81,6 +100,7 @@ impl Connection {
         connection.requests.cancel_all();
         while at_work.join_next().await.is_some() {}
         connection.end_all_sessions().await;
+        telling.abort();
         connection.outgoing.close().await;
     }
 
@@ -189,21 +209,33 @@ impl Connection {
         self.sessions.lock().values().any(|session| session.established().is_some())
     }
 
-    /// Closes what the session has open. Whoever waits in it is cancelled.
-    pub async fn end_session(&self, session: &Arc<Session>) {
+    /// Closes what the session has open; who waits for something of it is told so, and whoever
+    /// waits for anything else is cancelled.
+    pub async fn end_session(&self, session: &Arc<Session>, ending: Ending) {
         self.sessions.lock().remove(&session.id);
         self.frontend.logged_off(session.id);
-        self.requests.cancel_session(session.id);
         session.remove_all_trees();
-        for open in session.opens.remove_all() {
-            crate::commands::close::close(self, &open).await;
+        let opens = session.opens.remove_all();
+        match ending {
+            Ending::Lost => self.frontend.domain.disconnect_session(session.id).await,
+            Ending::LoggedOff => {
+                for open in opens {
+                    crate::commands::close::close(self, &open).await;
+                }
+            }
         }
+        self.requests.cancel_session(session.id);
+    }
+
+    pub(crate) fn established_sessions(&self) -> Vec<Arc<Session>> {
+        let sessions = self.sessions.lock();
+        sessions.values().filter(|session| session.established().is_some()).cloned().collect()
     }
 
     async fn end_all_sessions(&self) {
         let all: Vec<Arc<Session>> = self.sessions.lock().values().cloned().collect();
         for session in all {
-            self.end_session(&session).await;
+            self.end_session(&session, Ending::Lost).await;
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the classes tell of a node and of an open of it.
 
-use holdfast_domain::share::{Attributes, Node, NodeKind};
+use holdfast_domain::share::Attributes;
+use holdfast_domain::share::handles::NodeInformation;
 
 use super::time;
 use crate::wire::create::Times;
@@ -40,20 +41,15 @@ pub struct OpenFacts {
     pub delete_pending: bool,
 }
 
-impl NodeFacts {
-    pub fn of(node: &Node) -> Self {
-        let (is_directory, end_of_file) = match &node.kind {
-            NodeKind::Directory(_) => (true, 0),
-            NodeKind::File(file) => (false, file.length),
-            NodeKind::SymbolicLink(_) => (false, 0),
-        };
+impl From<&NodeInformation> for NodeFacts {
+    fn from(node: &NodeInformation) -> Self {
         Self {
             id: node.id,
-            is_directory,
-            attributes: attributes_to_wire(node.attributes, is_directory),
+            is_directory: node.is_directory,
+            attributes: attributes_to_wire(node.attributes, node.is_directory),
             times: time::times(&node.times),
-            end_of_file,
-            allocation_size: allocation(end_of_file),
+            end_of_file: node.length,
+            allocation_size: allocation(node.allocation),
         }
     }
 }

@@ -1,30 +1,20 @@
-//! CREATE: opens a pipe, or a file or directory of a share.
+//! Opens the pipe of `IPC$`.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::Result;
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::commands::Result;
+use crate::info::facts::attributes;
 use crate::ipc::Pipe;
 use crate::opens::{Open, OpenKind};
 use crate::status::Status;
-use crate::tree::TreeKind;
 use crate::wire::FileId;
 use crate::wire::create::{Action, OplockLevel, Request, Response, Times};
 
-const ATTRIBUTE_NORMAL: u32 = 0x80;
-
-pub async fn handle(call: &mut Call) -> Result {
-    let request = Request::decode(&call.message)?;
-    match &call.tree()?.kind {
-        TreeKind::Pipes => open_pipe(call, &request),
-        TreeKind::Share(_) => Err(Status::NOT_SUPPORTED),
-    }
-}
-
-fn open_pipe(call: &mut Call, request: &Request) -> Result {
+pub fn open(call: &mut Call, request: &Request) -> Result {
     let pipe = Pipe::open(&request.name).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
     let id = call.connection.frontend.next_open_id();
     let file_id = FileId { persistent: id, volatile: id };
@@ -40,7 +30,7 @@ fn open_pipe(call: &mut Call, request: &Request) -> Result {
         times: Times::default(),
         allocation_size: 4096,
         end_of_file: 0,
-        file_attributes: ATTRIBUTE_NORMAL,
+        file_attributes: attributes::NORMAL,
         file_id,
         contexts: Vec::new(),
     };

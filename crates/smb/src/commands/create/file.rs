@@ -1,0 +1,121 @@
+//! Opens a file or directory of a share.
+
+use std::sync::Arc;
+
+use holdfast_domain::share::handles::{
+    Action as DomainAction, Disposition as DomainDisposition, OpenNode, Opened, Options,
+};
+use holdfast_domain::share::opens::{AccessMask, ShareMode};
+
+use super::{contexts, reconnect};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::commands::waiting::patiently;
+use crate::commands::{Result, close};
+use crate::info::facts::{NodeFacts, attributes_from_wire};
+use crate::info::{path, time};
+use crate::opens::{Open, OpenFile, OpenKind};
+use crate::status::Status;
+use crate::wire::FileId;
+use crate::wire::create::{Action, Disposition, Request, Response, options};
+use crate::{refusals, rules, snapshots};
+
+pub async fn open(call: &mut Call, request: &Request) -> Result {
+    contexts::check_durable(&request.contexts)?;
+    let reconnects = request.contexts.durable_reconnect.is_some()
+        || request.contexts.durable_reconnect_v2.is_some();
+    let opened = if reconnects {
+        reconnect::reconnect(call, request).await?
+    } else {
+        rules::create::check(request)?;
+        let command = command(call, request).await?;
+        let domain = Arc::clone(&call.connection.frontend.domain);
+        patiently(&call.ticket, domain.open_handle(&command)).await?.map_err(refusals::of_handle)?
+    };
+    enter(call, request, &opened).await
+}
+
+async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
+    let share = call.share()?.path.clone();
+    let path = path::parse(&request.name)?;
+    let domain = &call.connection.frontend.domain;
+    let snapshot = match request.contexts.timewarp {
+        None | Some(0) => None,
+        Some(ticks) => {
+            let moment = time::from_wire(ticks).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+            Some(snapshots::find(domain, &share, moment).await?)
+        }
+    };
+    let has = |option: u32| request.options & option != 0;
+    let dialect = call.dialect()?;
+    Ok(OpenNode {
+        share,
+        path,
+        snapshot,
+        opener: call.opener()?,
+        access: AccessMask(request.desired_access),
+        allowed: AccessMask::ALL,
+        sharing: ShareMode::from_bits(request.share_access).ok_or(Status::INVALID_PARAMETER)?,
+        disposition: disposition(request.disposition),
+        options: Options {
+            directory: has(options::DIRECTORY_FILE),
+            non_directory: has(options::NON_DIRECTORY_FILE),
+            delete_on_close: has(options::DELETE_ON_CLOSE),
+            write_through: has(options::WRITE_THROUGH),
+        },
+        attributes: attributes_from_wire(request.file_attributes),
+        allocation: request.contexts.allocation_size.unwrap_or(0),
+        descriptor: request.contexts.security_descriptor.as_ref().map(|bytes| bytes.to_vec()),
+        caching: contexts::caching_wanted(request, dialect),
+        durable: contexts::durable_wanted(&request.contexts, dialect),
+    })
+}
+
+/// Gives what was opened a place among the opens of its session.
+async fn enter(call: &mut Call, request: &Request, opened: &Opened) -> Result {
+    let id = opened.handle.id;
+    let file_id = FileId { persistent: id, volatile: id };
+    let file = OpenFile {
+        handle: Arc::clone(&opened.handle),
+        mode: rules::create::mode(request.options),
+        is_durable: opened.durable.is_some(),
+    };
+    let open = Arc::new(Open { id: file_id, tree_id: call.tree()?.id, kind: OpenKind::File(file) });
+    if !call.session()?.opens.insert(Arc::clone(&open)) {
+        close::close(&call.connection, &open).await;
+        return Err(Status::INSUFFICIENT_RESOURCES);
+    }
+    call.chain.file_id = Some(file_id);
+    let facts = NodeFacts::from(&opened.information);
+    let response = Response {
+        oplock_level: contexts::oplock_level(opened.caching),
+        action: action(opened.action),
+        times: facts.times,
+        allocation_size: facts.allocation_size,
+        end_of_file: facts.end_of_file,
+        file_attributes: facts.attributes,
+        file_id,
+        contexts: contexts::granted(&request.contexts, opened),
+    };
+    Ok(Answer::success(|out| response.encode(out)))
+}
+
+fn disposition(disposition: Disposition) -> DomainDisposition {
+    match disposition {
+        Disposition::Supersede => DomainDisposition::Supersede,
+        Disposition::Open => DomainDisposition::Open,
+        Disposition::Create => DomainDisposition::Create,
+        Disposition::OpenIf => DomainDisposition::OpenIf,
+        Disposition::Overwrite => DomainDisposition::Overwrite,
+        Disposition::OverwriteIf => DomainDisposition::OverwriteIf,
+    }
+}
+
+fn action(action: DomainAction) -> Action {
+    match action {
+        DomainAction::Superseded => Action::Superseded,
+        DomainAction::Opened => Action::Opened,
+        DomainAction::Created => Action::Created,
+        DomainAction::Overwritten => Action::Overwritten,
+    }
+}

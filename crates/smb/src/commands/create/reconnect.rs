@@ -1,0 +1,34 @@
+//! Back to a durable open whose connection was lost: DHnC and DH2C.
+
+use holdfast_domain::share::handles::{Opened, Reconnect};
+use holdfast_domain::share::opens::Durability;
+
+use super::contexts;
+use crate::call::Call;
+use crate::commands::Result;
+use crate::info::path;
+use crate::refusals;
+use crate::status::Status;
+use crate::wire::create::Request;
+
+pub async fn reconnect(call: &Call, request: &Request) -> Result<Opened> {
+    let asked = &request.contexts;
+    let (file_id, durability) = match (asked.durable_reconnect, asked.durable_reconnect_v2) {
+        (_, Some(second)) => {
+            let guid = u128::from_le_bytes(second.create_guid);
+            (second.file_id, Durability::Second(guid))
+        }
+        (Some(file_id), None) => (file_id, Durability::First),
+        (None, None) => return Err(Status::INVALID_PARAMETER),
+    };
+    let command = Reconnect {
+        share: call.share()?.path.clone(),
+        opener: call.opener()?,
+        handle: file_id.persistent,
+        durability,
+        lease: contexts::lease_wanted(request, call.dialect()?),
+        path: path::parse(&request.name)?,
+    };
+    let domain = &call.connection.frontend.domain;
+    domain.reconnect_handle(&command).await.map_err(refusals::of_handle)
+}

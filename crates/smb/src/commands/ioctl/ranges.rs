@@ -1,0 +1,65 @@
+//! Sparse files: which ranges were written, and which become zeros again.
+
+use super::answer;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::commands::Result;
+use crate::commands::waiting::patiently;
+use crate::info::fsctl::{self, Span};
+use crate::opens::Open;
+use crate::refusals;
+use crate::status::Status;
+use crate::wire::create::access;
+use crate::wire::ioctl::Request;
+
+pub async fn query_allocated(call: &Call, request: &Request, open: &Open) -> Result<Answer> {
+    let file = open.file()?;
+    if file.handle.is_directory {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    if file.handle.access.0 & access::READ_DATA == 0 {
+        return Err(Status::ACCESS_DENIED);
+    }
+    let asked = fsctl::asked_range(&request.input)?;
+    let room = request.output_bytes_max as usize;
+    let domain = &call.connection.frontend.domain;
+    // One more than there is room for tells that there are more.
+    let limit = room / 16 + 1;
+    let ranges = domain.handle_ranges(&file.handle, asked.offset..asked.end, limit).await;
+    let ranges: Vec<Span> = ranges
+        .map_err(refusals::of_handle)?
+        .into_iter()
+        .map(|range| Span { offset: range.start, end: range.end })
+        .collect();
+    let output = fsctl::allocated_ranges(&ranges, room)?;
+    Ok(answer(request, output.status, output.bytes))
+}
+
+pub async fn set_zero(call: &Call, request: &Request, open: &Open) -> Result<Answer> {
+    let file = open.file()?;
+    if file.handle.is_directory {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    if file.handle.access.0 & access::WRITE_DATA == 0 {
+        return Err(Status::ACCESS_DENIED);
+    }
+    let zeroed = fsctl::zeroed_range(&request.input)?;
+    let domain = &call.connection.frontend.domain;
+    patiently(&call.ticket, domain.zero_handle(&file.handle, zeroed.offset..zeroed.end))
+        .await?
+        .map_err(refusals::of_handle)?;
+    Ok(answer(request, Status::SUCCESS, Vec::new()))
+}
+
+/// Every file can have ranges that take no room: there is nothing to set.
+pub fn set_sparse(request: &Request, open: &Open) -> Result<Answer> {
+    let file = open.file()?;
+    if file.handle.is_directory {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let needed = access::WRITE_DATA | access::WRITE_ATTRIBUTES | access::APPEND_DATA;
+    if file.handle.access.0 & needed == 0 {
+        return Err(Status::ACCESS_DENIED);
+    }
+    Ok(answer(request, Status::SUCCESS, Vec::new()))
+}

@@ -1,0 +1,86 @@
+//! QUERY_INFO: what a file, a share or a security descriptor is like.
+
+use super::Result;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::info::facts::{NodeFacts, OpenFacts};
+use crate::info::file_system::ShareFacts;
+use crate::info::{Output, file, file_system, path, security, time};
+use crate::opens::OpenFile;
+use crate::refusals;
+use crate::status::Status;
+use crate::wire::create::access;
+use crate::wire::query_info::security::{DACL, GROUP, OWNER, SACL};
+use crate::wire::query_info::{Request, encode_output, kind};
+
+const GIB: u64 = 1 << 30;
+
+pub async fn handle(call: &mut Call) -> Result {
+    let request = Request::decode(&call.message)?;
+    if request.output_bytes_max > call.dialect()?.transfer_bytes_max() {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let open = call.open(request.file_id)?;
+    let opened = open.file()?;
+    let room = request.output_bytes_max as usize;
+    let output = match request.kind {
+        kind::FILE => file::query(request.class, &facts(call, opened).await?, room)?,
+        kind::FILE_SYSTEM => file_system::query(request.class, &share_facts(call).await?, room)?,
+        kind::SECURITY => return descriptor(call, opened, &request).await,
+        kind::QUOTA => return Err(Status::NOT_SUPPORTED),
+        _ => return Err(Status::INVALID_PARAMETER),
+    };
+    let Output { bytes, status } = output;
+    Ok(Answer::new(status, |out| encode_output(&bytes, out)))
+}
+
+async fn facts(call: &Call, opened: &OpenFile) -> Result<OpenFacts> {
+    let domain = &call.connection.frontend.domain;
+    let handle = &opened.handle;
+    let information = domain.query_handle(handle).await.map_err(refusals::of_handle)?;
+    Ok(OpenFacts {
+        node: NodeFacts::from(&information),
+        path: path::to_wire(&handle.path()),
+        access: handle.access.0,
+        mode: opened.mode,
+        position: handle.offset(),
+        delete_pending: information.delete_pending,
+    })
+}
+
+async fn share_facts(call: &Call) -> Result<ShareFacts> {
+    let path = &call.share()?.path;
+    let domain = &call.connection.frontend.domain;
+    let share = domain.find_share(path).await.map_err(|fault| refusals::of_fault(&fault))?;
+    let share = share.ok_or(Status::NETWORK_NAME_DELETED)?;
+    let bytes_total = u64::from(share.quota_gib) * GIB;
+    Ok(ShareFacts {
+        name: path.share.as_str().to_owned(),
+        id: share.root(),
+        created: time::to_wire(share.last_modified),
+        bytes_total,
+        bytes_free: bytes_total,
+    })
+}
+
+async fn descriptor(call: &Call, opened: &OpenFile, request: &Request) -> Result {
+    let asked = request.additional;
+    let mut needed = 0;
+    if asked & (OWNER | GROUP | DACL) != 0 {
+        needed |= access::READ_CONTROL;
+    }
+    if asked & SACL != 0 {
+        needed |= access::ACCESS_SYSTEM_SECURITY;
+    }
+    if opened.handle.access.0 & needed != needed {
+        return Err(Status::ACCESS_DENIED);
+    }
+    let domain = &call.connection.frontend.domain;
+    let whole = domain.handle_descriptor(&opened.handle).await.map_err(refusals::of_handle)?;
+    let bytes = security::select(&whole.to_bytes(), asked)?;
+    if bytes.len() > request.output_bytes_max as usize {
+        let length = (bytes.len() as u32).to_le_bytes();
+        return Ok(Answer::refusal_with(Status::BUFFER_TOO_SMALL, &length));
+    }
+    Ok(Answer::success(|out| encode_output(&bytes, out)))
+}

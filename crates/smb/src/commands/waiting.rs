@@ -1,0 +1,51 @@
+//! Commands that wait for somebody else: their clients are told, and may give up.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use crate::connection::Ticket;
+use crate::status::Status;
+
+/// Most work is done before; a client that need not know is not told.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The outcome of `work`. Its client is told to be patient if it takes a while.
+pub async fn patiently<T>(
+    ticket: &Ticket,
+    work: impl Future<Output = T>,
+) -> std::result::Result<T, Status> {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        outcome = &mut work => return Ok(outcome),
+        () = ticket.cancelled() => return Err(Status::CANCELLED),
+        () = tokio::time::sleep(PATIENCE) => {}
+    }
+    pending(ticket, work).await
+}
+
+/// As [`patiently`], for work that is not done at once only if somebody else has to act.
+pub async fn at_once_or_pending<T>(
+    ticket: &Ticket,
+    work: impl Future<Output = T>,
+) -> std::result::Result<T, Status> {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        outcome = &mut work => return Ok(outcome),
+        () = std::future::ready(()) => {}
+    }
+    pending(ticket, work).await
+}
+
+async fn pending<T>(
+    ticket: &Ticket,
+    work: impl Future<Output = T>,
+) -> std::result::Result<T, Status> {
+    ticket.tell_pending();
+    tokio::select! {
+        biased;
+        outcome = work => Ok(outcome),
+        () = ticket.cancelled() => Err(Status::CANCELLED),
+    }
+}
