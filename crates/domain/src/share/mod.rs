@@ -39,6 +39,7 @@ pub mod security;
 mod snapshot;
 mod usage;
 
+
 pub(crate) use deleted_share::purge_share;
 pub use deleted_share::{DeleteShare, DeletedShare, DeletedVersion, RestoreShare, WithSnapshots};
 pub use lifecycle::{
