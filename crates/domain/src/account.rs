@@ -97,7 +97,15 @@ pub struct ProtocolSettings {
     pub smb_multichannel: Option<bool>,
     pub smb_encryption_required: Option<bool>,
     pub nfs_encryption_required: Option<bool>,
+    pub smb_versions: Option<Choices>,
+    pub smb_authentication_methods: Option<Choices>,
+    pub smb_kerberos_ticket_encryption: Option<Choices>,
+    pub smb_channel_encryption: Option<Choices>,
 }
+
+/// Those of some known things that are allowed: a bit for each, in the order in which they are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choices(pub u8);
 
 /// What pages of other origins may do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

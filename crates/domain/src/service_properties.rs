@@ -6,16 +6,61 @@ use std::sync::Arc;
 
 use holdfast_store::Fault;
 use parking_lot::RwLock;
+use serde::{Deserialize, Serialize};
 
-use crate::account::{ServiceKind, ServiceProperties};
+use crate::account::{
+    CorsRule, DeleteRetention, Logging, Metrics, ProtocolSettings, ServiceKind, ServiceProperties,
+    StaticWebsite,
+};
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
 use crate::names::AccountName;
 use crate::rows::{self, Stored};
 
 impl Stored for ServiceProperties {
-    const FORMAT: u8 = 2;
+    const FORMAT: u8 = 3;
     const WHAT: &'static str = "the properties of a service";
+
+    fn decode_earlier(format: u8, row: &[u8]) -> Option<Result<Self, postcard::Error>> {
+        (format == 2).then(|| postcard::from_bytes(row).map(|earlier: Format2| earlier.into()))
+    }
+}
+
+/// As they were before the File service had settings for the security of SMB.
+#[derive(Serialize, Deserialize)]
+struct Format2 {
+    logging: Logging,
+    hour_metrics: Metrics,
+    minute_metrics: Metrics,
+    cors: Vec<CorsRule>,
+    default_version: Option<String>,
+    delete_retention: DeleteRetention,
+    static_website: StaticWebsite,
+    protocols: (Option<bool>, Option<bool>, Option<bool>),
+    has_retained: bool,
+}
+
+impl From<Format2> for ServiceProperties {
+    fn from(earlier: Format2) -> Self {
+        let (smb_multichannel, smb_encryption_required, nfs_encryption_required) =
+            earlier.protocols;
+        Self {
+            logging: earlier.logging,
+            hour_metrics: earlier.hour_metrics,
+            minute_metrics: earlier.minute_metrics,
+            cors: earlier.cors,
+            default_version: earlier.default_version,
+            delete_retention: earlier.delete_retention,
+            static_website: earlier.static_website,
+            protocols: ProtocolSettings {
+                smb_multichannel,
+                smb_encryption_required,
+                nfs_encryption_required,
+                ..ProtocolSettings::default()
+            },
+            has_retained: earlier.has_retained,
+        }
+    }
 }
 
 /// Bounded by the accounts that are served, four for each.
@@ -72,5 +117,31 @@ impl Domain {
         let mut known = self.known_properties.by_account.write();
         known.entry(account.clone()).or_default()[service as usize] = Some(Arc::new(changed));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_build_stored_is_read() {
+        let earlier = Format2 {
+            logging: Logging::default(),
+            hour_metrics: Metrics::default(),
+            minute_metrics: Metrics::default(),
+            cors: Vec::new(),
+            default_version: Some("2019-12-12".to_owned()),
+            delete_retention: DeleteRetention { days: Some(7), allow_permanent_delete: false },
+            static_website: StaticWebsite::default(),
+            protocols: (Some(true), None, Some(false)),
+            has_retained: true,
+        };
+        let row = postcard::to_extend(&earlier, vec![2]).expect("it serializes");
+        let read = ServiceProperties::decode(&row).expect("a row of format 2");
+        assert_eq!(read, earlier.into());
+        assert_eq!(read.protocols.smb_multichannel, Some(true));
+        assert_eq!(read.protocols.smb_versions, None);
+        assert_eq!(ServiceProperties::decode(&read.encode()).expect("a row"), read);
     }
 }

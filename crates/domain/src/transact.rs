@@ -8,6 +8,7 @@ use holdfast_store::{Batch, CommitError, Engine, Fault, KeyRange, Order, Row, Sn
 use crate::content::{References, Released};
 use crate::failure::Failure;
 use crate::latch::Latches;
+use crate::share::UsageChange;
 use crate::time::Timestamp;
 
 /// With the latch held, a conflict comes only from rows the operation shares with others (its
@@ -22,6 +23,8 @@ pub struct Transaction {
     pub(crate) references: References,
     /// For what becomes something else by itself, such as a blob that expires.
     pub(crate) now: Timestamp,
+    /// What is told whether it was committed.
+    usage: Vec<UsageChange>,
 }
 
 impl Transaction {
@@ -29,7 +32,8 @@ impl Transaction {
         let snapshot = engine.snapshot().await?;
         let batch = Batch::since(snapshot.moment());
         let now = Timestamp::default();
-        Ok(Self { snapshot, batch, references: References::default(), now })
+        let (references, usage) = (References::default(), Vec::new());
+        Ok(Self { snapshot, batch, references, now, usage })
     }
 
     pub fn at(mut self, now: Timestamp) -> Self {
@@ -70,14 +74,24 @@ impl Transaction {
         self.batch.delete(key);
     }
 
+    pub(crate) fn note_usage(&mut self, change: UsageChange) {
+        self.usage.push(change);
+    }
+
     async fn commit(mut self, engine: &dyn Engine) -> Result<Released, CommitError> {
         let released = self.references.settle(&*self.snapshot, &mut self.batch).await;
         let released = released.map_err(CommitError::Fault)?;
         // The snapshot goes first: holding it during the sync would only keep old rows alive.
         drop(self.snapshot);
-        if !self.batch.writes().is_empty() {
-            engine.commit(self.batch).await?;
+        if !self.batch.writes().is_empty()
+            && let Err(error) = engine.commit(self.batch).await
+        {
+            if matches!(error, CommitError::OutcomeUnknown(_)) {
+                self.usage.into_iter().for_each(UsageChange::unknown);
+            }
+            return Err(error);
         }
+        self.usage.into_iter().for_each(UsageChange::committed);
         Ok(released)
     }
 }

@@ -165,6 +165,7 @@ codes! {
     SnapshotOperationRateExceeded = 409 "A page blob with a tier can have a snapshot every ten minutes.";
     SnapshotsPresent = 409 "The blob has snapshots, and the request does not say what becomes of them.";
     SourceConditionNotMet = 412 "A condition on the source of the copy is not met.";
+    CannotConvertToSddlDueToCustomAce = 400 "The security descriptor has a rule that has no text.";
     DeleteShareWhenSnapshotLeased = 409 "A snapshot of the share is leased.";
     FileInvalidPermission = 400 "The security descriptor is not valid.";
     FileInvalidPermissionKey = 400 "The share has no security descriptor of this key.";

@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod multipart;
 mod negotiate;
 pub mod operation;
+mod protocol_settings;
 pub mod query;
 mod queue;
 pub mod range;

@@ -7,6 +7,7 @@ use holdfast_domain::account::{
 
 use crate::cors;
 use crate::document::{self, DocumentRefusal, Element, Fields, invalid, value};
+use crate::protocol_settings;
 use crate::service::Service;
 use crate::version::Version;
 use crate::xml::Writer;
@@ -79,7 +80,7 @@ pub fn parse(service: Service, bytes: &[u8]) -> Result<Update, DocumentRefusal> 
         default_version: fields.text("DefaultServiceVersion").map(parse_version).transpose()?,
         delete_retention: delete_retention.map(parse_delete_retention).transpose()?,
         static_website: fields.get("StaticWebsite").map(parse_static_website).transpose()?,
-        protocols: fields.get("ProtocolSettings").map(parse_protocols).transpose()?,
+        protocols: fields.get("ProtocolSettings").map(protocol_settings::parse).transpose()?,
     })
 }
 
@@ -171,32 +172,6 @@ fn parse_static_website(element: &Element) -> Result<StaticWebsite, DocumentRefu
     Ok(website)
 }
 
-fn parse_protocols(element: &Element) -> Result<ProtocolSettings, DocumentRefusal> {
-    let fields = element.fields(&["SMB", "NFS"])?;
-    let mut settings = ProtocolSettings::default();
-    if let Some(smb) = fields.get("SMB") {
-        let smb = smb.fields(&["Multichannel", "EncryptionInTransit"])?;
-        settings.smb_multichannel = parse_switch(smb, "Multichannel", "Enabled")?;
-        settings.smb_encryption_required = parse_switch(smb, "EncryptionInTransit", "Required")?;
-    }
-    if let Some(nfs) = fields.get("NFS") {
-        let nfs = nfs.fields(&["EncryptionInTransit"])?;
-        settings.nfs_encryption_required = parse_switch(nfs, "EncryptionInTransit", "Required")?;
-    }
-    Ok(settings)
-}
-
-fn parse_switch(
-    fields: Fields<'_>,
-    of: &str,
-    name: &'static str,
-) -> Result<Option<bool>, DocumentRefusal> {
-    match fields.get(of) {
-        Some(element) => element.fields(&[name])?.boolean(name),
-        None => Ok(None),
-    }
-}
-
 pub fn write(service: Service, properties: &ServiceProperties, version: Version) -> String {
     let mut xml = Writer::document();
     xml.open(ROOT);
@@ -225,7 +200,7 @@ pub fn write(service: Service, properties: &ServiceProperties, version: Version)
                 let name = "ShareDeleteRetentionPolicy";
                 write_delete_retention(&mut xml, name, properties, version);
             }
-            write_protocols(&mut xml, &properties.protocols);
+            protocol_settings::write(&mut xml, &properties.protocols);
         }
         Service::Queue | Service::Table => {}
     }
@@ -305,33 +280,10 @@ fn write_static_website(xml: &mut Writer, website: &StaticWebsite) {
     xml.close("StaticWebsite");
 }
 
-fn write_protocols(xml: &mut Writer, protocols: &ProtocolSettings) {
-    let switch = |xml: &mut Writer, of: &str, name: &str, value: Option<bool>| {
-        if let Some(value) = value {
-            xml.open(of);
-            xml.element(name, boolean(value));
-            xml.close(of);
-        }
-    };
-    if *protocols == ProtocolSettings::default() {
-        return;
-    }
-    xml.open("ProtocolSettings");
-    xml.open("SMB");
-    switch(xml, "Multichannel", "Enabled", protocols.smb_multichannel);
-    switch(xml, "EncryptionInTransit", "Required", protocols.smb_encryption_required);
-    xml.close("SMB");
-    if protocols.nfs_encryption_required.is_some() {
-        xml.open("NFS");
-        switch(xml, "EncryptionInTransit", "Required", protocols.nfs_encryption_required);
-        xml.close("NFS");
-    }
-    xml.close("ProtocolSettings");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_domain::account::Choices;
 
     const RETENTION: &str =
         "<RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy>";
@@ -389,6 +341,9 @@ mod tests {
                 smb_multichannel: Some(true),
                 smb_encryption_required: Some(false),
                 nfs_encryption_required: Some(true),
+                smb_versions: Some(Choices(0b110)),
+                smb_channel_encryption: Some(Choices(0b100)),
+                ..ProtocolSettings::default()
             },
             ..full()
         };

@@ -66,3 +66,4 @@ pub(crate) use rows::{condemned_shares, condemned_snapshots, is_node};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
 pub(crate) use usage::KnownShares;
+pub(crate) use usage::{KnownShares, UsageChange};

@@ -274,6 +274,29 @@ impl Attributes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PermissionKey(pub u64);
 
+impl PermissionKey {
+    /// As clients are given it; `None` for a text that never was one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (number, check) = text.split_once('*')?;
+        let digits =
+            |text: &str| text.len() == 20 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let key = Self(number.parse().ok()?);
+        let sound = digits(number) && digits(check) && check.parse() == Ok(key.check());
+        sound.then_some(key)
+    }
+
+    /// The second of the two numbers that clients expect a key to be made of.
+    const fn check(self) -> u64 {
+        self.0.rotate_left(32) ^ 0x5DEE_CE66_D8A3_91B7
+    }
+}
+
+impl std::fmt::Display for PermissionKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:020}*{:020}", self.0, self.check())
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PosixProperties {
     pub mode: u16,

@@ -1,15 +1,18 @@
 //! The security descriptors of a share, each kept once: a descriptor is found by its digest, which
 //! is its key.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use holdfast_store::Fault;
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use super::lifecycle::{Answer, ShareRefusal, read_share};
 use super::model::{PermissionKey, SharePath};
 use super::rows;
-use super::security::Descriptor;
+use super::security::{Descriptor, inherited};
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
 use crate::rows::Stored;
@@ -77,6 +80,56 @@ pub(crate) async fn key_of(
                 return Ok(key);
             }
         }
+    }
+}
+
+impl Domain {
+    /// The key of the descriptor that something new in a directory has, whose own has this key.
+    pub(super) async fn inherited_key(
+        &self,
+        transaction: &mut Transaction,
+        share: u64,
+        parent: PermissionKey,
+        is_directory: bool,
+    ) -> Result<PermissionKey, Fault> {
+        let known = &self.known_shares.inherited;
+        if let Some(key) = known.get(share, parent, is_directory) {
+            return Ok(key);
+        }
+        let descriptor = descriptor_of(transaction, share, parent).await?;
+        let missing = || Fault::new("the security descriptor of a directory is missing");
+        let descriptor = inherited(&descriptor.ok_or_else(missing)?, is_directory).to_bytes();
+        let key = key_of(transaction, share, &descriptor).await?;
+        // Its row is there to stay only once it is committed, which may not come to pass.
+        let row = transaction.snapshot().get(&rows::permission(share, key.0)).await?;
+        if row.is_some() {
+            known.note(share, parent, is_directory, key);
+        }
+        Ok(key)
+    }
+}
+
+/// What is inherited from which descriptor, so that it is not made again for each file. Descriptors
+/// stay as long as their share.
+#[derive(Default)]
+pub(super) struct KnownInheritance {
+    keys: Mutex<HashMap<(u64, PermissionKey, bool), PermissionKey>>,
+}
+
+/// There are few descriptors of directories, mostly one.
+const INHERITANCE_MAX: usize = 4096;
+
+impl KnownInheritance {
+    fn get(&self, share: u64, parent: PermissionKey, is_directory: bool) -> Option<PermissionKey> {
+        self.keys.lock().get(&(share, parent, is_directory)).copied()
+    }
+
+    fn note(&self, share: u64, parent: PermissionKey, is_directory: bool, key: PermissionKey) {
+        let mut keys = self.keys.lock();
+        if keys.len() >= INHERITANCE_MAX {
+            keys.clear();
+        }
+        keys.insert((share, parent, is_directory), key);
     }
 }
 

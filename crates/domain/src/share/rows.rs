@@ -138,6 +138,10 @@ pub fn all_past_nodes(share: u64) -> Bytes {
     numbered(PAST_NODE, share).freeze()
 }
 
+pub fn nodes_of_share(share: u64) -> Bytes {
+    numbered(NODE, share).freeze()
+}
+
 /// The nodes of a directory whose folded names begin with `prefix`.
 pub fn nodes(share: u64, directory: u64, prefix: &str) -> Bytes {
     front(NODE, share, directory, prefix).freeze()

@@ -21,6 +21,7 @@ mod place;
 mod posix;
 mod properties;
 mod range;
+mod permission;
 mod refusals;
 mod rename;
 mod share;
@@ -68,6 +69,9 @@ fn operation<'a>(call: &'a Call<'_>, body: RequestBody) -> Answering<'a> {
         Operation::SetShareMetadata => Box::pin(share::set_metadata(call)),
         Operation::GetShareAcl => Box::pin(share::get_acl(call)),
         Operation::SetShareAcl => Box::pin(share::set_acl(call, body)),
+        Operation::GetShareStats => Box::pin(share::get_stats(call)),
+        Operation::CreatePermission => Box::pin(permission::create(call, body)),
+        Operation::GetPermission => Box::pin(permission::get(call)),
         Operation::SnapshotShare => Box::pin(share::snapshot(call)),
         Operation::DeleteShare => Box::pin(share::delete(call)),
         Operation::RestoreShare => Box::pin(share::restore(call)),

@@ -1,6 +1,7 @@
 //! What the refusals of the File service are answered with.
 
 use holdfast_domain::lease::AccessRefusal;
+use holdfast_domain::share::security::SddlRefusal;
 use holdfast_domain::share::{PermissionRefusal, ShareRefusal};
 
 use crate::error::{Code, Error};
@@ -40,5 +41,16 @@ impl From<PermissionRefusal> for Error {
             PermissionRefusal::UnknownKey => Code::FileInvalidPermissionKey,
         }
         .into()
+    }
+}
+
+impl From<SddlRefusal> for Error {
+    fn from(refusal: SddlRefusal) -> Self {
+        let why = match refusal {
+            SddlRefusal::Malformed => "It cannot be read.",
+            SddlRefusal::DomainRelative => "It names somebody relative to a domain.",
+            SddlRefusal::Incomplete => "Owner, group or discretionary list is missing.",
+        };
+        Self::from(Code::FileInvalidPermission).detail("Reason", why)
     }
 }

@@ -16,6 +16,8 @@ use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::resource_headers;
 use crate::service::Service;
+use crate::version::Version;
+use crate::xml::Writer;
 
 pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
     let command = CreateShare {
@@ -79,6 +81,26 @@ pub async fn set_acl(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error
     };
     let share = call.frontend.domain().set_share_acl(command).await?;
     Ok(described(StatusCode::OK, call, &share))
+}
+
+/// How much its files hold: in bytes, and before 2018-11-09 in GiB, of which a part counts as one.
+pub async fn get_stats(call: &Call<'_>) -> Result<Answer, Error> {
+    const GIB: u64 = 1 << 30;
+    let path = call.share_path()?;
+    let domain = call.frontend.domain();
+    domain.get_share(&path, None, call.lease_id()?).await?;
+    let (share, bytes) = domain.share_usage(&path).await?;
+    let mut xml = Writer::document();
+    xml.open("ShareStats");
+    if call.version >= Version::V2018_11_09 {
+        xml.element("ShareUsageBytes", &bytes.to_string());
+    } else {
+        xml.element("ShareUsage", &bytes.div_ceil(GIB).to_string());
+    }
+    xml.close("ShareStats");
+    let mut answer = Answer::xml(StatusCode::OK, xml.finish());
+    resource_headers::identity(&mut answer, share.etag, share.last_modified, call.version);
+    Ok(answer)
 }
 
 pub async fn snapshot(call: &Call<'_>) -> Result<Answer, Error> {

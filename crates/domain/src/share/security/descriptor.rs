@@ -95,7 +95,7 @@ impl AceKind {
     pub const RESOURCE_ATTRIBUTE: Self = Self(0x12);
     pub const SCOPED_POLICY: Self = Self(0x13);
 
-    const fn names_object(self) -> bool {
+    pub(super) const fn names_object(self) -> bool {
         matches!(
             self,
             Self::ALLOWED_OBJECT
@@ -105,6 +105,19 @@ impl AceKind {
                 | Self::ALLOWED_CALLBACK_OBJECT
                 | Self::DENIED_CALLBACK_OBJECT
                 | Self::AUDIT_CALLBACK_OBJECT
+        )
+    }
+
+    const fn has_data(self) -> bool {
+        matches!(
+            self,
+            Self::ALLOWED_CALLBACK
+                | Self::DENIED_CALLBACK
+                | Self::ALLOWED_CALLBACK_OBJECT
+                | Self::DENIED_CALLBACK_OBJECT
+                | Self::AUDIT_CALLBACK
+                | Self::AUDIT_CALLBACK_OBJECT
+                | Self::RESOURCE_ATTRIBUTE
         )
     }
 
@@ -180,7 +193,11 @@ impl Ace {
 
     fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&[kind, flags, low, high], _) = bytes.split_first_chunk::<ACE_HEADER_BYTES>()?;
-        let (ace, rest) = bytes.split_at_checked(usize::from(u16::from_le_bytes([low, high])))?;
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let (ace, rest) = bytes.split_at_checked(length)?;
+        if !length.is_multiple_of(4) {
+            return None;
+        }
         let body = ace.get(ACE_HEADER_BYTES..)?;
         let (kind, flags) = (AceKind(kind), AceFlags(flags));
         let body = if kind.names_somebody() {
@@ -241,7 +258,9 @@ impl AceBody {
             object = Some(types);
         }
         let (sid, data) = Sid::from_bytes(rest)?;
-        Some(Self::About { mask: u32::from_le_bytes(*mask), object, sid, data: data.to_vec() })
+        // Elsewhere nothing is meant to follow the identifier.
+        let data = if kind.has_data() { data.to_vec() } else { Vec::new() };
+        Some(Self::About { mask: u32::from_le_bytes(*mask), object, sid, data })
     }
 }
 

@@ -2,14 +2,19 @@
 //! kept and given back; whoever has the key of the account may do everything.
 
 mod descriptor;
+mod inherit;
+mod names;
+mod sddl;
 mod sid;
 
 pub use descriptor::{
     Ace, AceBody, AceFlags, AceKind, BYTES_MAX, Control, Descriptor, List, ObjectTypes,
 };
+pub use inherit::inherited;
+pub use sddl::{SddlRefusal, Unwritable};
 pub use sid::Sid;
 
-const FULL_ACCESS: u32 = 0x001F_01FF;
+pub(crate) const FULL_ACCESS: u32 = 0x001F_01FF;
 const MODIFY: u32 = 0x0013_01BF;
 const READ_AND_EXECUTE: u32 = 0x0012_00A9;
 const GENERIC_READ_AND_EXECUTE: u32 = 0xA000_0000;
@@ -34,5 +39,18 @@ pub fn of_root() -> Descriptor {
         group: Some(Sid::well_known(Sid::LOCAL_SYSTEM)),
         dacl: List::Rules(rules.to_vec()),
         sacl: List::Absent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_has_what_the_service_gives_it() {
+        let expected = "O:SYG:SYD:(A;OICI;FA;;;BA)(A;;0x1200a9;;;BU)(A;OICIIO;GXGR;;;BU)\
+                        (A;OICI;0x1301bf;;;AU)(A;OICI;FA;;;SY)(A;OICIIO;FA;;;CO)";
+        assert_eq!(of_root().to_sddl().as_deref(), Ok(expected));
+        assert_eq!(Descriptor::parse_sddl(expected), Ok(of_root()));
     }
 }

@@ -1,0 +1,131 @@
+//! The descriptor of something new from that of its directory ([MS-DTYP] 2.5.3.4).
+
+use super::{Ace, AceBody, AceFlags, Control, Descriptor, FULL_ACCESS, List, Sid};
+
+/// The rights of a file that the generic ones stand for.
+const GENERIC: [(u32, u32); 4] = [
+    (0x8000_0000, 0x0012_0089),
+    (0x4000_0000, 0x0012_0116),
+    (0x2000_0000, 0x0012_00A0),
+    (0x1000_0000, FULL_ACCESS),
+];
+const GENERIC_BITS: u32 = 0xF000_0000;
+
+/// What whoever has the account's key owns belongs to the system.
+pub fn inherited(parent: &Descriptor, is_directory: bool) -> Descriptor {
+    let system = Sid::well_known(Sid::LOCAL_SYSTEM);
+    let rules = inherited_rules(&parent.dacl, is_directory, &system);
+    let (dacl, control) = match rules.is_empty() {
+        // Nothing comes from above: what the creator gives.
+        true => {
+            let full = |sid| Ace::allow(FULL_ACCESS, AceFlags::default(), Sid::well_known(sid));
+            (vec![full(Sid::LOCAL_SYSTEM), full(Sid::ADMINISTRATORS)], Control::default())
+        }
+        false => (rules, Control::DACL_AUTO_INHERITED),
+    };
+    let audits = inherited_rules(&parent.sacl, is_directory, &system);
+    let (sacl, control) = match audits.is_empty() {
+        true => (List::Absent, control),
+        false => (List::Rules(audits), control.with(Control::SACL_AUTO_INHERITED)),
+    };
+    Descriptor {
+        control,
+        owner: Some(system.clone()),
+        group: Some(system),
+        dacl: List::Rules(dacl),
+        sacl,
+    }
+}
+
+fn inherited_rules(list: &List, is_directory: bool, creator: &Sid) -> Vec<Ace> {
+    let List::Rules(rules) = list else { return Vec::new() };
+    let mut inherited = Vec::new();
+    for rule in rules {
+        let to_files = rule.flags.contains(AceFlags::OBJECT_INHERIT);
+        let to_directories = rule.flags.contains(AceFlags::CONTAINER_INHERIT);
+        let goes_on = is_directory && !rule.flags.contains(AceFlags::NO_PROPAGATE);
+        let applies = if is_directory { to_directories } else { to_files };
+        let passing = AceFlags::OBJECT_INHERIT
+            .with(AceFlags::CONTAINER_INHERIT)
+            .with(AceFlags::NO_PROPAGATE)
+            .with(AceFlags::INHERIT_ONLY);
+        let below = rule.flags.without(AceFlags::INHERIT_ONLY).with(AceFlags::INHERITED);
+        let here = rule.flags.without(passing).with(AceFlags::INHERITED);
+        let effective = effective(rule, creator);
+        match (applies, goes_on && (to_files || to_directories)) {
+            (true, true) if effective == rule.body => {
+                inherited.push(Ace { flags: below, ..rule.clone() });
+            }
+            (true, true) => {
+                inherited.push(Ace { flags: here, body: effective, ..rule.clone() });
+                let below = below.with(AceFlags::INHERIT_ONLY);
+                inherited.push(Ace { flags: below, ..rule.clone() });
+            }
+            (true, false) => inherited.push(Ace { flags: here, body: effective, ..rule.clone() }),
+            (false, true) => {
+                let below = below.with(AceFlags::INHERIT_ONLY);
+                inherited.push(Ace { flags: below, ..rule.clone() });
+            }
+            (false, false) => {}
+        }
+    }
+    inherited
+}
+
+/// A rule as it is where it applies: about somebody in particular, with particular rights.
+fn effective(rule: &Ace, creator: &Sid) -> AceBody {
+    let AceBody::About { mask, object, sid, data } = &rule.body else { return rule.body.clone() };
+    let mut rights = mask & !GENERIC_BITS;
+    for (generic, particular) in GENERIC {
+        rights |= if mask & generic != 0 { particular } else { 0 };
+    }
+    let about_creator = sid.is(Sid::CREATOR_OWNER) || sid.is(Sid::CREATOR_GROUP);
+    let sid = if about_creator { creator.clone() } else { sid.clone() };
+    AceBody::About { mask: rights, object: *object, sid, data: data.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inherited_text(parent: &str, is_directory: bool) -> String {
+        let parent = Descriptor::parse_sddl(parent).expect(parent);
+        inherited(&parent, is_directory).to_sddl().expect("a text")
+    }
+
+    #[test]
+    fn rules_go_where_their_flags_send_them() {
+        for (rule, file, directory) in [
+            ("(A;OICI;FA;;;BA)", "(A;ID;FA;;;BA)", "(A;OICIID;FA;;;BA)"),
+            ("(A;OI;FR;;;BU)", "(A;ID;FR;;;BU)", "(A;OIIOID;FR;;;BU)"),
+            ("(A;CI;FR;;;BU)", "", "(A;CIID;FR;;;BU)"),
+            ("(A;OICINP;FR;;;BU)", "(A;ID;FR;;;BU)", "(A;ID;FR;;;BU)"),
+            ("(A;OINP;FR;;;BU)", "(A;ID;FR;;;BU)", ""),
+            ("(D;OICIIO;FW;;;WD)", "(D;ID;FW;;;WD)", "(D;OICIID;FW;;;WD)"),
+            ("(A;;FA;;;WD)", "", ""),
+            ("(A;OICIIO;GR;;;BU)", "(A;ID;FR;;;BU)", "(A;ID;FR;;;BU)(A;OICIIOID;GR;;;BU)"),
+            ("(A;OICIIO;FA;;;CO)", "(A;ID;FA;;;SY)", "(A;ID;FA;;;SY)(A;OICIIOID;FA;;;CO)"),
+        ] {
+            let parent = format!("O:BAG:BAD:{rule}");
+            for (is_directory, expected) in [(false, file), (true, directory)] {
+                let expected = match expected {
+                    "" => "O:SYG:SYD:(A;;FA;;;SY)(A;;FA;;;BA)".to_owned(),
+                    rules => format!("O:SYG:SYD:AI{rules}"),
+                };
+                assert_eq!(
+                    inherited_text(&parent, is_directory),
+                    expected,
+                    "{rule} {is_directory}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_below_the_root_inherits_again() {
+        let child = inherited(&super::super::of_root(), true);
+        let grandchild = inherited(&child, true);
+        assert_eq!(inherited(&grandchild, true), grandchild);
+        assert_eq!(inherited(&child, false), inherited(&grandchild, false));
+    }
+}
