@@ -39,7 +39,6 @@ pub mod security;
 mod snapshot;
 mod usage;
 
-
 pub(crate) use deleted_share::purge_share;
 pub use deleted_share::{DeleteShare, DeletedShare, DeletedVersion, RestoreShare, WithSnapshots};
 pub use lifecycle::{
@@ -65,5 +64,4 @@ pub use rename::{RenameNode, Renamed};
 pub(crate) use rows::{condemned_shares, condemned_snapshots, is_node};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
-pub(crate) use usage::KnownShares;
 pub(crate) use usage::{KnownShares, UsageChange};
