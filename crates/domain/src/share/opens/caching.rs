@@ -140,10 +140,11 @@ pub fn grant(kind: HolderKind, wanted: Caching, others: Others) -> Caching {
     }
 }
 
-/// What the lease has after an open with its key asked for more. It never loses by being asked for
-/// less, and it does not change sides.
-pub fn upgrade(held: Caching, granted: Caching) -> Caching {
-    if granted.contains(held) { granted } else { held }
+/// What a lease has after an open with its key asked for `wanted`, of which `granted` could be had. It
+/// grows to all of that or stays: it never loses by being asked for less, nor changes sides.
+pub fn upgrade(held: Caching, wanted: Caching, granted: Caching) -> Caching {
+    let grows = wanted.contains(held) && granted == wanted;
+    if grows { wanted } else { held }
 }
 
 #[cfg(test)]
@@ -242,8 +243,22 @@ mod tests {
             ("RWH", "", "RWH"),
             ("RWH", "RH", "RWH"),
         ] {
-            let outcome = upgrade(caching(held), caching(wanted));
+            let outcome = upgrade(caching(held), caching(wanted), caching(wanted));
             assert_eq!(outcome, caching(expected), "{held} asked for {wanted}");
+        }
+    }
+
+    #[test]
+    fn a_lease_beside_another_grows_only_to_all_that_it_asks_for() {
+        for held in ["R", "RH"] {
+            for (wanted, expected) in
+                [("", held), ("R", held), ("RW", held), ("RH", "RH"), ("RHW", held)]
+            {
+                let others = Others { open: true, cached: Caching::READ, ..Others::default() };
+                let granted = grant(HolderKind::Lease, caching(wanted), others);
+                let outcome = upgrade(caching(held), caching(wanted), granted);
+                assert_eq!(outcome, caching(expected), "{held} asked for {wanted}");
+            }
         }
     }
 }

@@ -292,7 +292,7 @@ impl NodeOpens {
         let id = HolderId::Lease(client, wanted.key);
         if let Some(held) = self.held.iter_mut().find(|held| held.id == id) {
             if !held.holder.is_breaking() {
-                let caching = caching::upgrade(held.holder.held, granted);
+                let caching = caching::upgrade(held.holder.held, wanted.caching, granted);
                 held.holder.grow(caching);
             }
         } else {
