@@ -23,6 +23,7 @@ pub async fn work(node: Arc<Node>, stop: watch::Receiver<bool>) {
         keep_time(&node, stop.clone()),
         collect_garbage(&node, stop.clone()),
         do_what_is_due(&node, stop.clone()),
+        close_expired_handles(&node, stop.clone()),
         tend_queues(&node, stop)
     );
     record_time(&node).await;
@@ -74,6 +75,12 @@ async fn do_what_is_due(node: &Node, mut stop: Stop) {
         if stop.comes_within(pause_after(done, DUE_LOOKED_FOR_EVERY)).await {
             return;
         }
+    }
+}
+
+async fn close_expired_handles(node: &Node, mut stop: Stop) {
+    while !stop.comes_within(DUE_LOOKED_FOR_EVERY).await {
+        node.domain().close_expired_handles().await;
     }
 }
 

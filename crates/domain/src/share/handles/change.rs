@@ -46,6 +46,10 @@ impl Domain {
             .await
         })
         .await?;
+        let times = [change.created, change.accessed, change.written, change.changed];
+        if times.iter().any(|time| *time != SetTime::Keep) {
+            self.opens.reveal_written(handle.key);
+        }
         let heard = filter_of(change);
         if heard != 0 {
             self.tell(handle.key.share, &[happenings::set(&handle.path(), heard)]);

@@ -53,6 +53,8 @@ impl Domain {
 
     /// Closes a handle; what the node was then. The node goes if it was to go with its last handle.
     pub async fn close_handle(&self, handle: &Handle) -> Answer<NodeInformation> {
+        check_open(handle)?;
+        self.opens.reveal_written(handle.key);
         let information = self.query_handle(handle).await;
         self.end_handle(handle).await?;
         information

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::names::FilePath;
 use crate::share::opens::range_locks::{LockKind, Range};
+use crate::share::opens::registry::Seen;
 use crate::share::opens::{
     AccessMask, CachingGranted, Durability, Handle, LeaseWanted, Opener, OplockLevel, ShareMode,
 };
@@ -122,19 +123,19 @@ pub struct NodeInformation {
 const ALLOCATION_BYTES: u64 = 4096;
 
 impl NodeInformation {
-    pub(super) fn of(node: &Node, directory: u64, aside: u64, delete_pending: bool) -> Self {
+    pub(super) fn of(node: &Node, directory: u64, seen: Seen) -> Self {
         let (length, is_directory) = (node.length(), node.is_directory());
-        let taken = length.max(aside).checked_next_multiple_of(ALLOCATION_BYTES);
+        let taken = length.max(seen.allocation).checked_next_multiple_of(ALLOCATION_BYTES);
         Self {
             id: node.id,
             directory,
             is_directory,
             length: if is_directory { 0 } else { length },
             allocation: if is_directory { 0 } else { taken.unwrap_or(length) },
-            times: node.times,
+            times: FileTimes { written: seen.written, ..node.times },
             attributes: node.attributes,
             links: node.posix.as_ref().map_or(1, |posix| posix.links),
-            delete_pending,
+            delete_pending: seen.delete_pending,
         }
     }
 }

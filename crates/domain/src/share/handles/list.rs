@@ -92,8 +92,8 @@ impl Domain {
 
     fn listed(&self, directory: NodeKey, node: &Node) -> Option<Listed> {
         let key = NodeKey { share: directory.share, node: node.id };
-        let (aside, pending) = self.opens.listed_state(key);
-        let information = NodeInformation::of(node, directory.node, aside, pending);
+        let seen = self.opens.seen(key, node.times.written);
+        let information = NodeInformation::of(node, directory.node, seen);
         Some(Listed { name: node.name.as_ref()?.to_string(), information })
     }
 }

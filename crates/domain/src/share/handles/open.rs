@@ -189,6 +189,7 @@ impl Domain {
             })
             .await?;
         self.opens.set_allocation(handle.key, command.allocation);
+        self.opens.reveal_written(handle.key);
         self.tell(handle.key.share, &[happenings::written(&handle.path())]);
         Ok(Some(overwritten.node))
     }
@@ -247,6 +248,7 @@ impl Domain {
             self.opens.make_durable(&handle, wanted.kind, timeout)
         });
         let durable = durable.map(|timeout| u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX));
+        self.opens.know_written(handle.key, node.times.written);
         let information = self.information(&handle.place(), handle.key, node);
         let Decided { action, maximal_access, .. } = decided;
         Opened { handle, action, information, caching, durable, maximal_access }
@@ -258,9 +260,7 @@ impl Domain {
     }
 
     pub(super) fn information(&self, place: &Place, key: NodeKey, node: &Node) -> NodeInformation {
-        let delete_pending = self.opens.is_delete_pending(key);
-        let allocation = if node.is_directory() { 0 } else { self.opens.allocation(key) };
-        NodeInformation::of(node, place.directory(), allocation, delete_pending)
+        NodeInformation::of(node, place.directory(), self.opens.seen(key, node.times.written))
     }
 
     /// Gives a handle back to a client whose connection was lost.

@@ -68,7 +68,8 @@ impl Domain {
             by_handle: true,
             lease_id: None,
         };
-        self.put_range(put).await.map_err(|failure| failure.map(refused))?;
+        let put = self.put_range(put).await.map_err(|failure| failure.map(refused))?;
+        self.opens.note_written(handle.key, put.node.times.written);
         self.tell(handle.key.share, &[happenings::written(&handle.path())]);
         Ok(())
     }
@@ -78,6 +79,7 @@ impl Domain {
         check_open(handle)?;
         let writes = AccessMask::WRITE_DATA.with(AccessMask::APPEND_DATA);
         if handle.access.intersects(writes) {
+            self.opens.reveal_written(handle.key);
             Ok(())
         } else {
             Err(Failure::Refused(HandleRefusal::AccessDenied))
@@ -111,6 +113,7 @@ impl Domain {
             .await
         })
         .await?;
+        self.opens.reveal_written(handle.key);
         self.tell(handle.key.share, &[happenings::written(&handle.path())]);
         Ok(())
     }

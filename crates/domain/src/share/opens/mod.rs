@@ -7,6 +7,7 @@
 pub mod access;
 pub mod breaks;
 pub mod caching;
+pub mod delayed_time;
 pub mod entering;
 pub mod handle;
 pub mod listing;

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::access::AccessMask;
 use super::breaks::{self, AcknowledgeRefusal, Acknowledged, BREAK_TIMEOUT, Cause, Holder, Notice};
 use super::caching::{self, Caching, HolderKind, OplockLevel, Others};
+use super::delayed_time::DelayedTime;
 use super::handle::{
     CachingEvent, CachingGranted, ClientId, Handle, LeaseGranted, LeaseKey, LeaseVersion,
     LeaseWanted, Position,
@@ -99,6 +100,7 @@ pub struct NodeOpens {
     pub last: Option<Arc<Handle>>,
     /// Bytes set aside beyond the end of the file, until the last close.
     pub allocation: u64,
+    pub written: DelayedTime,
     pub position: Option<Arc<Mutex<Position>>>,
     /// Closed here, and to be forgotten elsewhere.
     pub gone: Vec<Arc<Handle>>,
@@ -401,6 +403,7 @@ impl NodeOpens {
         self.gone.push(Arc::clone(&entry.handle));
         self.release_locks(id);
         if self.opens.is_empty() {
+            self.written = DelayedTime::default();
             self.allocation = 0;
             self.last = self.delete_pending.then_some(entry.handle);
         }

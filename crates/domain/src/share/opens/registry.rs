@@ -17,6 +17,7 @@ use super::sharing::{Claim, compatible};
 use super::watch::{Happening, Watched};
 use crate::names::FilePath;
 use crate::share::Place;
+use crate::time::Timestamp;
 
 /// Nodes in one shard wait for each other only for moments.
 const SHARDS: usize = 64;
@@ -52,6 +53,15 @@ pub enum AdmitRefusal {
     Obstacle(Obstacle),
     /// The key of the lease is in use for another file.
     LeaseElsewhere,
+}
+
+/// What clients see of a node beside what is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Bytes set aside for it.
+    pub allocation: u64,
+    pub delete_pending: bool,
+    pub written: Timestamp,
 }
 
 /// What a close leaves to be done.
@@ -288,14 +298,30 @@ impl Opens {
         }
     }
 
-    pub(crate) fn allocation(&self, key: NodeKey) -> u64 {
-        self.peek(key, |node| node.allocation).unwrap_or(0)
+    /// What the opens of a node make of what is stored of it.
+    pub(crate) fn seen(&self, key: NodeKey, written: Timestamp) -> Seen {
+        let mut shard = self.shard(key).lock();
+        let Some(node) = shard.get_mut(&key) else {
+            return Seen { allocation: 0, delete_pending: false, written };
+        };
+        Seen {
+            allocation: node.allocation,
+            delete_pending: node.delete_pending || node.removing,
+            written: node.written.seen(written, Instant::now()),
+        }
     }
 
-    /// Bytes set aside for a node, and whether it is about to be deleted.
-    pub(crate) fn listed_state(&self, key: NodeKey) -> (u64, bool) {
-        let state = |node: &NodeOpens| (node.allocation, node.delete_pending || node.removing);
-        self.peek(key, state).unwrap_or_default()
+    /// When the node was last written, as whoever opens it has found.
+    pub(crate) fn know_written(&self, key: NodeKey, written: Timestamp) {
+        self.with(key, |node| node.written.know(written));
+    }
+
+    pub(crate) fn note_written(&self, key: NodeKey, written: Timestamp) {
+        self.with(key, |node| node.written.write(written, Instant::now()));
+    }
+
+    pub(crate) fn reveal_written(&self, key: NodeKey) {
+        self.with(key, |node| node.written.reveal());
     }
 
     pub(crate) fn set_allocation(&self, key: NodeKey, bytes: u64) {
