@@ -117,7 +117,6 @@ pub struct Share {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ShareFile {
     pub path: String,
-    #[expect(dead_code, reason = "for the File service")]
     pub content_type: Option<String>,
     #[serde(default)]
     pub metadata: Pairs,

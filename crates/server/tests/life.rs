@@ -128,11 +128,13 @@ fn an_unfinished_request_does_not_keep_it_from_ending() {
 #[test]
 fn a_seed_is_applied_once_and_found_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let seed = "[[containers]]\nname = 'seeded'\nblobs = [{ name = 'b', text = 'hello' }]";
+    let seed = "[[containers]]\nname = 'seeded'\nblobs = [{ name = 'b', text = 'hello' }]\n\
+                [[shares]]\nname = 'files'\ndirectories = ['x/y']\n\
+                files = [{ path = 'a/b.txt', text = 'hello' }]";
     std::fs::write(folder.path().join("seed.toml"), seed).expect("written");
     let arguments: Vec<&str> =
         FREE_PORTS.iter().copied().chain(["--data", "data", "--seed", "seed.toml"]).collect();
-    for created in [2, 0] {
+    for created in [5, 0] {
         let mut command = command(binary(), folder.path());
         let log = std::fs::File::create(folder.path().join("log")).expect("created");
         let mut server = Server::spawn(command.args(&arguments).stderr(Stdio::from(log)));
@@ -145,15 +147,17 @@ fn a_seed_is_applied_once_and_found_again() {
 }
 
 #[test]
-fn a_seed_for_a_service_that_is_not_there_is_an_error_at_start() {
+fn a_seed_that_cannot_be_applied_is_an_error_at_start() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("seed.toml"), "[[shares]]\nname = 'files'").expect("written");
+    let seed = "[[shares]]\nname = 'files'\ndirectories = ['a/b']\n\
+                files = [{ path = 'A', text = 'x' }]";
+    std::fs::write(folder.path().join("seed.toml"), seed).expect("written");
     let arguments: Vec<&str> =
         FREE_PORTS.iter().copied().chain(["--memory", "--seed", "seed.toml"]).collect();
     let result = output(command(binary(), folder.path()).args(&arguments));
     let message = String::from_utf8_lossy(&result.stderr);
     assert_eq!(result.status.code(), Some(1), "{message}");
-    assert!(message.contains("share \"files\"") && message.contains("not served yet"), "{message}");
+    assert!(message.contains("cannot seed file \"A\" of share \"files\""), "{message}");
 }
 
 #[test]

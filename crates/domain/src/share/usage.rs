@@ -1,5 +1,5 @@
-//! How many bytes the files of each share have, and the quota that they stay within. Counted in
-//! memory, from a scan at the first need, and then kept with each commit.
+//! What is known in memory of shares in use: how many bytes the files of each have, and the quota
+//! that they stay within. Counted from a scan at the first need, and then kept with each commit.
 
 use std::collections::HashMap;
 use std::sync::Arc;

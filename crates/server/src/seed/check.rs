@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{Container, Pairs, Queue, Seed, Share, Table};
 
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
-const SHARE_QUOTA_GIB_MAX: u64 = 102_400;
+const SHARE_QUOTA_GIB_MAX: u64 = holdfast_domain::share::QUOTA_GIB_MAX as u64;
 
 impl Seed {
     pub(super) fn check(&self, accounts: &[&str]) -> Result<(), String> {

@@ -14,9 +14,15 @@ use holdfast_domain::blob::{
 use holdfast_domain::condition::Conditions;
 use holdfast_domain::content::{ByteSource, ReceiveFailure};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::names::{AccountName, BlobName, ContainerName, QueueName, TableName};
+use holdfast_domain::names::{
+    AccountName, BlobName, ContainerName, FilePath, QueueName, ShareName, TableName, TrailingDots,
+};
 use holdfast_domain::queue::{
     CreateQueue, Created, PutMessage, QueuePath, QueueRefusal, TIME_TO_LIVE_DEFAULT,
+};
+use holdfast_domain::share::{
+    CreateDirectory, CreateFile, CreateShare, FileHeaders, FileRefusal, NodeAddress,
+    NodeProperties, Protocol, SharePath, ShareRefusal, ShareSettings,
 };
 use holdfast_domain::table::{Change, EntityChange, EntityRefusal, TablePath, TableRefusal};
 use holdfast_domain::tags::TagSet;
@@ -150,27 +156,89 @@ impl SeedTarget for Node {
         }
     }
 
-    async fn create_share(&self, _: &str, _: &seed::Share) -> Result<Seeded, String> {
-        not_served("File")
+    async fn create_share(&self, account: &str, share: &seed::Share) -> Result<Seeded, String> {
+        let quota_gib = share.quota_gib.map(u32::try_from).transpose().map_err(told)?;
+        let command = CreateShare {
+            path: share_path(account, &share.name)?,
+            metadata: Metadata::new(share.metadata.clone()).map_err(told)?,
+            protocol: Protocol::Smb,
+            settings: ShareSettings { quota_gib, ..ShareSettings::default() },
+        };
+        match self.domain.create_share(command).await {
+            Ok(_) => Ok(Seeded::Created),
+            Err(Failure::Refused(ShareRefusal::AlreadyExists)) => Ok(Seeded::AlreadyThere),
+            Err(failure) => Err(in_words(failure)),
+        }
     }
 
-    async fn create_directory(&self, _: &str, _: &str, _: &str) -> Result<Seeded, String> {
-        not_served("File")
+    async fn create_directory(
+        &self,
+        account: &str,
+        share: &str,
+        path: &str,
+    ) -> Result<Seeded, String> {
+        let share = share_path(account, share)?;
+        let mut seeded = Seeded::AlreadyThere;
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        for end in ends {
+            let path = FilePath::directory(&path[..end], TrailingDots::Removed).map_err(told)?;
+            let command = CreateDirectory {
+                address: NodeAddress::path(share.clone(), path),
+                metadata: Metadata::default(),
+                properties: NodeProperties::default(),
+            };
+            match self.domain.create_directory(&command).await {
+                Ok(_) => seeded = Seeded::Created,
+                Err(Failure::Refused(FileRefusal::AlreadyExists)) => {}
+                Err(failure) => return Err(in_words(failure)),
+            }
+        }
+        Ok(seeded)
     }
 
     async fn put_file(
         &self,
-        _: &str,
-        _: &str,
-        _: &seed::ShareFile,
-        _: Bytes,
+        account: &str,
+        share: &str,
+        file: &seed::ShareFile,
+        content: Bytes,
     ) -> Result<Seeded, String> {
-        not_served("File")
+        if let Some((above, _)) = file.path.rsplit_once('/') {
+            self.create_directory(account, share, above).await?;
+        }
+        let path = FilePath::file(&file.path, TrailingDots::Removed).map_err(told)?;
+        let length = content.len() as u64;
+        let received = match self.domain.receive(&mut Whole(Some(content))).await {
+            Ok(received) => received,
+            Err(ReceiveFailure::Source(never)) => match never {},
+            Err(ReceiveFailure::Fault(fault)) => return Err(format!("{fault:?}")),
+        };
+        let command = CreateFile {
+            address: NodeAddress::path(share_path(account, share)?, path),
+            length,
+            content: (length > 0).then_some(received),
+            headers: FileHeaders {
+                content_type: file.content_type.clone(),
+                ..FileHeaders::default()
+            },
+            metadata: Metadata::new(file.metadata.clone()).map_err(told)?,
+            properties: NodeProperties::default(),
+            overwrite: false,
+            lease_id: None,
+        };
+        match self.domain.create_file(command).await {
+            Ok(_) => Ok(Seeded::Created),
+            Err(Failure::Refused(FileRefusal::AlreadyExists)) => Ok(Seeded::AlreadyThere),
+            Err(failure) => Err(in_words(failure)),
+        }
     }
 }
 
-fn not_served<T>(service: &str) -> Result<T, String> {
-    Err(format!("the {service} service is not served yet"))
+fn share_path(account: &str, share: &str) -> Result<SharePath, String> {
+    Ok(SharePath {
+        account: AccountName::new(account).map_err(told)?,
+        share: ShareName::new(share).map_err(told)?,
+    })
 }
 
 fn container_path(account: &str, container: &str) -> Result<ContainerPath, String> {
