@@ -177,6 +177,13 @@ codes! {
     InvalidFileOrDirectoryPathName = 400 "The name of a file or directory has characters that are not allowed, or is reserved.";
     LeaseIdMismatchWithFileOperation = 412 "The lease id of the request is not that of the lease of the file.";
     LeaseNotPresentWithFileOperation = 412 "The request names a lease id, but the file has no lease.";
+    // The list of codes says 500, the page on locks 408: the client may try again, and the server has
+    // not failed.
+    ClientCacheFlushDelay = 408 "An SMB client has not given up its cache of the file in time.";
+    FileLockConflict = 409 "A part of the file is locked by an SMB client.";
+    // The list of codes calls it DeletePending, the page on locks so.
+    SMBDeletePending = 409 "The file or directory is marked for deletion by an SMB client.";
+    SharingViolation = 409 "An SMB client has the file open in a way that excludes this.";
     ParentNotFound = 404 "The directory that it would be in does not exist.";
     ReadOnlyAttribute = 409 "The file is read-only, by its attribute.";
     ResourceAlreadyExists = 409 "There is something of this name already.";

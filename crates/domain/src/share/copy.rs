@@ -107,27 +107,37 @@ struct Copied {
     file: Option<(u64, Node)>,
 }
 
-impl Domain {
-    pub async fn copy_file(&self, command: CopyFile) -> Answer<Located> {
-        let mut latches = vec![command.address.latch()];
-        if let FileCopySource::File(source) = &command.source {
-            // All copies of one source change the count of its references.
-            latches.push(source.address.latch());
-        }
-        let copied = self
-            .transact(&latches, async |mut transaction| {
-                let stamp = self.stamp();
-                let copied = self.take_source(&mut transaction, &command.source, stamp).await?;
-                let located = self.put_copy(&mut transaction, &command, copied, stamp).await;
-                Ok((located.map_err(|failure| failure.map(FileCopyRefusal::from))?, transaction))
-            })
-            .await;
-        match command.source {
+impl CopyFile {
+    pub(super) fn conclude_copy(self, copied: Answer<Located>) -> Answer<Located> {
+        match self.source {
             FileCopySource::Fetched(received, _) => received.conclude(copied),
             FileCopySource::File(_) | FileCopySource::Blob(_) | FileCopySource::Awaited(_) => {
                 copied
             }
         }
+    }
+}
+
+impl Domain {
+    pub async fn copy_file(&self, command: CopyFile) -> Answer<Located> {
+        let copied = self.try_copy_file(&command).await;
+        command.conclude_copy(copied)
+    }
+
+    /// As [`Domain::copy_file`], but bytes that came with it stay for another attempt.
+    pub(super) async fn try_copy_file(&self, command: &CopyFile) -> Answer<Located> {
+        let mut latches = vec![command.address.latch()];
+        if let FileCopySource::File(source) = &command.source {
+            // All copies of one source change the count of its references.
+            latches.push(source.address.latch());
+        }
+        self.transact(&latches, async |mut transaction| {
+            let stamp = self.stamp();
+            let copied = self.take_source(&mut transaction, &command.source, stamp).await?;
+            let located = self.put_copy(&mut transaction, command, copied, stamp).await;
+            Ok((located.map_err(|failure| failure.map(FileCopyRefusal::from))?, transaction))
+        })
+        .await
     }
 
     async fn put_copy(

@@ -39,23 +39,32 @@ pub struct FileDownload {
     pub reader: ContentReader,
 }
 
-impl Domain {
-    pub async fn create_file(&self, command: CreateFile) -> Answer<Located> {
-        let created = self
-            .transact(&[command.address.latch()], async |mut transaction| {
-                let stamp = self.stamp();
-                let tree = Tree::open(&mut transaction, &command.address.share).await?;
-                let found = tree.find(&mut transaction, &command.address).await?;
-                let node =
-                    self.replace_file(&mut transaction, &tree, &found, &command, stamp).await?;
-                tree.put(&mut transaction, &found.place, &node);
-                Ok((Located { place: found.place, node, now: stamp.now }, transaction))
-            })
-            .await;
-        match command.content {
+impl CreateFile {
+    pub(super) fn conclude_create(self, created: Answer<Located>) -> Answer<Located> {
+        match self.content {
             Some(received) => received.conclude(created),
             None => created,
         }
+    }
+}
+
+impl Domain {
+    pub async fn create_file(&self, command: CreateFile) -> Answer<Located> {
+        let created = self.try_create_file(&command).await;
+        command.conclude_create(created)
+    }
+
+    /// As [`Domain::create_file`], but the bytes stay for another attempt.
+    pub(super) async fn try_create_file(&self, command: &CreateFile) -> Answer<Located> {
+        self.transact(&[command.address.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let tree = Tree::open(&mut transaction, &command.address.share).await?;
+            let found = tree.find(&mut transaction, &command.address).await?;
+            let node = self.replace_file(&mut transaction, &tree, &found, command, stamp).await?;
+            tree.put(&mut transaction, &found.place, &node);
+            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
+        })
+        .await
     }
 
     async fn replace_file(

@@ -6,6 +6,7 @@
 //! others let go of it) looks it up, does that, and then names the node that it found as expected.
 
 mod address;
+mod beside;
 mod copy;
 mod directory;
 mod file;
@@ -26,6 +27,7 @@ mod rows;
 mod tree;
 
 pub use address::{At, Expected, NodeAddress, Place, ShareState};
+pub use beside::{BesideOpens, GetFile};
 pub use copy::{CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FromSource};
 pub use directory::{CreateDirectory, DirectoryPage, ListDirectory};
 pub use file::{CreateFile, FILE_BYTES_MAX, FileDownload};

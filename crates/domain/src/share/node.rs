@@ -22,6 +22,8 @@ pub enum Wanted {
     /// Neither a directory nor a link.
     File,
     SymbolicLink,
+    /// Anything but a directory.
+    FileOrLink,
     Any,
 }
 
@@ -31,9 +33,10 @@ impl Wanted {
             (Self::Any, _)
             | (Self::Directory, NodeKind::Directory(_))
             | (Self::File, NodeKind::File(_))
-            | (Self::SymbolicLink, NodeKind::SymbolicLink(_)) => Ok(()),
+            | (Self::SymbolicLink, NodeKind::SymbolicLink(_))
+            | (Self::FileOrLink, NodeKind::File(_) | NodeKind::SymbolicLink(_)) => Ok(()),
             (
-                Self::Directory | Self::File | Self::SymbolicLink,
+                Self::Directory | Self::File | Self::SymbolicLink | Self::FileOrLink,
                 NodeKind::Directory(_) | NodeKind::File(_) | NodeKind::SymbolicLink(_),
             ) => Err(FileRefusal::WrongKind),
         }

@@ -70,31 +70,41 @@ impl FileRanges {
     }
 }
 
-impl Domain {
-    pub async fn put_range(&self, command: PutRange) -> Answer<Located> {
-        let address = &command.address;
-        let written = self
-            .transact(&[address.latch()], async |mut transaction| {
-                let stamp = self.stamp();
-                let tree = Tree::open(&mut transaction, &address.share).await?;
-                let found = tree.find(&mut transaction, address).await?;
-                let node = found.node.ok_or(Failure::Refused(FileRefusal::NotFound))?;
-                let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
-                let range = decide_put(&mut node, &command, stamp).map_err(Failure::Refused)?;
-                if let NodeKind::File(file) = &mut node.kind {
-                    let length = file.length.max(range.end);
-                    self.note_usage(&tree, file.length, length)?;
-                    change_range(&mut transaction, file, range, &command.change, stamp).await?;
-                    file.length = length;
-                }
-                tree.put(&mut transaction, &found.place, &node);
-                Ok((Located { place: found.place, node, now: stamp.now }, transaction))
-            })
-            .await;
-        match command.change {
+impl PutRange {
+    pub(super) fn conclude_put(self, written: Answer<Located>) -> Answer<Located> {
+        match self.change {
             RangeChange::Write(received) => received.conclude(written),
             RangeChange::Clear(_) => written,
         }
+    }
+}
+
+impl Domain {
+    pub async fn put_range(&self, command: PutRange) -> Answer<Located> {
+        let written = self.try_put_range(&command).await;
+        command.conclude_put(written)
+    }
+
+    /// As [`Domain::put_range`], but the bytes stay for another attempt.
+    pub(super) async fn try_put_range(&self, command: &PutRange) -> Answer<Located> {
+        let address = &command.address;
+        self.transact(&[address.latch()], async |mut transaction| {
+            let stamp = self.stamp();
+            let tree = Tree::open(&mut transaction, &address.share).await?;
+            let found = tree.find(&mut transaction, address).await?;
+            let node = found.node.ok_or(Failure::Refused(FileRefusal::NotFound))?;
+            let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
+            let range = decide_put(&mut node, command, stamp).map_err(Failure::Refused)?;
+            if let NodeKind::File(file) = &mut node.kind {
+                let length = file.length.max(range.end);
+                self.note_usage(&tree, file.length, length)?;
+                change_range(&mut transaction, file, range, &command.change, stamp).await?;
+                file.length = length;
+            }
+            tree.put(&mut transaction, &found.place, &node);
+            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
+        })
+        .await
     }
 
     pub async fn list_ranges(&self, command: &ListRanges) -> Answer<FileRanges> {

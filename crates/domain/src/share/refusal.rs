@@ -1,5 +1,6 @@
 //! Why an operation on a file or directory does not happen.
 
+use super::opens::EnterRefusal;
 use crate::lease::{AccessRefusal, LeaseRefusal};
 
 /// Every outcome of an operation on a node, other than success, that a client can tell apart.
@@ -46,6 +47,8 @@ pub enum FileRefusal {
     CopyIdMismatch,
     LeaseAccess(AccessRefusal),
     LeaseAction(LeaseRefusal),
+    /// An SMB client is in the way.
+    Opens(EnterRefusal),
 }
 
 impl From<AccessRefusal> for FileRefusal {

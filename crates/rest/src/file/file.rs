@@ -2,13 +2,13 @@
 
 use holdfast_domain::content::Received;
 use holdfast_domain::share::{
-    CreateFile, DeleteNode, FILE_BYTES_MAX, FileHeaders, Located, PUT_RANGE_BYTES_MAX,
+    CreateFile, DeleteNode, FILE_BYTES_MAX, FileHeaders, GetNode, Located, PUT_RANGE_BYTES_MAX,
     SetNodeMetadata, SetNodeProperties, Wanted,
 };
 use hyper::StatusCode;
 
 use super::properties::Purpose;
-use super::{describe, given, place};
+use super::{beside, describe, given, place};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::{Code, Error};
@@ -43,7 +43,7 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
         overwrite: !call.granted.create_only,
         lease_id,
     };
-    let located = call.frontend.domain().create_file(command).await?;
+    let located = beside::run(call, command).await?;
     let mut answer = written(call, StatusCode::CREATED, &located);
     if let Some(body) = &first {
         headers::digests(&mut answer, call, body);
@@ -88,13 +88,14 @@ fn check_kind(call: &Call<'_>) -> Result<(), Error> {
 }
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let command = place::read_file(call)?;
-    let located = call.frontend.domain().get_node(&command).await?;
+    let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
+    let state = command.state;
+    let located = beside::run(call, command).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &located);
     headers::metadata(&mut answer, &located.node.metadata);
     if let Some(file) = located.node.file() {
-        describe::file(&mut answer, call, file, located.now, command.state);
+        describe::file(&mut answer, call, file, located.now, state);
         answer.header("content-length", file.length.to_string());
         answer.optional_header("content-md5", file.headers.content_md5.map(headers::encode_md5));
     }
@@ -102,7 +103,8 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let located = call.frontend.domain().get_node(&place::read_file(call)?).await?;
+    let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
+    let located = beside::run(call, command).await?;
     Ok(describe::metadata(call, &located.node))
 }
 
@@ -113,28 +115,28 @@ pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let properties = given::changed(call, &address.share, Purpose::Set, false).await?;
     let command = SetNodeProperties {
         address,
-        wanted: Wanted::File,
+        wanted: Wanted::FileOrLink,
         properties,
         headers,
         length: length(call)?,
         by_handle: false,
         lease_id: call.lease_id()?,
     };
-    let located = call.frontend.domain().set_node_properties(&command).await?;
+    let located = beside::run(call, command).await?;
     Ok(written(call, StatusCode::OK, &located))
 }
 
 pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     let (address, metadata, lease_id) = (place::file(call)?, call.metadata()?, call.lease_id()?);
-    let command = SetNodeMetadata { address, wanted: Wanted::File, metadata, lease_id };
-    let located = call.frontend.domain().set_node_metadata(&command).await?;
+    let command = SetNodeMetadata { address, wanted: Wanted::FileOrLink, metadata, lease_id };
+    let located = beside::run(call, command).await?;
     Ok(describe::changed(call, &located.node))
 }
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     let (address, lease_id) = (place::file(call)?, call.lease_id()?);
-    let command = DeleteNode { address, wanted: Wanted::File, lease_id };
-    call.frontend.domain().delete_node(&command).await?;
+    let command = DeleteNode { address, wanted: Wanted::FileOrLink, lease_id };
+    beside::run(call, command).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))
 }
 

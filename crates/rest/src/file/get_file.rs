@@ -1,9 +1,9 @@
 //! Get File.
 
-use holdfast_domain::share::FileDownload;
+use holdfast_domain::share::{FileDownload, GetFile};
 use hyper::StatusCode;
 
-use super::{describe, place};
+use super::{beside, describe, place};
 use crate::answer::{Answer, AnswerBody};
 use crate::blob::get_blob::{RangeCheck, wants_structure};
 use crate::blob::headers;
@@ -15,8 +15,9 @@ use crate::request::Call;
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let asked = range::requested(call.headers)?;
     let check = RangeCheck::asked(call, asked)?;
-    let command = place::read_file(call)?;
-    let download = call.frontend.domain().get_file(&command, asked).await?;
+    let file = place::read_file(call)?;
+    let state = file.state;
+    let download = beside::run(call, GetFile { file, range: asked }).await?;
     let FileDownload { located, range, mut reader } = download;
     check.admit(range.end - range.start)?;
 
@@ -26,7 +27,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     headers::metadata(&mut answer, &located.node.metadata);
     let mut md5 = None;
     if let Some(file) = located.node.file() {
-        describe::file(&mut answer, call, file, located.now, command.state);
+        describe::file(&mut answer, call, file, located.now, state);
         md5 = file.headers.content_md5.map(headers::encode_md5);
     }
     answer.header("accept-ranges", "bytes");

@@ -7,7 +7,7 @@ use holdfast_domain::share::{
 use hyper::StatusCode;
 use percent_encoding::utf8_percent_encode;
 
-use super::{describe, given, place};
+use super::{beside, describe, given, place};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::{Code, Error};
@@ -41,7 +41,7 @@ pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
 
 pub async fn get_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
     let command = GetNode { wanted: Wanted::SymbolicLink, ..place::read_file(call)? };
-    let node = call.frontend.domain().get_node(&command).await?.node;
+    let node = beside::run(call, command).await?.node;
     let NodeKind::SymbolicLink(LinkTarget(target)) = &node.kind else {
         return Err(Code::ResourceTypeMismatch.into());
     };

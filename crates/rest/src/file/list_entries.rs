@@ -6,7 +6,7 @@ use holdfast_domain::share::{ListDirectory, Node};
 use hyper::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{describe, parameters, permission_key, place};
+use super::{beside, describe, parameters, permission_key, place};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::listing::{self, PAGE_MAX};
@@ -31,7 +31,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
         after: marker.map(parse_marker).transpose()?,
         limit: call.query.page_size(PAGE_MAX)? as usize,
     };
-    let page = call.frontend.domain().list_directory(&command).await?;
+    let page = beside::run(call, command).await?;
 
     let mut xml = Writer::document();
     let path = call.address.resource.object().unwrap_or_default();

@@ -4,7 +4,7 @@ use holdfast_domain::content::Difference;
 use holdfast_domain::failure::Fault;
 use holdfast_domain::share::{FileRanges, ListRanges};
 
-use super::{parameters, place};
+use super::{beside, parameters, place};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::Error;
@@ -39,7 +39,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let range = range::requested(call.headers)?;
     let command = ListRanges { file, previous, follow_rename, range, start_from };
-    let ranges = call.frontend.domain().list_ranges(&command).await?;
+    let ranges = beside::run(call, command).await?;
     let node = &ranges.located.node;
     let (etag, last_modified, length) = (node.etag, node.last_modified, node.length());
 

@@ -1,6 +1,7 @@
 //! The File service on HTTP: each operation is parse, call, respond.
 
 mod attributes;
+mod beside;
 mod copy;
 mod describe;
 mod directory;
@@ -8,6 +9,7 @@ mod file;
 mod file_lease;
 mod get_file;
 mod given;
+mod handles;
 mod lease;
 mod link;
 mod list_entries;

@@ -2,6 +2,7 @@
 
 use holdfast_domain::lease::AccessRefusal;
 use holdfast_domain::share::FileRefusal;
+use holdfast_domain::share::opens::EnterRefusal;
 
 use crate::error::{Code, Error};
 use crate::refusals::lease_code;
@@ -57,6 +58,12 @@ impl From<FileRefusal> for Error {
                 AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
             },
             FileRefusal::LeaseAction(refusal) => lease_code(refusal),
+            FileRefusal::Opens(refusal) => match refusal {
+                EnterRefusal::DeletePending => Code::SMBDeletePending,
+                EnterRefusal::SharingViolation => Code::SharingViolation,
+                EnterRefusal::LockConflict => Code::FileLockConflict,
+                EnterRefusal::CacheFlushDelay => Code::ClientCacheFlushDelay,
+            },
         }
         .into()
     }

@@ -3,7 +3,8 @@
 use std::future::ready;
 
 use super::{
-    copy, directory, file, file_lease, get_file, link, list_entries, list_ranges, range, rename,
+    copy, directory, file, file_lease, get_file, handles, link, list_entries, list_ranges, range,
+    rename,
 };
 use crate::answer::Answering;
 use crate::error::Code;
@@ -45,6 +46,8 @@ pub fn operation<'a>(call: &'a Call<'_>, body: RequestBody) -> Answering<'a> {
         Operation::CreateSymbolicLink => Box::pin(link::create_symbolic(call)),
         Operation::GetSymbolicLink => Box::pin(link::get_symbolic(call)),
         Operation::CreateHardLink => Box::pin(link::create_hard(call)),
+        Operation::ListHandles => Box::pin(handles::list(call)),
+        Operation::ForceCloseHandles => Box::pin(handles::force_close(call)),
         _ => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }

@@ -1,6 +1,7 @@
 //! Why something does not happen through a handle; one variant for each status a client can tell.
 
 use crate::share::FileRefusal;
+use crate::share::opens::EnterRefusal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandleRefusal {
@@ -75,6 +76,11 @@ pub(super) fn refused(refusal: FileRefusal) -> HandleRefusal {
         FileRefusal::LengthMismatch => HandleRefusal::InvalidParameter,
         // A copy is written to the file by somebody else, and a lease of REST keeps others out.
         FileRefusal::CopyPending | FileRefusal::LeaseAccess(_) | FileRefusal::LeaseAction(_) => {
+            HandleRefusal::SharingViolation
+        }
+        FileRefusal::Opens(EnterRefusal::DeletePending) => HandleRefusal::DeletePending,
+        FileRefusal::Opens(EnterRefusal::LockConflict) => HandleRefusal::LockConflict,
+        FileRefusal::Opens(EnterRefusal::SharingViolation | EnterRefusal::CacheFlushDelay) => {
             HandleRefusal::SharingViolation
         }
         FileRefusal::WrongKind

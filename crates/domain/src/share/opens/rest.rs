@@ -34,7 +34,8 @@ pub enum RestOperation {
     RenameSource,
     /// Rename File, for what is replaced.
     RenameTarget,
-    /// Whatever else is done to a directory.
+    /// Whatever else is done to a directory, and to a lease or a copy that is there: it only has to
+    /// be in time before what is about to be deleted is.
     Directory,
 }
 

@@ -1,0 +1,359 @@
+//! REST calls beside the opens of SMB clients. A call looks its node up, enters it as the open that
+//! its operation is, and does its work to what it has entered. Where something else has come to
+//! that place meanwhile, it looks again.
+
+use std::time::Duration;
+
+use super::opens::handle::NodeKey;
+use super::opens::{EnterRefusal, Entered, RestOperation};
+use super::tree::{Answer, Located};
+use super::{
+    AbortFileCopy, At, CopyFile, CreateDirectory, CreateFile, DeleteNode, DirectoryPage, Expected,
+    FileCopyRefusal, FileCopySource, FileDownload, FileRanges, FileRefusal, GetNode, LeaseFile,
+    ListDirectory, ListRanges, Lookup, NodeAddress, PutRange, RenameNode, Renamed, SetNodeMetadata,
+    SetNodeProperties, ShareState, Wanted,
+};
+use crate::blob::ReadRange;
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::lease::{LeaseAction, LeaseOutcome};
+
+/// How often a call looks for a node that is moved away under its hands.
+const LOOKS_MAX: usize = 16;
+
+/// Get File.
+pub struct GetFile {
+    pub file: GetNode,
+    pub range: Option<ReadRange>,
+}
+
+/// What a client of REST asks for.
+pub trait BesideOpens: Send + Sync + Sized {
+    type Output: Send;
+    type Refusal: From<FileRefusal> + PartialEq + Send;
+
+    /// What this is to those who have the node open; none where that makes no difference to anybody,
+    /// as in a snapshot.
+    fn operation(&self) -> Option<RestOperation>;
+
+    fn address(&mut self) -> &mut NodeAddress;
+
+    fn run(
+        &self,
+        domain: &Domain,
+    ) -> impl Future<Output = Result<Self::Output, Failure<Self::Refusal>>> + Send;
+
+    /// What becomes of the bytes that came with it.
+    fn conclude(
+        self,
+        done: Result<Self::Output, Failure<Self::Refusal>>,
+    ) -> Result<Self::Output, Failure<Self::Refusal>> {
+        done
+    }
+}
+
+/// A node that a call has entered, or a place where nothing is.
+struct Entry<'a> {
+    expected: Expected,
+    entered: Option<Entered<'a>>,
+}
+
+impl Domain {
+    /// Does what is asked for as soon as those who have the node open let it, which they are given
+    /// so much time for.
+    pub async fn beside_opens<C: BesideOpens>(
+        &self,
+        mut command: C,
+        patience: Duration,
+    ) -> Result<C::Output, Failure<C::Refusal>> {
+        let done = self.look_and_run(&mut command, patience).await;
+        command.conclude(done)
+    }
+
+    async fn look_and_run<C: BesideOpens>(
+        &self,
+        command: &mut C,
+        patience: Duration,
+    ) -> Result<C::Output, Failure<C::Refusal>> {
+        let Some(operation) = command.operation() else { return command.run(self).await };
+        let asked = command.address().clone();
+        for _ in 0..LOOKS_MAX {
+            let found = self.find_node(&asked, ShareState::Current).await;
+            let found = found.map_err(|failure| failure.map(C::Refusal::from))?;
+            let entry = self.enter(&found, operation, patience).await;
+            let entry = entry.map_err(|failure| failure.map(C::Refusal::from))?;
+            *command.address() = asked.clone().expecting(entry.expected);
+            let done = command.run(self).await;
+            drop(entry.entered);
+            match done {
+                Err(Failure::Refused(refusal)) if refusal == FileRefusal::Moved.into() => {}
+                done => return done,
+            }
+        }
+        Err(Failure::Busy)
+    }
+
+    async fn enter(
+        &self,
+        found: &Lookup,
+        operation: RestOperation,
+        patience: Duration,
+    ) -> Answer<Entry<'_>> {
+        let Some(node) = &found.node else {
+            return Ok(Entry { expected: Expected::Nothing, entered: None });
+        };
+        // What is asked of a file that is a directory is refused for that, and not for who has it
+        // open.
+        let operation = match operation {
+            RestOperation::DeleteDirectory | RestOperation::RenameSource => operation,
+            _ if node.is_directory() => RestOperation::Directory,
+            _ => operation,
+        };
+        let key = NodeKey { share: found.place.share(), node: node.id };
+        let entered = self.opens.enter(key, operation, patience).await;
+        let entered = entered.map_err(|refusal| Failure::Refused(FileRefusal::Opens(refusal)))?;
+        Ok(Entry { expected: Expected::Node(node.id), entered: Some(entered) })
+    }
+
+    /// As [`Domain::beside_opens`], for two places at once.
+    pub async fn rename_beside_opens(
+        &self,
+        mut command: RenameNode,
+        patience: Duration,
+    ) -> Answer<Renamed> {
+        let asked = command.source.clone();
+        let path = command.destination.clone();
+        let destination = NodeAddress::path(asked.share.clone(), path.clone());
+        for _ in 0..LOOKS_MAX {
+            let source = self.find_node(&asked, ShareState::Current).await?;
+            self.check_nothing_open_below(&asked, &source)?;
+            let from = self.enter(&source, RestOperation::RenameSource, patience).await?;
+            let target = self.find_node(&destination, ShareState::Current).await?;
+            let same = target.node.as_ref().map(|node| node.id)
+                == source.node.as_ref().map(|node| node.id);
+            let to = match &target.node {
+                // Itself under another case, or something that is not going to be replaced.
+                Some(node) if same || !command.replace => {
+                    Entry { expected: Expected::Node(node.id), entered: None }
+                }
+                Some(_) | None => {
+                    self.enter(&target, RestOperation::RenameTarget, patience).await?
+                }
+            };
+            command.source = asked.clone().expecting(from.expected);
+            command.destination_expected = to.expected;
+            match self.rename_node(&command).await {
+                Err(Failure::Refused(FileRefusal::Moved)) => {}
+                Ok(renamed) => {
+                    if let Some(entered) = &from.entered {
+                        entered.moved(renamed.located.place.clone(), path);
+                    }
+                    return Ok(renamed);
+                }
+                refused => return refused,
+            }
+        }
+        Err(Failure::Busy)
+    }
+
+    /// Whoever has something open is not to find it under another path.
+    fn check_nothing_open_below(&self, address: &NodeAddress, found: &Lookup) -> Answer<()> {
+        let (Some(node), At::Path(path)) = (&found.node, &address.at) else { return Ok(()) };
+        if node.is_directory() && self.opens.is_open_below(found.place.share(), path) {
+            let refusal = FileRefusal::Opens(EnterRefusal::SharingViolation);
+            return Err(Failure::Refused(refusal));
+        }
+        Ok(())
+    }
+}
+
+/// The commands that are about one node and run as they are.
+macro_rules! beside_opens {
+    ($($command:ty, $field:ident -> $output:ty = $run:ident, $operation:expr;)*) => { $(
+        impl BesideOpens for $command {
+            type Output = $output;
+            type Refusal = FileRefusal;
+
+            fn operation(&self) -> Option<RestOperation> {
+                #[allow(clippy::redundant_closure_call, reason = "each has its own rule")]
+                ($operation)(self)
+            }
+
+            fn address(&mut self) -> &mut NodeAddress {
+                &mut self.$field
+            }
+
+            async fn run(&self, domain: &Domain) -> Answer<$output> {
+                domain.$run(self).await
+            }
+        }
+    )* };
+}
+
+beside_opens! {
+    CreateDirectory, address -> Located = create_directory, |_| Some(RestOperation::Directory);
+    GetNode, address -> Located = get_node, |get: &Self| match (get.state, get.wanted) {
+        (ShareState::Snapshot(_), _) => None,
+        (ShareState::Current, Wanted::Directory) => Some(RestOperation::Directory),
+        (ShareState::Current, Wanted::File | Wanted::SymbolicLink | Wanted::FileOrLink | Wanted::Any) => {
+            Some(RestOperation::GetFileProperties)
+        }
+    };
+    SetNodeProperties, address -> Located = set_node_properties, |_| {
+        Some(RestOperation::SetFileProperties)
+    };
+    SetNodeMetadata, address -> Located = set_node_metadata, |_| {
+        Some(RestOperation::SetFileMetadata)
+    };
+    DeleteNode, address -> () = delete_node, |delete: &Self| match delete.wanted {
+        Wanted::Directory => Some(RestOperation::DeleteDirectory),
+        Wanted::File | Wanted::SymbolicLink | Wanted::FileOrLink | Wanted::Any => Some(RestOperation::DeleteFile),
+    };
+    AbortFileCopy, address -> () = abort_file_copy, |_| Some(RestOperation::Directory);
+    LeaseFile, address -> (Located, LeaseOutcome) = lease_file, |lease: &Self| match lease.action {
+        LeaseAction::Acquire { .. } => Some(RestOperation::LeaseFile),
+        LeaseAction::Renew { .. }
+        | LeaseAction::Change { .. }
+        | LeaseAction::Release { .. }
+        | LeaseAction::Break { .. }
+        | LeaseAction::BreakOnce => Some(RestOperation::Directory),
+    };
+}
+
+impl BesideOpens for GetFile {
+    type Output = FileDownload;
+    type Refusal = FileRefusal;
+
+    fn operation(&self) -> Option<RestOperation> {
+        self.file.operation().map(|_| RestOperation::GetFile)
+    }
+
+    fn address(&mut self) -> &mut NodeAddress {
+        &mut self.file.address
+    }
+
+    async fn run(&self, domain: &Domain) -> Answer<FileDownload> {
+        domain.get_file(&self.file, self.range).await
+    }
+}
+
+impl BesideOpens for ListRanges {
+    type Output = FileRanges;
+    type Refusal = FileRefusal;
+
+    fn operation(&self) -> Option<RestOperation> {
+        self.file.operation().map(|_| RestOperation::ListRanges)
+    }
+
+    fn address(&mut self) -> &mut NodeAddress {
+        &mut self.file.address
+    }
+
+    async fn run(&self, domain: &Domain) -> Answer<FileRanges> {
+        domain.list_ranges(self).await
+    }
+}
+
+/// What is about to be deleted is not listed.
+impl BesideOpens for ListDirectory {
+    type Output = DirectoryPage;
+    type Refusal = FileRefusal;
+
+    fn operation(&self) -> Option<RestOperation> {
+        (self.state == ShareState::Current).then_some(RestOperation::Directory)
+    }
+
+    fn address(&mut self) -> &mut NodeAddress {
+        &mut self.address
+    }
+
+    async fn run(&self, domain: &Domain) -> Answer<DirectoryPage> {
+        let mut page = domain.list_directory(self).await?;
+        if self.state == ShareState::Current {
+            let share = page.directory.place.share();
+            page.entries.retain(|node| domain.is_listed(share, node.id));
+        }
+        Ok(page)
+    }
+}
+
+impl BesideOpens for CreateFile {
+    type Output = Located;
+    type Refusal = FileRefusal;
+
+    fn operation(&self) -> Option<RestOperation> {
+        Some(RestOperation::CreateFile)
+    }
+
+    fn address(&mut self) -> &mut NodeAddress {
+        &mut self.address
+    }
+
+    async fn run(&self, domain: &Domain) -> Answer<Located> {
+        domain.try_create_file(self).await
+    }
+
+    fn conclude(self, done: Answer<Located>) -> Answer<Located> {
+        self.conclude_create(done)
+    }
+}
+
+impl BesideOpens for PutRange {
+    type Output = Located;
+    type Refusal = FileRefusal;
+
+    fn operation(&self) -> Option<RestOperation> {
+        Some(RestOperation::PutRange)
+    }
+
+    fn address(&mut self) -> &mut NodeAddress {
+        &mut self.address
+    }
+
+    async fn run(&self, domain: &Domain) -> Answer<Located> {
+        domain.try_put_range(self).await
+    }
+
+    fn conclude(self, done: Answer<Located>) -> Answer<Located> {
+        self.conclude_put(done)
+    }
+}
+
+impl BesideOpens for CopyFile {
+    type Output = Located;
+    type Refusal = FileCopyRefusal;
+
+    fn operation(&self) -> Option<RestOperation> {
+        Some(RestOperation::CreateFile)
+    }
+
+    fn address(&mut self) -> &mut NodeAddress {
+        &mut self.address
+    }
+
+    /// The source is read as if by Get File, as it is found at that moment.
+    async fn run(&self, domain: &Domain) -> Result<Located, Failure<FileCopyRefusal>> {
+        let source = match &self.source {
+            FileCopySource::File(source) if source.state == ShareState::Current => source,
+            FileCopySource::File(_)
+            | FileCopySource::Blob(_)
+            | FileCopySource::Fetched(..)
+            | FileCopySource::Awaited(_) => return domain.try_copy_file(self).await,
+        };
+        let of_source = |failure: Failure<FileRefusal>| failure.map(FileCopyRefusal::SourceFile);
+        let found = domain.find_node(&source.address, source.state).await.map_err(of_source)?;
+        let patience = super::opens::rest::REST_BREAK_WAIT_MAX;
+        let entry = domain.enter(&found, RestOperation::GetFile, patience).await;
+        let entry = entry.map_err(of_source)?;
+        let copied = domain.try_copy_file(self).await;
+        drop(entry);
+        copied
+    }
+
+    fn conclude(
+        self,
+        done: Result<Located, Failure<FileCopyRefusal>>,
+    ) -> Result<Located, Failure<FileCopyRefusal>> {
+        self.conclude_copy(done)
+    }
+}
