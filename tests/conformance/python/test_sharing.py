@@ -2,7 +2,7 @@
 
 import pytest
 from azure.core.exceptions import HttpResponseError
-from azure.storage.fileshare import ShareLeaseClient, ShareServiceClient
+from azure.storage.fileshare import ContentSettings, ShareLeaseClient, ShareServiceClient
 from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.header import NtStatus
 from smbprotocol.open import CreateDisposition, CreateOptions, RequestedOplockLevel, ShareAccess
@@ -63,7 +63,7 @@ def operations(file):
     return {
         "create": lambda: file.create_file(len(CONTENT)),
         "get": lambda: file.download_file().readall(),
-        "set properties": lambda: file.set_http_headers(content_settings=None, file_attributes="Archive"),
+        "set properties": lambda: file.set_http_headers(ContentSettings(), file_attributes="Archive"),
         "set metadata": lambda: file.set_file_metadata({"a": "b"}),
         "delete": lambda: file.delete_file(),
         "put range": lambda: file.upload_range(b"other", 0, 5),
