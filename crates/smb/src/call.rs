@@ -45,6 +45,8 @@ pub struct Chain {
     pub file_id: Option<FileId>,
     /// Why there is no file to relate to.
     pub failure: Option<Status>,
+    /// The first request was related to nothing, so that none can be.
+    pub is_broken: bool,
 }
 
 impl Call {

@@ -18,6 +18,8 @@ pub struct Open {
     /// Of the tree it was opened in.
     pub tree_id: u32,
     pub kind: OpenKind,
+    /// Shared by requests at work; who closes waits for those that came before.
+    pub at_work: tokio::sync::RwLock<()>,
 }
 
 pub enum OpenKind {
@@ -35,6 +37,10 @@ pub struct OpenFile {
 }
 
 impl Open {
+    pub fn new(id: FileId, tree_id: u32, kind: OpenKind) -> Self {
+        Self { id, tree_id, kind, at_work: tokio::sync::RwLock::default() }
+    }
+
     /// What can be done with files only is refused for pipes.
     pub fn file(&self) -> Result<&OpenFile, Status> {
         match &self.kind {

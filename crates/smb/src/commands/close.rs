@@ -15,6 +15,8 @@ use crate::wire::close::{Attributes, Request, Response};
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
     let open = call.open(request.file_id)?;
+    // A client may send this without waiting for the answers to what it sent before.
+    let _alone = open.at_work.write().await;
     let removed = call.session()?.opens.remove(open.id).ok_or(Status::FILE_CLOSED)?;
     let facts = close(&call.connection, &removed).await;
     let attributes = facts.filter(|_| request.wants_attributes).map(|facts| Attributes {

@@ -11,6 +11,7 @@ use crate::wire::flush::Request;
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
     let open = call.open(request.file_id)?;
+    let _at_work = open.at_work.read().await;
     match &open.kind {
         OpenKind::Pipe(_) => {}
         OpenKind::File(file) => {

@@ -23,7 +23,10 @@ pub async fn handle(call: &mut Call) -> Result {
     }
     match lock::decide(&request.elements)? {
         Asked::Lock { ranges, waits } => take(call, file, &ranges, waits).await?,
-        Asked::Unlock(ranges) => release(call, file, &ranges).await?,
+        Asked::Unlock { ranges, and_then } => {
+            release(call, file, &ranges).await?;
+            and_then.map_or(Ok(()), Err)?;
+        }
     }
     if let Some(repeated) = repeated {
         file.handle.note_lock(repeated.index, repeated.number);

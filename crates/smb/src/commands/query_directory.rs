@@ -23,6 +23,7 @@ pub async fn handle(call: &mut Call) -> Result {
         return Err(Status::INVALID_PARAMETER);
     }
     let open = call.open(request.file_id)?;
+    let _at_work = open.at_work.read().await;
     let file = open.file()?;
     if !file.handle.is_directory {
         return Err(Status::INVALID_PARAMETER);

@@ -21,6 +21,7 @@ pub async fn handle(call: &mut Call) -> Result {
         return Err(Status::INVALID_PARAMETER);
     }
     let open = call.open(request.file_id)?;
+    let _at_work = open.at_work.read().await;
     let opened = open.file()?;
     let room = request.output_bytes_max as usize;
     let output = match request.kind {

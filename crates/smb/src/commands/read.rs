@@ -17,6 +17,7 @@ pub async fn handle(call: &mut Call) -> Result {
         return Err(Status::INVALID_PARAMETER);
     }
     let open = call.open(request.file_id)?;
+    let _at_work = open.at_work.read().await;
     match &open.kind {
         OpenKind::Pipe(pipe) => {
             let (data, is_all) = pipe.lock().read(request.length as usize);
@@ -36,11 +37,7 @@ async fn read_file(call: &Call, request: &Request, file: &OpenFile) -> Result {
         return Err(Status::INVALID_PARAMETER);
     }
     let reading = read_pieces(call, file, request.offset, request.length);
-    let pieces = match patiently(&call.ticket, reading).await? {
-        // No bytes can be had anywhere.
-        Err(Status::END_OF_FILE) if request.length == 0 => Vec::new(),
-        pieces => pieces?,
-    };
+    let pieces = patiently(&call.ticket, reading).await??;
     let length: usize = pieces.iter().map(Bytes::len).sum();
     if length < request.minimum_count as usize {
         return Err(Status::END_OF_FILE);
@@ -57,6 +54,9 @@ pub async fn read_pieces(
     offset: u64,
     length: u32,
 ) -> Result<Vec<Bytes>> {
+    if length == 0 {
+        return nothing(file);
+    }
     let domain = &call.connection.frontend.domain;
     let reader = domain.read_handle(&file.handle, offset, length.into()).await;
     let mut reader = reader.map_err(refusals::of_handle)?;
@@ -65,4 +65,15 @@ pub async fn read_pieces(
         pieces.push(piece);
     }
     Ok(pieces)
+}
+
+/// No bytes can be had anywhere, even behind the end or where others have locked.
+fn nothing(file: &OpenFile) -> Result<Vec<Bytes>> {
+    if file.handle.is_directory {
+        Err(Status::INVALID_DEVICE_REQUEST)
+    } else if file.handle.access.reads() {
+        Ok(Vec::new())
+    } else {
+        Err(Status::ACCESS_DENIED)
+    }
 }

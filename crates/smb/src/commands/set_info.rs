@@ -21,6 +21,7 @@ use crate::wire::set_info::{Request, encode_response};
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
     let open = call.open(request.file_id)?;
+    let _at_work = open.at_work.read().await;
     let file = open.file()?;
     match request.kind {
         kind::FILE => {

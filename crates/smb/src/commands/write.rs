@@ -26,6 +26,7 @@ pub async fn handle(call: &mut Call) -> Result {
         return Err(Status::INVALID_PARAMETER);
     }
     let open = call.open(request.file_id)?;
+    let _at_work = open.at_work.read().await;
     match &open.kind {
         OpenKind::Pipe(pipe) => ipc::write(call, pipe, &request.data).await?,
         OpenKind::File(file) => {

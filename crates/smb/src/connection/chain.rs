@@ -202,7 +202,8 @@ impl Worker<'_> {
     ) -> Result<Call, Status> {
         let Message { header, bytes, signature } = message;
         let is_related = header.flags.has(Flags::RELATED);
-        if is_related && self.is_first {
+        if is_related && (self.is_first || chain.is_broken) {
+            chain.is_broken = true;
             return Err(Status::INVALID_PARAMETER);
         }
         if !is_related {

@@ -9,10 +9,12 @@ mod outgoing;
 mod requests;
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
 use bytes::BytesMut;
 use parking_lot::Mutex;
@@ -155,13 +157,18 @@ impl Connection {
         }
         let connection = Arc::clone(self);
         let batch = chain::begin(self, batch);
-        at_work.spawn(async move {
+        let mut work = Box::pin(async move {
             let flow = chain::work_on(connection.clone(), batch).await;
             if flow.is_break() {
                 connection.outgoing.give_up();
             }
             drop(room);
         });
+        // Requests begin in the order in which they came; what is done at once needs no task.
+        let is_done = poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_ready())).await;
+        if !is_done {
+            at_work.spawn(work);
+        }
         ControlFlow::Continue(())
     }
 

@@ -9,6 +9,14 @@ const DATA_STREAM: &str = "::$DATA";
 
 /// `name` is relative to the share; parts are separated by `\`, and none is the root.
 pub fn parse(name: &str) -> Result<FilePath, Status> {
+    let parsed = parse_name(name);
+    if let Err(status) = parsed {
+        tracing::debug!(name, ?status, "a name is refused");
+    }
+    parsed
+}
+
+fn parse_name(name: &str) -> Result<FilePath, Status> {
     if name.starts_with('\\') {
         return Err(Status::INVALID_PARAMETER);
     }

@@ -13,7 +13,10 @@ pub enum Asked {
         waits: bool,
     },
     /// One after the other, up to the first that is not locked.
-    Unlock(Vec<(u64, u64)>),
+    Unlock {
+        ranges: Vec<(u64, u64)>,
+        and_then: Option<Status>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +26,8 @@ pub struct LockedRange {
     pub is_exclusive: bool,
 }
 
-/// The first element says whether the request locks or unlocks, and all others must agree.
+/// The first element says whether the request locks or unlocks, and all others must agree. What is
+/// unlocked before one that does not stays so.
 pub fn decide(elements: &[Element]) -> Result<Asked, Status> {
     let invalid = Err(Status::INVALID_PARAMETER);
     let Some(first) = elements.first() else { return invalid };
@@ -31,13 +35,15 @@ pub fn decide(elements: &[Element]) -> Result<Asked, Status> {
         return invalid;
     }
     if first.flags == UNLOCK {
-        let agree = elements.iter().all(|element| element.flags == UNLOCK);
-        let ranges = elements.iter().map(|element| (element.offset, element.length)).collect();
-        return if agree { Ok(Asked::Unlock(ranges)) } else { invalid };
+        let unlocks = elements.iter().take_while(|element| element.flags == UNLOCK);
+        let ranges: Vec<_> = unlocks.map(|element| (element.offset, element.length)).collect();
+        let agree = ranges.len() == elements.len();
+        let and_then = (!agree).then_some(Status::INVALID_PARAMETER);
+        return Ok(Asked::Unlock { ranges, and_then });
     }
     let waits = first.flags & FAIL_IMMEDIATELY == 0;
     // Only a single lock can be waited for.
-    if waits && elements.len() > 1 {
+    if elements.len() > 1 && elements.iter().any(|it| it.flags & FAIL_IMMEDIATELY == 0) {
         return invalid;
     }
     let ranges = elements.iter().map(locked).collect::<Result<_, _>>()?;
@@ -69,6 +75,10 @@ mod tests {
         Ok(Asked::Lock { ranges: vec![LockedRange { offset: 1, length: 2, is_exclusive }], waits })
     }
 
+    fn unlock(count: usize, and_then: Option<Status>) -> Result<Asked, Status> {
+        Ok(Asked::Unlock { ranges: vec![(1, 2); count], and_then })
+    }
+
     #[test]
     fn flags_say_what_is_asked_for() {
         let invalid = Err(Status::INVALID_PARAMETER);
@@ -77,14 +87,15 @@ mod tests {
             (&[EXCLUSIVE], lock(true, true)),
             (&[SHARED | FAIL_IMMEDIATELY], lock(false, false)),
             (&[EXCLUSIVE | FAIL_IMMEDIATELY], lock(true, false)),
-            (&[UNLOCK], Ok(Asked::Unlock(vec![(1, 2)]))),
-            (&[UNLOCK, UNLOCK], Ok(Asked::Unlock(vec![(1, 2); 2]))),
+            (&[UNLOCK], unlock(1, None)),
+            (&[UNLOCK, UNLOCK], unlock(2, None)),
+            (&[UNLOCK, SHARED], unlock(1, Some(Status::INVALID_PARAMETER))),
             (&[], invalid.clone()),
             (&[0], invalid.clone()),
             (&[SHARED | EXCLUSIVE], invalid.clone()),
             (&[UNLOCK | FAIL_IMMEDIATELY], invalid.clone()),
-            (&[UNLOCK, SHARED], invalid.clone()),
             (&[SHARED, SHARED], invalid.clone()),
+            (&[SHARED | FAIL_IMMEDIATELY, SHARED], invalid.clone()),
             (&[SHARED | FAIL_IMMEDIATELY, UNLOCK], invalid.clone()),
         ] {
             let elements: Vec<Element> = flags.iter().map(|flags| element(*flags)).collect();

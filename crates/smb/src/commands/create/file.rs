@@ -80,7 +80,7 @@ async fn enter(call: &mut Call, request: &Request, opened: &Opened) -> Result {
         mode: rules::create::mode(request.options),
         is_durable: opened.durable.is_some(),
     };
-    let open = Arc::new(Open { id: file_id, tree_id: call.tree()?.id, kind: OpenKind::File(file) });
+    let open = Arc::new(Open::new(file_id, call.tree()?.id, OpenKind::File(file)));
     if !call.session()?.opens.insert(Arc::clone(&open)) {
         close::close(&call.connection, &open).await;
         return Err(Status::INSUFFICIENT_RESOURCES);

@@ -18,8 +18,7 @@ pub fn open(call: &mut Call, request: &Request) -> Result {
     let pipe = Pipe::open(&request.name).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
     let id = call.connection.frontend.next_open_id();
     let file_id = FileId { persistent: id, volatile: id };
-    let open =
-        Open { id: file_id, tree_id: call.tree()?.id, kind: OpenKind::Pipe(Mutex::new(pipe)) };
+    let open = Open::new(file_id, call.tree()?.id, OpenKind::Pipe(Mutex::new(pipe)));
     if !call.session()?.opens.insert(Arc::new(open)) {
         return Err(Status::INSUFFICIENT_RESOURCES);
     }

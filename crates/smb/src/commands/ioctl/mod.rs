@@ -35,6 +35,7 @@ pub async fn handle(call: &mut Call) -> Result {
         _ => {}
     }
     let open = call.open(request.file_id)?;
+    let _at_work = open.at_work.read().await;
     let request = Request { file_id: open.id, ..request };
     let room = request.output_bytes_max as usize;
     match request.code {
