@@ -1,4 +1,4 @@
-//! LOGOFF: the end of a session and of all that it has open.
+//! LOGOFF: the end of a session and of what it has open, but for what is durable.
 
 use std::sync::Arc;
 
@@ -11,6 +11,6 @@ use crate::wire;
 pub async fn handle(call: &mut Call) -> Result {
     wire::tree::decode_empty(&call.message)?;
     let session = Arc::clone(call.session()?);
-    call.connection.end_session(&session, Ending::LoggedOff).await;
+    call.connection.end_session(&session, Ending::Lost).await;
     Ok(Answer::empty())
 }

@@ -7,7 +7,6 @@ pub mod file;
 pub mod file_system;
 pub mod fsctl;
 pub mod path;
-pub mod pattern;
 pub mod security;
 pub mod set;
 pub mod time;

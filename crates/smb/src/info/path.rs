@@ -24,11 +24,21 @@ fn parse_name(name: &str) -> Result<FilePath, Status> {
         return Err(Status::OBJECT_NAME_INVALID);
     }
     let name = strip_data_stream(name)?;
-    if name.split('\\').any(|part| part == "..") {
-        return Err(Status::OBJECT_PATH_SYNTAX_BAD);
-    }
-    let path = name.replace('\\', "/");
+    let path = without_steps_up(name)?;
     FilePath::directory(&path, TrailingDots::Kept).map_err(status)
+}
+
+/// With slashes, and without names that are left again; nothing is above the root.
+fn without_steps_up(name: &str) -> Result<String, Status> {
+    let mut parts = Vec::new();
+    for part in name.split('\\') {
+        if part == ".." {
+            parts.pop().ok_or(Status::OBJECT_PATH_SYNTAX_BAD)?;
+        } else {
+            parts.push(part);
+        }
+    }
+    Ok(parts.join("/"))
 }
 
 /// Other streams are not kept, as on a file system that has none.
@@ -76,7 +86,10 @@ mod tests {
             ("\\a", Err(Status::INVALID_PARAMETER)),
             ("a\\\\b", Err(Status::OBJECT_NAME_INVALID)),
             ("a/b", Err(Status::OBJECT_NAME_INVALID)),
-            ("a\\..\\b", Err(Status::OBJECT_PATH_SYNTAX_BAD)),
+            ("a\\..\\b", Ok("b")),
+            ("a\\b\\..\\..\\c", Ok("c")),
+            ("a\\..", Ok("")),
+            ("a\\..\\..\\b", Err(Status::OBJECT_PATH_SYNTAX_BAD)),
             ("..", Err(Status::OBJECT_PATH_SYNTAX_BAD)),
             ("a\\.", Err(Status::OBJECT_NAME_INVALID)),
             ("a*", Err(Status::OBJECT_NAME_INVALID)),

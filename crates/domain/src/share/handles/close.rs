@@ -165,9 +165,17 @@ impl Domain {
             .opens
             .handles_where(|handle| handle.state.lock().lost.is_some_and(|until| until <= now));
         self.end_handles(late, false).await;
-        for handle in self.opens.take_removable() {
-            let _ = self.remove_node(&handle).await;
+        self.remove_left_behind().await;
+    }
+
+    /// Deletes nodes whose last handles were closed while nobody could see to it. Whether there were
+    /// any.
+    pub(super) async fn remove_left_behind(&self) -> bool {
+        let removable = self.opens.take_removable();
+        for handle in &removable {
+            let _ = self.remove_node(handle).await;
         }
+        !removable.is_empty()
     }
 
     /// Force Close: how many of the handles were closed.

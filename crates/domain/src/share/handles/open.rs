@@ -60,7 +60,14 @@ impl Domain {
             self.check_empty(&command.share, &found.place, node.id).await?;
         }
         let wish = wish(command, decided, node.is_directory());
-        self.opens.approach(key, &wish).await.map_err(not_admitted)?;
+        if let Err(refusal) = self.opens.approach(key, &wish).await {
+            // What nobody came back for may have been all that kept it.
+            let pending = refusal == AdmitRefusal::Obstacle(Obstacle::DeletePending);
+            if pending && self.remove_left_behind().await {
+                return Ok(None);
+            }
+            return Err(not_admitted(refusal));
+        }
         let admitted = self.admit(command, decided, &wish, key, &found.place, &node);
         let Some((handle, caching)) = admitted else { return Ok(None) };
         // What was found before the wait may be gone; from here on it cannot go.
@@ -271,11 +278,12 @@ impl Domain {
             durability: command.durability,
             lease: command.lease.map(|lease| lease.key),
         };
-        let known = self.opens.handle(command.handle).filter(|handle| {
-            let same_name = command.lease.is_none() || handle.path() == command.path;
-            handle.share == command.share && same_name
-        });
-        known.ok_or_else(not_found)?;
+        let known = self.opens.handle(command.handle);
+        let known = known.filter(|handle| handle.share == command.share).ok_or_else(not_found)?;
+        let same_lease = claimed.lease.is_some() && known.lease == claimed.lease;
+        if same_lease && known.path() != command.path {
+            return Err(Failure::Refused(HandleRefusal::InvalidParameter));
+        }
         let reclaimed = self.opens.reclaim(claimed, &command.opener, self.now());
         let (handle, caching) = reclaimed.ok_or_else(not_found)?;
         let information = self.query_handle(&handle).await?;

@@ -43,7 +43,8 @@ impl Opens {
 
     /// The connection of a handle is lost. False if the handle has to be closed.
     pub(crate) fn lose(&self, handle: &Handle) -> bool {
-        if !self.can_be_durable(handle) {
+        // Who waits for this client to give up its cache would wait in vain.
+        if !self.can_be_durable(handle) || self.is_asked_to_give_up(handle) {
             return false;
         }
         let mut state = handle.state.lock();
@@ -69,7 +70,12 @@ impl Opens {
             let mut state = handle.state.lock();
             let durable = state.durable.filter(|_| state.lost.is_some() && !state.closed)?;
             let same_kind = durable.kind == claimed.durability;
-            let same_client = state.opener.client == opener.client || handle.lease.is_none();
+            let same_client = match durable.kind {
+                Durability::First => true,
+                Durability::Second(_) => {
+                    state.opener.client == opener.client || handle.lease.is_none()
+                }
+            };
             let same_user = state.opener.user == opener.user;
             if !(same_kind && same_client && same_user && handle.lease == claimed.lease) {
                 return None;

@@ -122,6 +122,12 @@ impl NodeOpens {
         self.held.iter().any(breaking)
     }
 
+    /// Whether what this open caches is being broken.
+    pub fn is_breaking_of(&self, open: OpenId) -> bool {
+        let entry = self.opens.iter().find(|entry| entry.handle.id == open);
+        entry.and_then(|entry| entry.holder).is_some_and(|id| self.is_breaking(&[id]))
+    }
+
     /// Until when the first of these breaks is waited for.
     pub fn deadline(&self, holders: &[HolderId]) -> Option<Instant> {
         let waited = self.held.iter().filter(|held| holders.contains(&held.id));

@@ -332,6 +332,11 @@ impl Opens {
         self.peek(handle.key, |node| node.granted_to(handle.id)).unwrap_or_default()
     }
 
+    /// Whether a break of what the handle caches is under way.
+    pub(crate) fn is_asked_to_give_up(&self, handle: &Handle) -> bool {
+        self.peek(handle.key, |node| node.is_breaking_of(handle.id)) == Some(true)
+    }
+
     pub(crate) fn can_be_durable(&self, handle: &Handle) -> bool {
         self.peek(handle.key, |node| node.can_be_durable(handle.id)) == Some(true)
     }

@@ -1,5 +1,6 @@
 //! Back to a durable open whose connection was lost: DHnC and DH2C.
 
+use holdfast_domain::names::FilePath;
 use holdfast_domain::share::handles::{Opened, Reconnect};
 use holdfast_domain::share::opens::Durability;
 
@@ -21,13 +22,19 @@ pub async fn reconnect(call: &Call, request: &Request) -> Result<Opened> {
         (Some(file_id), None) => (file_id, Durability::First),
         (None, None) => return Err(Status::INVALID_PARAMETER),
     };
+    let lease = contexts::lease_wanted(request, call.dialect()?);
+    // Without a lease the name is not looked at.
+    let path = match path::parse(&request.name) {
+        Err(_) if lease.is_none() => FilePath::default(),
+        path => path?,
+    };
     let command = Reconnect {
         share: call.share()?.path.clone(),
         opener: call.opener()?,
         handle: file_id.persistent,
         durability,
-        lease: contexts::lease_wanted(request, call.dialect()?),
-        path: path::parse(&request.name)?,
+        lease,
+        path,
     };
     let domain = &call.connection.frontend.domain;
     domain.reconnect_handle(&command).await.map_err(refusals::of_handle)
