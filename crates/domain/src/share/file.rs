@@ -8,6 +8,7 @@ use super::node::{
 };
 use super::properties::{NodeProperties, Touch, touch};
 use super::tree::{Answer, Found, Located, Reading, Tree, release_content};
+use super::usage::OverQuota;
 use super::{File, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind};
 use crate::blob::ReadRange;
 use crate::content::{self, Content, ContentReader, Received};
@@ -111,7 +112,8 @@ impl Domain {
         found: &Found,
         length: u64,
     ) -> Answer<Option<Node>> {
-        self.note_usage(tree, found.node.as_ref().map_or(0, Node::length), length)?;
+        let before = found.node.as_ref().map_or(0, Node::length);
+        self.make_room(transaction, tree, before, length).await?;
         let Some(existing) = &found.node else { return Ok(None) };
         let existing = tree.begin_change(transaction, &found.place, existing).await?;
         release_content(transaction, &existing);
@@ -132,7 +134,7 @@ impl Domain {
             let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
             decide_set(&mut node, command, stamp).map_err(Failure::Refused)?;
             if let (Some(length), NodeKind::File(file)) = (command.length, &mut node.kind) {
-                self.note_usage(&tree, file.length, length)?;
+                self.make_room(&mut transaction, &tree, file.length, length).await?;
                 resize(&mut transaction, file, length, stamp).await?;
             }
             tree.put(&mut transaction, &found.place, &node);
@@ -159,12 +161,19 @@ impl Domain {
         Ok(FileDownload { located, range, reader })
     }
 
-    /// Where the quota of the share is asked, and its usage counted.
-    pub(super) fn note_usage(&self, _tree: &Tree, _before: u64, after: u64) -> Answer<()> {
+    /// Lets a file of `before` bytes have `after`, if it may and the share has room for them.
+    pub(super) async fn make_room(
+        &self,
+        transaction: &mut Transaction,
+        tree: &Tree,
+        before: u64,
+        after: u64,
+    ) -> Answer<()> {
         if after > FILE_BYTES_MAX {
             return Err(Failure::Refused(FileRefusal::TooLong));
         }
-        Ok(())
+        let reserved = self.reserve(transaction, &tree.share, before, after).await;
+        reserved.map_err(|failure| failure.map(|OverQuota| FileRefusal::OverQuota))
     }
 }
 

@@ -192,6 +192,12 @@ impl Node {
         )
     }
 
+    /// Whether the node goes with the name that it was found by.
+    pub(crate) fn is_last_name(&self) -> bool {
+        let links = self.posix.as_ref().map_or(1, |posix| posix.links);
+        self.names != Names::Many || links <= 1
+    }
+
     /// Of a file; nothing else has bytes.
     pub fn length(&self) -> u64 {
         self.file().map_or(0, |file| file.length)

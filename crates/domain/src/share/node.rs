@@ -8,7 +8,7 @@ use super::{
     PosixProperties, ShareState, rows,
 };
 use crate::domain::{Domain, Stamp};
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
 use crate::lease::{self, Access, Lease, LeaseId, LeaseKind};
 use crate::metadata::Metadata;
 use crate::names::PathComponent;
@@ -132,12 +132,26 @@ impl Domain {
                     return Err(Failure::Refused(FileRefusal::DirectoryNotEmpty));
                 }
                 let node = tree.begin_change(&mut transaction, &found.place, &node).await?;
+                self.forget_bytes(&mut transaction, &tree, &node).await?;
                 tree.remove(&mut transaction, &found.place, node).await?;
                 Ok((found.place.key(), transaction))
             })
             .await?;
         self.live_leases.forget(&key);
         Ok(())
+    }
+
+    /// The share has the bytes of a node no more, unless it has other names.
+    pub(super) async fn forget_bytes(
+        &self,
+        transaction: &mut Transaction,
+        tree: &Tree,
+        node: &Node,
+    ) -> Answer<()> {
+        match node.is_last_name() {
+            true => self.make_room(transaction, tree, node.length(), 0).await,
+            false => Ok(()),
+        }
     }
 
     pub async fn set_node_metadata(&self, command: &SetNodeMetadata) -> Answer<Located> {
@@ -311,7 +325,9 @@ pub(super) async fn identity(
     match (&found.name, known) {
         (Some(name), _) => {
             let parent = tree.parent(transaction, found).await?;
-            let permission = inherited_permission(transaction, tree, &parent, is_directory).await?;
+            let permission = domain
+                .inherited_key(transaction, tree.share.id, parent.permission, is_directory)
+                .await?;
             Ok((id, name.clone(), permission))
         }
         // Known by its place alone: it keeps what it has inherited before.
@@ -320,16 +336,6 @@ pub(super) async fn identity(
         }
         (None, _) => Err(Failure::Refused(FileRefusal::IsRoot)),
     }
-}
-
-/// The permission that something new in a directory has.
-async fn inherited_permission(
-    _transaction: &mut Transaction,
-    _tree: &Tree,
-    parent: &Node,
-    _is_directory: bool,
-) -> Result<PermissionKey, Fault> {
-    Ok(parent.permission)
 }
 
 /// The key, if the share has a permission of this key.

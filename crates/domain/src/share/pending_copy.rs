@@ -100,7 +100,7 @@ impl Domain {
             pending(&mut node, copy_id).map_err(Failure::Refused)?;
             let before = node.length();
             change(&mut transaction, &mut node, stamp).map_err(Failure::Refused)?;
-            self.note_usage(&tree, before, node.length())?;
+            self.make_room(&mut transaction, &tree, before, node.length()).await?;
             transaction.delete(rows::pending_copy(&tree.key_of(&found.place, &node)));
             tree.put(&mut transaction, &found.place, &node);
             Ok(((), transaction))

@@ -97,7 +97,7 @@ impl Domain {
             let range = decide_put(&mut node, command, stamp).map_err(Failure::Refused)?;
             if let NodeKind::File(file) = &mut node.kind {
                 let length = file.length.max(range.end);
-                self.note_usage(&tree, file.length, length)?;
+                self.make_room(&mut transaction, &tree, file.length, length).await?;
                 change_range(&mut transaction, file, range, &command.change, stamp).await?;
                 file.length = length;
             }

@@ -68,7 +68,7 @@ impl Domain {
                 if let Some(existing) = target.node.filter(|existing| existing.id != node.id) {
                     let gone =
                         tree.begin_change(&mut transaction, &target.place, &existing).await?;
-                    self.note_usage(&tree, gone.length(), 0)?;
+                    self.forget_bytes(&mut transaction, &tree, &gone).await?;
                     tree.remove(&mut transaction, &target.place, gone).await?;
                     replaced = Some(existing.id);
                 }

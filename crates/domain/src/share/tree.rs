@@ -249,16 +249,14 @@ impl Tree {
         if node.names == Names::Many {
             self.take_name(transaction, place).await?;
         }
-        let posix = node.posix.as_mut().filter(|posix| posix.links > 1);
-        match (posix, node.names) {
-            (Some(posix), Names::Many) => {
+        if node.is_last_name() {
+            release_content(transaction, &node);
+            transaction.delete(self.key_of(place, &node));
+        } else {
+            if let Some(posix) = &mut node.posix {
                 posix.links -= 1;
-                self.put(transaction, place, &node);
             }
-            (_, Names::One | Names::Many | Names::Of) => {
-                release_content(transaction, &node);
-                transaction.delete(self.key_of(place, &node));
-            }
+            self.put(transaction, place, &node);
         }
         Ok(())
     }

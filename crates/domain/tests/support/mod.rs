@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub mod counting;
 pub mod share;
 
 use std::collections::VecDeque;

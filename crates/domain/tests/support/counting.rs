@@ -1,0 +1,74 @@
+//! An engine that counts what is read and written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use holdfast_store::engine::EngineStatistics;
+use holdfast_store::memory::MemoryEngine;
+use holdfast_store::{Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Row, Snapshot};
+
+#[derive(Default)]
+pub struct CountingEngine {
+    engine: MemoryEngine,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    read: AtomicU64,
+    written: AtomicU64,
+}
+
+impl CountingEngine {
+    /// Rows read and rows written since it was last asked.
+    pub fn take(&self) -> (u64, u64) {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        (take(&self.counts.read), take(&self.counts.written))
+    }
+}
+
+#[async_trait]
+impl Engine for CountingEngine {
+    async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
+        let snapshot = self.engine.snapshot().await?;
+        Ok(Box::new(CountingSnapshot { snapshot, counts: Arc::clone(&self.counts) }))
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
+        self.counts.written.fetch_add(batch.writes().len() as u64, Ordering::Relaxed);
+        self.engine.commit(batch).await
+    }
+
+    fn poisoned(&self) -> Option<Fault> {
+        self.engine.poisoned()
+    }
+
+    fn statistics(&self) -> EngineStatistics {
+        self.engine.statistics()
+    }
+}
+
+struct CountingSnapshot {
+    snapshot: Box<dyn Snapshot>,
+    counts: Arc<Counts>,
+}
+
+#[async_trait]
+impl Snapshot for CountingSnapshot {
+    fn moment(&self) -> Moment {
+        self.snapshot.moment()
+    }
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
+        self.counts.read.fetch_add(1, Ordering::Relaxed);
+        self.snapshot.get(key).await
+    }
+
+    async fn scan(&self, range: &KeyRange, order: Order, limit: usize) -> Result<Vec<Row>, Fault> {
+        let found = self.snapshot.scan(range, order, limit).await?;
+        self.counts.read.fetch_add(found.len().max(1) as u64, Ordering::Relaxed);
+        Ok(found)
+    }
+}
