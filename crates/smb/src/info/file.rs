@@ -93,8 +93,13 @@ pub fn query(class: u8, open: &OpenFacts, limit: usize) -> Result<Output, Status
             streams(node, &mut out);
             32
         }
-        // Names of eight characters and three are not made, and extended attributes not kept.
-        class::ALTERNATE_NAME => return short_name(limit),
+        // Names of eight characters and three are not made: the other name that a client can use is
+        // the name itself, without which smbclient tells nothing more of a file.
+        class::ALTERNATE_NAME => {
+            name(open.path.rsplit('\\').next().unwrap_or_default(), &mut out);
+            8
+        }
+        // Extended attributes are not kept.
         class::FULL_EA => return Err(Status::NO_EAS_ON_FILE),
         _ => return Err(Status::INVALID_INFO_CLASS),
     };
@@ -105,11 +110,6 @@ pub fn query(class: u8, open: &OpenFacts, limit: usize) -> Result<Output, Status
 fn fixed(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) -> usize {
     encode(out);
     out.len()
-}
-
-fn short_name(limit: usize) -> Result<Output, Status> {
-    const FIXED: usize = 8;
-    Err(if limit < FIXED { Status::INFO_LENGTH_MISMATCH } else { Status::OBJECT_NAME_NOT_FOUND })
 }
 
 fn basic(node: &NodeFacts, out: &mut Vec<u8>) {
