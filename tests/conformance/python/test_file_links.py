@@ -15,8 +15,8 @@ def nfs(shares):
 def test_mode_and_owners(nfs):
     file = nfs.get_file_client("file")
     created = file.create_file(10, file_mode="0754", owner="1000", group="1001")
-    assert (created["file_mode"], created["owner"], created["group"]) == ("0754", "1000", "1001")
-    assert created["nfs_file_type"] == "Regular"
+    assert (created["mode"], created["owner"], created["group"]) == ("0754", "1000", "1001")
+    assert created["file_file_type"] == "Regular"
     properties = file.get_file_properties()
     assert (properties.file_mode, properties.owner, properties.group) == ("0754", "1000", "1001")
     assert (properties.link_count, properties.nfs_file_type) == (1, "Regular")
@@ -35,7 +35,7 @@ def test_mode_and_owners(nfs):
 def test_a_symbolic_link_is_kept_as_it_is_written(nfs):
     link = nfs.get_file_client("link")
     created = link.create_symlink("../some where/file", metadata={"a": "b"}, owner="1", group="2")
-    assert created["nfs_file_type"] == "SymLink"
+    assert created["file_file_type"] == "SymLink"
     assert link.get_symlink()["link_text"] == "../some where/file"
     properties = link.get_file_properties()
     assert (properties.nfs_file_type, properties.metadata) == ("SymLink", {"a": "b"})

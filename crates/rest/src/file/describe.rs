@@ -6,7 +6,7 @@ use holdfast_domain::share::{
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 
-use super::{attributes, permission_key};
+use super::attributes;
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::request::Call;
@@ -22,7 +22,7 @@ pub fn node(answer: &mut Answer, call: &Call<'_>, located: &Located) {
     match &node.posix {
         None => {
             answer.header("x-ms-file-attributes", attributes_of(node));
-            answer.header("x-ms-file-permission-key", permission_key::text(node.permission));
+            answer.header("x-ms-file-permission-key", node.permission.to_string());
         }
         Some(posix) => posix_properties(answer, call, posix, &node.kind),
     }

@@ -1,15 +1,13 @@
 //! From the properties that a request sends to those that the rules take.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use holdfast_domain::share::{
     Attributes, CopiedProperties, FromSource, NodeProperties, PermissionKey, SharePath, TimeChange,
 };
 
-use super::permission_key;
+use super::permission;
 use super::posix::{self, SentPosix};
 use super::properties::{self, Permission, Purpose, Semantics, Sent, SentProperties, Time};
-use crate::error::{Code, Error};
+use crate::error::Error;
 use crate::request::Call;
 
 /// The properties of something new.
@@ -126,16 +124,12 @@ fn time_change(sent: Sent<Time>) -> Option<TimeChange> {
 async fn key_of(
     call: &Call<'_>,
     share: &SharePath,
-    permission: Permission,
+    sent: Permission,
 ) -> Result<Option<PermissionKey>, Error> {
-    let descriptor = match permission {
+    let descriptor = match sent {
         Permission::Inherited => return Ok(None),
-        Permission::Key(text) => return permission_key::parse(&text).map(Some),
-        Permission::Sddl(text) => permission_key::parse_sddl(&text)?,
-        Permission::Binary(text) => {
-            let bytes = STANDARD.decode(text).map_err(|_| Code::FileInvalidPermission)?;
-            permission_key::parse_binary(&bytes)?
-        }
+        Permission::Key(text) => return permission::parse_key(&text).map(Some),
+        Permission::Described(text, format) => permission::parse(&text, format)?,
     };
     Ok(Some(call.frontend.domain().permission_key(share, &descriptor).await?))
 }

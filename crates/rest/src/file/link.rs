@@ -5,29 +5,25 @@ use holdfast_domain::share::{
     CreateHardLink, CreateSymbolicLink, GetNode, LinkTarget, NodeAddress, NodeKind, Wanted,
 };
 use hyper::StatusCode;
-use percent_encoding::utf8_percent_encode;
 
 use super::{beside, describe, given, place};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::{Code, Error};
-use crate::listing::PATH;
 use crate::query::{Plus, decode};
 use crate::request::Call;
 
 const LINK_TEXT: &str = "x-ms-link-text";
 const TARGET: &str = "x-ms-file-target-file";
 
-/// The text is sent percent-encoded, and is kept and told as it is.
+/// The text is kept and told as it is sent.
 pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
     let address = place::file(call)?;
-    let text = call.required_header(LINK_TEXT)?;
-    let target =
-        decode(text, Plus::IsPlus).ok_or_else(|| Error::invalid_header(LINK_TEXT, text))?;
+    let target = LinkTarget(call.required_header(LINK_TEXT)?.to_owned());
     let properties = given::new(call, &address.share, false).await?;
     let command = CreateSymbolicLink {
         address,
-        target: LinkTarget(target.into_owned()),
+        target,
         metadata: call.metadata()?,
         properties,
         lease_id: call.lease_id()?,
@@ -47,7 +43,7 @@ pub async fn get_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let mut answer = Answer::new(StatusCode::OK);
     headers::identity(&mut answer, node.etag, node.last_modified, call.version);
-    answer.header(LINK_TEXT, utf8_percent_encode(target, PATH).to_string());
+    answer.header(LINK_TEXT, target);
     Ok(answer)
 }
 

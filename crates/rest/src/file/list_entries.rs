@@ -6,7 +6,7 @@ use holdfast_domain::share::{ListDirectory, Node};
 use hyper::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{beside, describe, parameters, permission_key, place};
+use super::{beside, describe, parameters, place};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::listing::{self, PAGE_MAX};
@@ -112,7 +112,7 @@ fn write_entry(xml: &mut Writer, version: Version, include: Include, node: &Node
         xml.element("Attributes", &describe::attributes_of(node));
     }
     if include.permission_key {
-        xml.element("PermissionKey", &permission_key::text(node.permission));
+        xml.element("PermissionKey", &node.permission.to_string());
     }
     xml.close(element);
 }

@@ -19,7 +19,6 @@ mod node_refusals;
 mod nodes;
 mod parameters;
 mod permission;
-mod permission_key;
 mod place;
 mod posix;
 mod properties;

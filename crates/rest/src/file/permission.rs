@@ -59,9 +59,14 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     Ok(answer)
 }
 
+/// The form that the request sends a descriptor in, or asks for.
+pub fn format(call: &Call<'_>) -> Result<Option<Format>, Error> {
+    parameters::choice(call, FORMAT, &FORMATS)
+}
+
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let key = parse_key(call.required_header(KEY)?)?;
-    let format = parameters::choice(call, FORMAT, &FORMATS)?;
+    let format = format(call)?;
     let descriptor = call.frontend.domain().descriptor(&call.share_path()?, key).await?;
     let mut body = json!({ "permission": text(&descriptor, format.unwrap_or_default())? });
     if let Some(format) = format {

@@ -5,6 +5,7 @@ use holdfast_domain::share::Attributes;
 use holdfast_domain::time::Timestamp;
 
 use super::attributes;
+use super::permission::{self, Format, KEY as PERMISSION_KEY};
 use crate::error::Error;
 use crate::request::Call;
 use crate::version::Version;
@@ -14,8 +15,6 @@ const CREATED: &str = "x-ms-file-creation-time";
 const WRITTEN: &str = "x-ms-file-last-write-time";
 const CHANGED: &str = "x-ms-file-change-time";
 const PERMISSION: &str = "x-ms-file-permission";
-const PERMISSION_KEY: &str = "x-ms-file-permission-key";
-const PERMISSION_FORMAT: &str = "x-ms-file-permission-format";
 const SEMANTICS: &str = "x-ms-file-property-semantics";
 
 /// A longer descriptor is sent to Create Permission first.
@@ -72,9 +71,7 @@ pub enum Permission {
     /// From the directory that it is in.
     Inherited,
     Key(String),
-    Sddl(String),
-    /// In Base64.
-    Binary(String),
+    Described(String, Format),
 }
 
 /// `x-ms-file-property-semantics`
@@ -170,14 +167,8 @@ fn permission_headers(
 ) -> Result<Option<Sent<Permission>>, Error> {
     let key = call.header(PERMISSION_KEY)?;
     let format = match call.version >= Version::V2024_11_04 {
-        true => call.header(PERMISSION_FORMAT)?,
-        false => None,
-    };
-    let binary = match format {
-        None => false,
-        Some(format) if format.eq_ignore_ascii_case("Sddl") => false,
-        Some(format) if format.eq_ignore_ascii_case("Binary") => true,
-        Some(format) => return Err(Error::invalid_header(PERMISSION_FORMAT, format)),
+        true => permission::format(call)?.unwrap_or_default(),
+        false => Format::default(),
     };
     match (call.header(PERMISSION)?, key) {
         (None, None) => Ok(None),
@@ -188,7 +179,7 @@ fn permission_headers(
             Err(Error::invalid_header(PERMISSION, "longer than 8 KiB"))
         }
         (Some(text), None) => {
-            let sent = parse(text, purpose, |text| Some(permission(text, binary)));
+            let sent = parse(text, purpose, |text| Some(described(text, format)));
             sent.map(Some).ok_or_else(|| Error::invalid_header(PERMISSION, text))
         }
     }
@@ -212,11 +203,11 @@ fn time(text: &str) -> Option<Time> {
     Timestamp::parse_iso8601(text).map(Time::At)
 }
 
-fn permission(text: &str, binary: bool) -> Permission {
-    match text {
-        _ if text.eq_ignore_ascii_case("inherit") => Permission::Inherited,
-        _ if binary => Permission::Binary(text.to_owned()),
-        _ => Permission::Sddl(text.to_owned()),
+fn described(text: &str, format: Format) -> Permission {
+    if text.eq_ignore_ascii_case("inherit") {
+        Permission::Inherited
+    } else {
+        Permission::Described(text.to_owned(), format)
     }
 }
 
@@ -260,13 +251,14 @@ mod tests {
 
     #[test]
     fn a_permission_is_inherited_or_described() {
-        for (text, binary, expected) in [
-            ("inherit", false, Permission::Inherited),
-            ("Inherit", true, Permission::Inherited),
-            ("O:SYG:SYD:", false, Permission::Sddl("O:SYG:SYD:".to_owned())),
-            ("AQAUhA==", true, Permission::Binary("AQAUhA==".to_owned())),
+        let sent = |text: &str, format| Permission::Described(text.to_owned(), format);
+        for (text, format, expected) in [
+            ("inherit", Format::Sddl, Permission::Inherited),
+            ("Inherit", Format::Binary, Permission::Inherited),
+            ("O:SYG:SYD:", Format::Sddl, sent("O:SYG:SYD:", Format::Sddl)),
+            ("AQAUhA==", Format::Binary, sent("AQAUhA==", Format::Binary)),
         ] {
-            assert_eq!(permission(text, binary), expected);
+            assert_eq!(described(text, format), expected);
         }
     }
 }
