@@ -5,9 +5,8 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use holdfast_store::Engine;
 use holdfast_store::contract::EngineFixture;
-use holdfast_store::postgres::PostgresOptions;
 
-use crate::server::Place;
+use crate::server::{Place, patient};
 
 /// The place of the one engine that a case makes.
 #[derive(Default)]
@@ -19,7 +18,7 @@ struct OnPostgres {
 impl EngineFixture for OnPostgres {
     async fn create(&self) -> Arc<dyn Engine> {
         let place = Place::new().await;
-        let engine = place.open(PostgresOptions::default()).await;
+        let engine = place.open(patient()).await;
         assert!(self.place.set(place).is_ok(), "a case makes one engine");
         Arc::new(engine)
     }
@@ -27,7 +26,7 @@ impl EngineFixture for OnPostgres {
     async fn reopen(&self, engine: Arc<dyn Engine>) -> Option<Arc<dyn Engine>> {
         drop(engine);
         let place = self.place.get().expect("an engine was made");
-        Some(Arc::new(place.open(PostgresOptions::default()).await))
+        Some(Arc::new(place.open(patient()).await))
     }
 }
 

@@ -11,11 +11,11 @@ use bytes::Bytes;
 use holdfast_store::postgres::{PostgresEngine, PostgresOptions};
 use holdfast_store::{Batch, CommitError, Engine, KeyRange, Order};
 use proxy::{Cut, Proxy};
-use server::Place;
+use server::{Place, patient};
 
 async fn fresh() -> (Place, PostgresEngine) {
     let place = Place::new().await;
-    let engine = place.open(PostgresOptions::default()).await;
+    let engine = place.open(patient()).await;
     (place, engine)
 }
 
@@ -130,8 +130,9 @@ async fn commits_in_flight_together_never_each_miss_the_other() {
 #[tokio::test]
 async fn waiting_for_a_snapshot_is_bounded_and_commits_do_not_wait_for_snapshots() {
     let place = Place::new().await;
-    let options =
-        PostgresOptions { snapshots_max: 2, commits_max: 1, wait_max: Duration::from_millis(500) };
+    // Opening and every statement have to be done within the same time, on a busy machine too.
+    let wait_max = Duration::from_secs(5);
+    let options = PostgresOptions { snapshots_max: 2, commits_max: 1, wait_max };
     let engine = place.open(options).await;
     let first = engine.snapshot().await.expect("a snapshot");
     let second = engine.snapshot().await.expect("a snapshot");
@@ -146,7 +147,7 @@ async fn waiting_for_a_snapshot_is_bounded_and_commits_do_not_wait_for_snapshots
 #[tokio::test]
 async fn commit_cancelled_halfway_leaves_its_connection_usable_and_nothing_written() {
     let place = Place::new().await;
-    let options = PostgresOptions { commits_max: 1, ..PostgresOptions::default() };
+    let options = PostgresOptions { commits_max: 1, ..patient() };
     let engine = place.open(options).await;
     put(&engine, "key", "old").await;
     let mut batch = Batch::blind();
@@ -165,15 +166,13 @@ async fn commit_through(cut: Cut) -> (CommitError, bool) {
     let place = Place::new().await;
     let proxy = Proxy::start(server::port(), cut).await;
     let connection = place.connection_by(proxy.port);
-    let engine = PostgresEngine::open(&connection, PostgresOptions::default())
-        .await
-        .expect("the proxy carries");
+    let engine = PostgresEngine::open(&connection, patient()).await.expect("the proxy carries");
     put(&engine, "before", "value").await;
     proxy.arm();
     let mut batch = Batch::blind();
     batch.put("key", "value");
     let error = engine.commit(batch).await.expect_err("the connection is cut");
-    let direct = place.open(PostgresOptions::default()).await;
+    let direct = place.open(patient()).await;
     (error, value_of(&direct, b"key").await.is_some())
 }
 
@@ -204,7 +203,7 @@ async fn store_opens_while_another_process_reads_and_shares_rows_and_moments() {
     put(&other, "key", "value").await;
     let held = other.snapshot().await.expect("a snapshot");
     assert_eq!(held.get(b"key").await.expect("a read"), Some(Bytes::from("value")));
-    let engine = place.open(PostgresOptions::default()).await;
+    let engine = place.open(patient()).await;
     assert_eq!(value_of(&engine, b"key").await, Some(Bytes::from("value")));
     let mut batch = Batch::since(held.moment());
     batch.expect_row("key").put("key", "newer");
@@ -217,7 +216,7 @@ async fn processes_that_start_together_create_one_store() {
     let starting: Vec<_> = (0..6)
         .map(|_| {
             let place = Arc::clone(&place);
-            tokio::spawn(async move { place.open(PostgresOptions::default()).await })
+            tokio::spawn(async move { place.open(patient()).await })
         })
         .collect();
     for engine in starting {
@@ -232,7 +231,7 @@ async fn newer_format_and_foreign_cluster_are_refused_untouched() {
         let (place, engine) = fresh().await;
         drop(engine);
         place.run(&format!("UPDATE holdfast_store SET {change}")).await;
-        let refused = PostgresEngine::open(&place.connection(), PostgresOptions::default()).await;
+        let refused = PostgresEngine::open(&place.connection(), patient()).await;
         let fault = refused.err().expect("it is refused");
         assert!(fault.to_string().contains(reason), "{fault}");
     }

@@ -14,6 +14,11 @@ use tokio_postgres::NoTls;
 const BIN_DEFAULT: &str = "/usr/lib/postgresql/15/bin";
 const START_WAIT_MAX: Duration = Duration::from_secs(60);
 
+/// Waits so long that only a server that hangs makes a test fail, and not a busy machine.
+pub fn patient() -> PostgresOptions {
+    PostgresOptions { wait_max: Duration::from_secs(120), ..PostgresOptions::default() }
+}
+
 struct Server {
     port: u16,
     /// Holds the script's standard input, whose end is the end of the server.

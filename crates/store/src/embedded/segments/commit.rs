@@ -196,13 +196,15 @@ impl Batch {
     fn commit(mut self, shared: &Arc<Shared>, ahead: &mut WrittenAhead) {
         self.streams.sort_unstable_by_key(|stream| (stream.run.segment, stream.run.start));
         self.write(shared);
-        let _zeros = match self.streams.last() {
+        let zeros = match self.streams.last() {
             Some(last) if shared.options.durability == Durability::Fsync => {
                 ahead.advance(shared, last.run)
             }
             Some(_) | None => None,
         };
         let synced = shared.check_poison().and_then(|()| self.sync(shared));
+        // Before anybody is answered: who writes on at once may lie right behind.
+        drop(zeros);
         for stream in self.streams {
             shared.chunks.give_back(stream.buffer);
             // If nobody takes the answer, the claim in it is dropped and its blocks are free again.
