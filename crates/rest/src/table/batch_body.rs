@@ -139,8 +139,9 @@ fn parse_headers(bytes: &[u8]) -> Result<(Headers<'_>, &[u8]), BatchRefusal> {
         if headers.len() == HEADERS_MAX {
             return Err(Unreadable("a part has too many headers"));
         }
-        let (name, value) = line.split_once(':').ok_or(Unreadable("a header is not valid"))?;
-        headers.push((name.trim(), value.trim()));
+        let colon = memchr(b':', line.as_bytes()).ok_or(Unreadable("a header is not valid"))?;
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
+        headers.push((name.trim_ascii(), value.trim_ascii()));
     }
 }
 

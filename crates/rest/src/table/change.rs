@@ -6,6 +6,7 @@ use holdfast_domain::etag::EntityETag;
 use holdfast_domain::table::{Change, EntityChange, EntityKey, EntityView, KeyRange, Properties};
 use hyper::StatusCode;
 
+use super::batch::put;
 use super::format::{Level, Preference};
 use super::read_entity::read;
 use super::write_entity::{EntityWriter, entity_link};
@@ -150,7 +151,7 @@ impl ChangeAnswer {
                 None => StatusCode::NO_CONTENT,
             },
             preference,
-            location: Some(format!("{}/{link}", writer.endpoint)),
+            location: Some([writer.endpoint, "/", &link].concat()),
             etag: Some(etag),
             content,
         }
@@ -177,12 +178,8 @@ impl ChangeAnswer {
     /// case of its letters.
     pub fn write_part(&self, text: &mut Vec<u8>, content_id: Option<&str>) {
         let reason = self.status.canonical_reason().unwrap_or_default();
-        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status.as_u16());
-        let mut line = |name: &str, value: &str| {
-            for piece in [name, ": ", value, "\r\n"] {
-                head.push_str(piece);
-            }
-        };
+        put(text, &["HTTP/1.1 ", self.status.as_str(), " ", reason, "\r\n"]);
+        let mut line = |name: &str, value: &str| put(text, &[name, ": ", value, "\r\n"]);
         if let Some(content_id) = content_id {
             line("Content-ID", content_id);
         }
@@ -204,7 +201,6 @@ impl ChangeAnswer {
         if let Some(etag) = self.etag {
             line("ETag", &etag.to_string());
         }
-        text.extend_from_slice(head.as_bytes());
         text.extend_from_slice(b"\r\n");
         if let Some((_, body)) = &self.content {
             text.extend_from_slice(body);

@@ -123,11 +123,18 @@ impl EntityWriter<'_> {
 
 /// `T(PartitionKey='p',RowKey='r')`, as it stands in an address.
 pub fn entity_link(table: &str, partition_key: &str, row_key: &str) -> String {
-    let literal = |key: &str| {
-        let doubled = key.replace('\'', "''");
-        utf8_percent_encode(&doubled, ESCAPED).to_string()
-    };
-    format!("{table}(PartitionKey='{}',RowKey='{}')", literal(partition_key), literal(row_key))
+    let mut link = String::with_capacity(table.len() + partition_key.len() + row_key.len() + 64);
+    link.push_str(table);
+    for (before, key) in [("(PartitionKey='", partition_key), ("',RowKey='", row_key)] {
+        link.push_str(before);
+        for (at, piece) in key.split('\'').enumerate() {
+            // A quote is doubled.
+            link.push_str(if at == 0 { "" } else { "%27%27" });
+            link.extend(utf8_percent_encode(piece, ESCAPED));
+        }
+    }
+    link.push_str("')");
+    link
 }
 
 /// The type that JSON does not tell from the value.
