@@ -216,6 +216,8 @@ impl SegmentFile for File {
     }
 
     /// Holes are durable at once, the worst that can happen to somebody who still needs the bytes.
+    fn will_need(&self, _offset: u64, _bytes: u64) {}
+
     fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.disk.operation()?;
         let mut content = self.content.lock();

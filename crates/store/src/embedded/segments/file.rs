@@ -46,6 +46,8 @@ pub(super) trait SegmentFile: Send + Sync {
     fn read_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
     /// The same, but only from memory; `WouldBlock` if there is nothing to be had.
     fn read_cached_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
+    /// Begins to bring a stretch from the disk into memory.
+    fn will_need(&self, offset: u64, bytes: u64);
     /// Gives a stretch of blocks back to the file system; the file keeps its length.
     fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()>;
 }
@@ -264,6 +266,18 @@ impl SegmentFile for OsFile {
             return Err(ErrorKind::WouldBlock.into());
         }
         read
+    }
+
+    fn will_need(&self, offset: u64, bytes: u64) {
+        // SAFETY: no memory is passed. It is a hint: what comes of it shows when the bytes are read.
+        unsafe {
+            libc::posix_fadvise(
+                self.buffered.as_raw_fd(),
+                offset as i64,
+                bytes as i64,
+                libc::POSIX_FADV_WILLNEED,
+            );
+        }
     }
 
     fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()> {

@@ -11,6 +11,11 @@ use super::file::SegmentFile;
 use crate::engine::Fault;
 use crate::extents::{Extent, ExtentId, PIECE_BYTES, READ_BYTES_MAX};
 
+/// Whoever asks for so much is likely to go on, and one read of the disk at a time would not keep it
+/// busy: that much is read ahead.
+const LONG_READ_BYTES: u64 = 512 * 1024;
+const AHEAD_BYTES: u64 = 4 * 1024 * 1024;
+
 /// The pieces of an extent that a read touches, and what has been read of them.
 struct PieceRead {
     id: ExtentId,
@@ -18,6 +23,8 @@ struct PieceRead {
     start: u64,
     checksums: Vec<u32>,
     bytes: usize,
+    /// From the start of the pieces on, with what will be asked for next.
+    ahead: u64,
     buffer: Vec<u8>,
 }
 
@@ -32,6 +39,9 @@ impl Shared {
         let start = range.start - range.start % PIECE_BYTES;
         let end = range.end.min(start + READ_BYTES_MAX);
         let mut pieces = PieceRead::new(extent, start, end)?;
+        if range.end - range.start >= LONG_READ_BYTES {
+            pieces.ahead = (range.end - start).max(AHEAD_BYTES).min(extent.length - start);
+        }
 
         let cached = self.files.get(extent.id.segment).map(|file| pieces.fill_from_cache(&*file));
         let buffer = match cached {
@@ -70,6 +80,7 @@ impl PieceRead {
             start,
             checksums: checksums[pieces].to_vec(),
             bytes,
+            ahead: bytes as u64,
             buffer: Vec::with_capacity(bytes),
         })
     }
@@ -83,6 +94,9 @@ impl PieceRead {
             Ok(file) => file,
             Err(error) => return Err(self.unreadable(error)),
         };
+        if self.ahead > self.bytes as u64 {
+            file.will_need(self.id.offset + self.start, self.ahead);
+        }
         match self.fill(|buffer, offset| file.read_at(buffer, offset)) {
             Ok(()) => self.verified(),
             Err(error) => Err(self.unreadable(error)),
