@@ -97,6 +97,11 @@ impl Frontend {
         self.sessions.lock().remove(&session_id);
     }
 
+    /// A session on whatever connection it is.
+    pub(crate) fn session(&self, session_id: u64) -> Option<Arc<Session>> {
+        self.sessions.lock().get(&session_id)?.session.upgrade()
+    }
+
     /// Ends a session that its client has left behind, on whatever connection it was.
     pub(crate) async fn end_previous(&self, session_id: u64, account: &str) {
         let found = {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -12,6 +13,9 @@ use crate::frontend::Frontend;
 
 /// After a failed accept (no more file descriptors, say) trying again at once would only spin.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// A client that says nothing is asked after this long whether it is still there: what it has open
+/// is in the way of others.
+const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
 
 /// Serves one listener until `shutdown` turns true, then waits for the requests at work. The
 /// caller bounds that wait by dropping the future.
@@ -42,7 +46,7 @@ pub async fn serve(
         let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
         connections.spawn(async move {
             // Answers are written whole: waiting to fill a packet would only delay them.
-            if stream.set_nodelay(true).is_ok() {
+            if stream.set_nodelay(true).is_ok() && keep_alive(&stream).is_ok() {
                 let _open = frontend.observer().connection_opened();
                 Connection::serve(&frontend, stream, address.ip(), shutdown).await;
             }
@@ -52,4 +56,9 @@ pub async fn serve(
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
+    let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE_AFTER);
+    SockRef::from(stream).set_tcp_keepalive(&keep_alive)
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::auth::Exchange;
 use crate::crypto::derivation::{Binding, Purpose};
-use crate::crypto::{CipherKey, PreauthHash, SessionKey, Signer};
+use crate::crypto::{Cipher, CipherKey, PreauthHash, SessionKey, Signer, SigningAlgorithm};
 use crate::dialect::{Dialect, Negotiated};
 use crate::opens::Opens;
 use crate::tree::Tree;
@@ -37,6 +37,10 @@ struct Trees {
 /// A session whose client has proved who it is.
 pub struct Established {
     pub account: Arc<str>,
+    /// Of its connection.
+    pub dialect: Dialect,
+    pub signing: SigningAlgorithm,
+    pub cipher: Option<Cipher>,
     pub signer: Signer,
     pub ciphers: Option<Ciphers>,
     pub signing_required: bool,
@@ -88,6 +92,9 @@ impl Established {
         let ciphers = binding.as_ref().and_then(|binding| Ciphers::new(negotiated, binding, key));
         Self {
             account,
+            dialect: negotiated.dialect,
+            signing: negotiated.signing,
+            cipher: negotiated.cipher,
             signer: Signer::new(negotiated.signing, &signing_key),
             encryption_required: requirements.encryption && ciphers.is_some(),
             ciphers,

@@ -104,10 +104,10 @@ impl Domain {
         };
         // What is asked of a file that is a directory is refused for that, and not for who has it
         // open.
-        let operation = match operation {
-            RestOperation::DeleteDirectory | RestOperation::RenameSource => operation,
-            _ if node.is_directory() => RestOperation::Directory,
-            _ => operation,
+        let of_both = [RestOperation::DeleteDirectory, RestOperation::RenameSource];
+        let operation = match node.is_directory() && !of_both.contains(&operation) {
+            true => RestOperation::Directory,
+            false => operation,
         };
         let key = NodeKey { share: found.place.share(), node: node.id };
         let entered = self.opens.enter(key, operation, patience).await;

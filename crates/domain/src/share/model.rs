@@ -210,6 +210,7 @@ impl Stored for Node {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "most nodes are files")]
 pub enum NodeKind {
     Directory(Directory),
     File(File),

@@ -12,6 +12,7 @@ use crate::wire::Malformed;
 
 /// What clients are told this server is called.
 const SERVER_NAME: &str = "HOLDFAST";
+const V1_RESPONSE_BYTES: usize = 24;
 
 #[derive(Debug)]
 pub enum Step {
@@ -163,11 +164,13 @@ fn authenticate(
     if is_anonymous {
         return Err(Refused::LogonFailure);
     }
+    // A response of the first version of NTLM is no proof of anything.
+    if authenticate.nt_response.len() == V1_RESPONSE_BYTES {
+        return Err(Refused::LogonFailure);
+    }
     let (account, hashes) = accounts.find(&authenticate.user).ok_or(Refused::LogonFailure)?;
     for hash in hashes {
-        // A response of another version of NTLM is no proof of anything.
-        let checked = ntlm::check(hash, before, token, &authenticate);
-        if let Some(key) = checked.map_err(|_| Refused::LogonFailure)? {
+        if let Some(key) = ntlm::check(hash, before, token, &authenticate)? {
             return Ok((Arc::clone(account), key, authenticate.flags));
         }
     }

@@ -7,20 +7,22 @@ use crate::answer::Answer;
 use crate::auth::{Authenticated, Exchange, Refused, Step};
 use crate::call::Call;
 use crate::connection::Ending;
+use crate::crypto::SigningAlgorithm;
+use crate::crypto::signing::Origin;
 use crate::dialect::Dialect;
 use crate::frontend::random;
 use crate::session::{Established, Requirements, Session};
 use crate::settings::Signing;
 use crate::status::Status;
 use crate::time;
+use crate::wire::Flags;
 use crate::wire::negotiate::SIGNING_REQUIRED;
 use crate::wire::session_setup::{BINDING, Request, Response, SESSION_ENCRYPTS};
 
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
     if request.flags & BINDING != 0 {
-        // One session has one connection here.
-        return Err(Status::REQUEST_NOT_ACCEPTED);
+        return Err(refuse_binding(call));
     }
     let session = match call.header.session_id {
         0 => call.connection.new_session().ok_or(Status::INSUFFICIENT_RESOURCES)?,
@@ -108,4 +110,42 @@ fn requirements(call: &Call, request: &Request) -> Requirements {
         signing: client_requires || settings.signing == Signing::Required,
         encryption: settings.encryption.is_required_from(call.connection.peer),
     }
+}
+
+/// One session has one connection here, so that it is never bound to another. What else is wrong
+/// with the request comes first, as clients expect it.
+fn refuse_binding(call: &mut Call) -> Status {
+    let session = call.connection.frontend.session(call.header.session_id);
+    let Some(session) = session else { return Status::USER_SESSION_DELETED };
+    let (Some(established), Some(negotiated)) =
+        (session.established(), call.connection.negotiated())
+    else {
+        return Status::USER_SESSION_DELETED;
+    };
+    if !call.header.flags.has(Flags::SIGNED) {
+        return Status::INVALID_PARAMETER;
+    }
+    let message_id = call.header.message_id;
+    let origin = Origin { message_id, is_from_server: false, is_cancel: false };
+    if !established.signer.verifies(&call.message, &call.header.signature, origin) {
+        return Status::ACCESS_DENIED;
+    }
+    let signs_by_gmac =
+        [established.signing, negotiated.signing].map(|it| it == SigningAlgorithm::AesGmac);
+    let status = match signs_by_gmac {
+        [true, false] => Status::REQUEST_OUT_OF_SEQUENCE,
+        [false, true] => Status::NOT_SUPPORTED,
+        [true, true] | [false, false] => {
+            let is_alike = established.dialect == negotiated.dialect
+                && established.cipher == negotiated.cipher;
+            if negotiated.dialect < Dialect::Smb3_0 || is_alike {
+                Status::REQUEST_NOT_ACCEPTED
+            } else {
+                Status::INVALID_PARAMETER
+            }
+        }
+    };
+    call.must_sign = true;
+    call.session = Some(session);
+    status
 }

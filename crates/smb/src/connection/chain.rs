@@ -117,6 +117,7 @@ impl Worker<'_> {
             chain.failure = Some(answer.status);
             chain.file_id = None;
         }
+        tracing::trace!(?command, message = header.message_id, status = ?answer.status, "SMB");
         self.connection.frontend.observer().answered(Answered {
             command,
             status: answer.status,
@@ -242,7 +243,12 @@ impl Worker<'_> {
         }
         call.session = self.session(chain.session_id)?;
         if call.session.is_none() && command != Command::Echo {
-            return Err(Status::USER_SESSION_DELETED);
+            let nothing_to_relate_to = Status::INVALID_PARAMETER;
+            return Err(if is_related {
+                nothing_to_relate_to
+            } else {
+                Status::USER_SESSION_DELETED
+            });
         }
         if let Some(established) = call.session.as_ref().and_then(|it| it.established()) {
             let is_protected = call.is_encrypted || call.is_signed;

@@ -18,6 +18,7 @@ use std::task::Poll;
 
 use bytes::BytesMut;
 use parking_lot::Mutex;
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::{Semaphore, watch};
@@ -43,6 +44,7 @@ const STRANGER_MESSAGE_BYTES_MAX: usize = 16 * 1024;
 const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024 + 64 * 1024;
 /// What the requests at work may hold of memory together, in KiB. Reading waits for room.
 const AT_WORK_KIB_MAX: usize = 64 * 1024;
+const READ_BUFFER_BYTES: usize = 4096;
 /// One authentication under way is a few KiB.
 const SESSIONS_MAX: usize = 64;
 
@@ -108,13 +110,15 @@ impl Connection {
 
     async fn read(
         self: &Arc<Self>,
-        mut stream: OwnedReadHalf,
+        stream: OwnedReadHalf,
         at_work: &mut JoinSet<()>,
         mut shutdown: watch::Receiver<bool>,
     ) -> io::Result<()> {
         let limits = &self.frontend.settings.limits;
         let logon_deadline = Instant::now() + limits.logon_timeout;
         let room = Arc::new(Semaphore::new(AT_WORK_KIB_MAX));
+        // Most messages are there whole with one read; long ones go past the buffer.
+        let mut stream = BufReader::with_capacity(READ_BUFFER_BYTES, stream);
         loop {
             let is_known = self.has_established_session();
             let length = tokio::select! {

@@ -3,6 +3,7 @@
 
 pub mod derivation;
 pub mod encryption;
+mod gmac;
 pub mod preauth;
 pub mod signing;
 

@@ -8,6 +8,7 @@ use super::transfer::{check_open, state};
 use super::{Answer, happenings};
 use crate::domain::Domain;
 use crate::failure::Failure;
+use crate::share::opens::waiting_time;
 use crate::share::opens::watch::ChangeAction;
 use crate::share::opens::{Handle, HandleScope, NodeKey, OpenId};
 use crate::share::{DeleteNode, FileRefusal, GetNode, NodeAddress, Place, SharePath, Wanted};
@@ -160,7 +161,7 @@ impl Domain {
 
     /// Closes handles that their clients have not come back for. Due every few seconds.
     pub async fn close_expired_handles(&self) {
-        let now = tokio::time::Instant::now();
+        let now = waiting_time::now();
         let late = self
             .opens
             .handles_where(|handle| handle.state.lock().lost.is_some_and(|until| until <= now));

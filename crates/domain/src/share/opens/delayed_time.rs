@@ -62,6 +62,7 @@ impl DelayedTime {
 
 #[cfg(test)]
 mod tests {
+    use super::super::waiting_time;
     use super::*;
 
     const fn at(ticks: u64) -> Timestamp {
@@ -70,7 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_write_is_shown_a_little_later_and_others_when_revealed() {
-        let start = Instant::now();
+        let start = waiting_time::now();
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         let mut time = DelayedTime::default();
         time.know(at(1));
@@ -85,7 +86,7 @@ mod tests {
 
     #[tokio::test]
     async fn writes_before_the_first_is_shown_are_shown_with_it() {
-        let start = Instant::now();
+        let start = waiting_time::now();
         let mut time = DelayedTime::default();
         time.know(at(1));
         time.write(at(2), start);
@@ -96,7 +97,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_over_rest_is_shown_at_once() {
-        let now = Instant::now();
+        let now = waiting_time::now();
         let mut time = DelayedTime::default();
         time.know(at(1));
         time.write(at(2), now);

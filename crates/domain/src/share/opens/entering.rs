@@ -10,6 +10,7 @@ use super::node::{Attempt, NodeOpens, Obstacle};
 use super::registry::Opens;
 use super::rest::{Entry, REST_BREAK_WAIT_MAX, RestOperation};
 use super::sharing::compatible;
+use super::waiting_time;
 use crate::names::FilePath;
 use crate::share::Place;
 
@@ -91,9 +92,9 @@ impl Opens {
         timeout: Duration,
     ) -> Result<Entered<'_>, EnterRefusal> {
         let (entry, call) = (operation.entry(), self.number());
-        let deadline = Instant::now() + timeout.min(REST_BREAK_WAIT_MAX);
+        let deadline = waiting_time::now() + timeout.min(REST_BREAK_WAIT_MAX);
         loop {
-            match self.with(key, |node| node.try_enter(entry, call, Instant::now())) {
+            match self.with(key, |node| node.try_enter(entry, call, waiting_time::now())) {
                 Attempt::Done(()) => return Ok(Entered { opens: self, key, call }),
                 Attempt::Refused(Obstacle::DeletePending) => {
                     return Err(EnterRefusal::DeletePending);

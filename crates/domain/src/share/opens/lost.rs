@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::handle::{CachingGranted, Durability, Durable, Handle, LeaseKey, Opener};
 use super::range_locks::OpenId;
 use super::registry::Opens;
+use super::waiting_time;
 use crate::time::Timestamp;
 
 /// How long a durable handle waits if its client does not say.
@@ -50,7 +49,7 @@ impl Opens {
         let mut state = handle.state.lock();
         match state.durable {
             Some(durable) if !state.closed => {
-                state.lost = Some(Instant::now() + durable.timeout);
+                state.lost = Some(waiting_time::now() + durable.timeout);
                 true
             }
             Some(_) | None => false,
@@ -65,7 +64,7 @@ impl Opens {
         now: Timestamp,
     ) -> Option<(Arc<Handle>, CachingGranted)> {
         let handle = self.handle(claimed.handle)?;
-        self.with(handle.key, |node| node.expire(Instant::now()));
+        self.with(handle.key, |node| node.expire(waiting_time::now()));
         {
             let mut state = handle.state.lock();
             let durable = state.durable.filter(|_| state.lost.is_some() && !state.closed)?;

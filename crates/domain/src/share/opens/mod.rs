@@ -18,6 +18,7 @@ pub mod range_locks;
 pub mod registry;
 pub mod rest;
 pub mod sharing;
+pub(crate) mod waiting_time;
 pub mod watch;
 
 pub use access::AccessMask;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use super::breaks::{AcknowledgeRefusal, Cause};
 use super::caching::{Caching, OplockLevel};
@@ -14,6 +13,7 @@ use super::handle::{CachingGranted, ClientId, Handle, LeaseKey, NodeKey, Positio
 use super::node::{Attempt, HolderId, NodeOpens, Obstacle, Waiting, Wish};
 use super::range_locks::OpenId;
 use super::sharing::{Claim, compatible};
+use super::waiting_time;
 use super::watch::{Happening, Watched};
 use crate::names::FilePath;
 use crate::share::Place;
@@ -135,7 +135,7 @@ impl Opens {
     pub(super) async fn settled(&self, key: NodeKey, waiting: &Waiting) {
         loop {
             let pending = self.with(key, |node| {
-                node.expire(Instant::now());
+                node.expire(waiting_time::now());
                 let deadline = node.deadline(waiting)?;
                 let pending = node.is_breaking(waiting);
                 pending.then(|| (Arc::clone(&node.changed), deadline))
@@ -154,7 +154,7 @@ impl Opens {
     pub(crate) async fn approach(&self, key: NodeKey, wish: &Wish) -> Result<(), AdmitRefusal> {
         self.check_lease(wish, Some(key))?;
         loop {
-            match self.with(key, |node| node.try_open(wish, Instant::now())) {
+            match self.with(key, |node| node.try_open(wish, waiting_time::now())) {
                 Attempt::Done(()) => return Ok(()),
                 Attempt::Wait(waiting) => self.settled(key, &waiting).await,
                 Attempt::Refused(obstacle) => return Err(AdmitRefusal::Obstacle(obstacle)),
@@ -186,7 +186,7 @@ impl Opens {
         delete_on_close: bool,
     ) -> Option<(Arc<Handle>, CachingGranted)> {
         self.with(key, |node| {
-            let Attempt::Done(()) = node.try_open(wish, Instant::now()) else { return None };
+            let Attempt::Done(()) = node.try_open(wish, waiting_time::now()) else { return None };
             if let Some((client, lease)) = wish.lease.filter(|_| !wish.is_directory) {
                 let mut leases = self.leases.lock();
                 if *leases.entry((client, lease.key)).or_insert(key) != key {
@@ -204,7 +204,8 @@ impl Opens {
 
     /// Breaks what others cache before something is done through a handle, and waits for it.
     pub(crate) async fn disturb(&self, handle: &Handle, cause: Cause) {
-        let waiting = self.with(handle.key, |node| node.disturb(handle, cause, Instant::now()));
+        let waiting =
+            self.with(handle.key, |node| node.disturb(handle, cause, waiting_time::now()));
         if let Some(waiting) = waiting {
             self.settled(handle.key, &waiting).await;
         }
@@ -307,7 +308,7 @@ impl Opens {
         Seen {
             allocation: node.allocation,
             delete_pending: node.delete_pending || node.removing,
-            written: node.written.seen(written, Instant::now()),
+            written: node.written.seen(written, waiting_time::now()),
         }
     }
 
@@ -317,7 +318,7 @@ impl Opens {
     }
 
     pub(crate) fn note_written(&self, key: NodeKey, written: Timestamp) {
-        self.with(key, |node| node.written.write(written, Instant::now()));
+        self.with(key, |node| node.written.write(written, waiting_time::now()));
     }
 
     pub(crate) fn reveal_written(&self, key: NodeKey) {
@@ -348,7 +349,7 @@ impl Opens {
     ) -> Result<OplockLevel, AcknowledgeRefusal> {
         let id = HolderId::Oplock(handle.id);
         let acknowledge =
-            |node: &mut NodeOpens| node.acknowledge(id, level.caching(), Instant::now());
+            |node: &mut NodeOpens| node.acknowledge(id, level.caching(), waiting_time::now());
         self.with(handle.key, acknowledge).map(OplockLevel::of)
     }
 
@@ -361,7 +362,7 @@ impl Opens {
     ) -> Option<Result<Caching, AcknowledgeRefusal>> {
         let node = *self.leases.lock().get(&(client, key))?;
         let id = HolderId::Lease(client, key);
-        Some(self.with(node, |node| node.acknowledge(id, kept, Instant::now())))
+        Some(self.with(node, |node| node.acknowledge(id, kept, waiting_time::now())))
     }
 
     pub fn handle(&self, id: OpenId) -> Option<Arc<Handle>> {
