@@ -5,7 +5,6 @@ mod beside;
 mod copy;
 mod describe;
 mod directory;
-mod file;
 mod file_lease;
 mod get_file;
 mod given;
@@ -27,6 +26,7 @@ mod refusals;
 mod rename;
 mod share;
 mod share_headers;
+mod whole;
 
 use holdfast_domain::Domain;
 use holdfast_domain::access::StoredPolicy;

@@ -3,8 +3,8 @@
 use std::future::ready;
 
 use super::{
-    copy, directory, file, file_lease, get_file, handles, link, list_entries, list_ranges, range,
-    rename,
+    copy, directory, file_lease, get_file, handles, link, list_entries, list_ranges, range, rename,
+    whole,
 };
 use crate::answer::Answering;
 use crate::error::Code;
@@ -26,13 +26,13 @@ pub fn operation<'a>(call: &'a Call<'_>, body: RequestBody) -> Answering<'a> {
         Operation::SetDirectoryMetadata => Box::pin(directory::set_metadata(call)),
         Operation::DeleteDirectory => Box::pin(directory::delete(call)),
         Operation::ListDirectoriesAndFiles => Box::pin(list_entries::list(call)),
-        Operation::CreateFile => Box::pin(file::create(call, body)),
+        Operation::CreateFile => Box::pin(whole::create(call, body)),
         Operation::GetFile => Box::pin(get_file::get(call)),
-        Operation::GetFileProperties => Box::pin(file::get_properties(call)),
-        Operation::GetFileMetadata => Box::pin(file::get_metadata(call)),
-        Operation::SetFileProperties => Box::pin(file::set_properties(call)),
-        Operation::SetFileMetadata => Box::pin(file::set_metadata(call)),
-        Operation::DeleteFile => Box::pin(file::delete(call)),
+        Operation::GetFileProperties => Box::pin(whole::get_properties(call)),
+        Operation::GetFileMetadata => Box::pin(whole::get_metadata(call)),
+        Operation::SetFileProperties => Box::pin(whole::set_properties(call)),
+        Operation::SetFileMetadata => Box::pin(whole::set_metadata(call)),
+        Operation::DeleteFile => Box::pin(whole::delete(call)),
         Operation::PutRange => Box::pin(range::put(call, body)),
         Operation::PutRangeFromUrl => Box::pin(range::put_from_url(call, body)),
         Operation::ListRanges => Box::pin(list_ranges::list(call)),
