@@ -190,9 +190,9 @@ fn nothing_is_done_without_a_session() {
             continue;
         }
         client.send(&request(command, message_id, 77, &EMPTY));
-        let expected = match command {
-            Smb::Echo => Status::SUCCESS,
-            _ => Status::USER_SESSION_DELETED,
+        let expected = match matches!(command, Smb::Echo) {
+            true => Status::SUCCESS,
+            false => Status::USER_SESSION_DELETED,
         };
         assert_eq!(client.status(), Some(expected), "{command:?}");
     }
