@@ -23,7 +23,7 @@ fn the_ready_line_names_listeners_that_accept() {
     let (mut server, ready) = started(folder.path(), &["--data", "data"]);
     let names: Vec<&str> =
         ready.split(' ').map(|field| field.split('=').next().unwrap_or_default()).collect();
-    assert_eq!(names, ["ready", "blob", "queue", "table", "file", "admin"]);
+    assert_eq!(names, ["ready", "blob", "queue", "table", "file", "smb", "admin"]);
     for name in &names[1..] {
         TcpStream::connect(address(&ready, name)).expect(name);
     }

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 /// Generous: CI machines are slow and shared.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-pub const FREE_PORTS: [&str; 10] = [
+pub const FREE_PORTS: [&str; 12] = [
+    "--smb-port",
+    "0",
     "--blob-port",
     "0",
     "--queue-port",
