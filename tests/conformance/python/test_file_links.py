@@ -34,11 +34,13 @@ def test_mode_and_owners(nfs):
 
 def test_a_symbolic_link_is_kept_as_it_is_written(nfs):
     link = nfs.get_file_client("link")
-    created = link.create_symlink("../some where/file", metadata={"a": "b"}, owner="1", group="2")
+    created = link.create_symlink("../some where/file", owner="1", group="2")
     assert created["file_file_type"] == "SymLink"
     assert link.get_symlink()["link_text"] == "../some where/file"
     properties = link.get_file_properties()
-    assert (properties.nfs_file_type, properties.metadata) == ("SymLink", {"a": "b"})
+    assert (properties.nfs_file_type, properties.owner, properties.group) == ("SymLink", "1", "2")
+    link.set_file_metadata({"a": "b"})
+    assert link.get_file_properties().metadata == {"a": "b"}
     assert [entry["name"] for entry in nfs.list_directories_and_files()] == ["link"]
     link.delete_file()
     with refused(404, "ResourceNotFound"):

@@ -241,3 +241,17 @@ def test_a_file_of_a_snapshot_stays_as_it_was(share, file):
         assert old.download_file(offset=0, length=10).readall() == CONTENT[:10]
         with refused(400, "InvalidQueryParameterValue"):
             old.delete_file()
+
+
+def test_a_full_share_takes_no_more(share):
+    share.set_share_properties(quota=1)
+    gib = 1 << 30
+    file = share.get_file_client("large")
+    file.create_file(gib)
+    with refused(403, "ShareSizeLimitReached"):
+        share.get_file_client("more").create_file(1)
+    with refused(403, "ShareSizeLimitReached"):
+        file.resize_file(gib + 1)
+    share.get_file_client("empty").create_file(0)
+    file.resize_file(10)
+    share.get_file_client("more").create_file(1)
