@@ -7,7 +7,8 @@ use crate::status::Status;
 /// The content of a file, as the only stream that there is.
 const DATA_STREAM: &str = "::$DATA";
 
-/// `name` is relative to the share; parts are separated by `\`, and none is the root.
+/// `name` is relative to the share; parts are separated by `\`, or by `/` as clients of POSIX systems
+/// write it, and none is the root.
 pub fn parse(name: &str) -> Result<FilePath, Status> {
     let parsed = parse_name(name);
     if let Err(status) = parsed {
@@ -17,11 +18,8 @@ pub fn parse(name: &str) -> Result<FilePath, Status> {
 }
 
 fn parse_name(name: &str) -> Result<FilePath, Status> {
-    if name.starts_with('\\') {
+    if name.starts_with(['\\', '/']) {
         return Err(Status::INVALID_PARAMETER);
-    }
-    if name.contains('/') {
-        return Err(Status::OBJECT_NAME_INVALID);
     }
     let name = strip_data_stream(name)?;
     let path = without_steps_up(name)?;
@@ -31,7 +29,7 @@ fn parse_name(name: &str) -> Result<FilePath, Status> {
 /// With slashes, and without names that are left again; nothing is above the root.
 fn without_steps_up(name: &str) -> Result<String, Status> {
     let mut parts = Vec::new();
-    for part in name.split('\\') {
+    for part in name.split(['\\', '/']) {
         if part == ".." {
             parts.pop().ok_or(Status::OBJECT_PATH_SYNTAX_BAD)?;
         } else {
@@ -85,7 +83,8 @@ mod tests {
             ("dots..", Ok("dots..")),
             ("\\a", Err(Status::INVALID_PARAMETER)),
             ("a\\\\b", Err(Status::OBJECT_NAME_INVALID)),
-            ("a/b", Err(Status::OBJECT_NAME_INVALID)),
+            ("a/b", Ok("a\\b")),
+            ("/a", Err(Status::INVALID_PARAMETER)),
             ("a\\..\\b", Ok("b")),
             ("a\\b\\..\\..\\c", Ok("c")),
             ("a\\..", Ok("")),

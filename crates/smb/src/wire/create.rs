@@ -135,12 +135,20 @@ impl Request {
         let desired_access = body.u32()?;
         let file_attributes = body.u32()?;
         let share_access = body.u32()?;
-        let disposition = Disposition::from_code(body.u32()?).ok_or(Malformed)?;
+        let disposition = Disposition::from_code(body.u32()?);
         let options = body.u32()?;
         let (name_offset, name_length) = (body.u16()?, body.u16()?);
         let (contexts_offset, contexts_length) = (body.u32()?, body.u32()?);
         let name = body.part(usize::from(name_offset), usize::from(name_length))?;
         let contexts = body.part(size(contexts_offset), size(contexts_length))?;
+        let contexts = RequestContexts::decode(&contexts)?;
+        // Who comes back to a durable open may say anything here.
+        let reconnects =
+            contexts.durable_reconnect.is_some() || contexts.durable_reconnect_v2.is_some();
+        let disposition = match disposition {
+            None if reconnects => Disposition::Open,
+            disposition => disposition.ok_or(Malformed)?,
+        };
         Ok(Self {
             oplock_level,
             impersonation_level,
@@ -150,7 +158,7 @@ impl Request {
             disposition,
             options,
             name: text::decode(&name)?,
-            contexts: RequestContexts::decode(&contexts)?,
+            contexts,
         })
     }
 }

@@ -46,10 +46,7 @@ impl Domain {
             .await
         })
         .await?;
-        let times = [change.created, change.accessed, change.written, change.changed];
-        if times.iter().any(|time| *time != SetTime::Keep) {
-            self.opens.reveal_written(handle.key);
-        }
+        self.opens.reveal_written(handle.key);
         let heard = filter_of(change);
         if heard != 0 {
             self.tell(handle.key.share, &[happenings::set(&handle.path(), heard)]);
@@ -220,7 +217,9 @@ fn set_times(
         SetTime::At(time) => time,
         SetTime::Keep | SetTime::Freeze | SetTime::Thaw => before,
     };
-    let changed = if frozen.changed { times.changed } else { now };
+    // Freezing and thawing change nothing, not even this.
+    let keeps = frozen.changed || change.changed != SetTime::Keep;
+    let changed = if keeps { times.changed } else { now };
     FileTimes {
         created: after(times.created, change.created),
         accessed: after(times.accessed, change.accessed),

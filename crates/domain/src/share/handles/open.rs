@@ -52,6 +52,9 @@ impl Domain {
         };
         let key = NodeKey { share: found.place.share(), node: node.id };
         if self.opens.is_delete_pending(key) {
+            if self.opens.removed(key).await || self.remove_left_behind().await {
+                return Ok(None);
+            }
             return Err(Failure::Refused(HandleRefusal::DeletePending));
         }
         let decided = open_rules::decide_existing(command, &node, found.now);
@@ -63,7 +66,7 @@ impl Domain {
         if let Err(refusal) = self.opens.approach(key, &wish).await {
             // What nobody came back for may have been all that kept it.
             let pending = refusal == AdmitRefusal::Obstacle(Obstacle::DeletePending);
-            if pending && self.remove_left_behind().await {
+            if pending && (self.opens.removed(key).await || self.remove_left_behind().await) {
                 return Ok(None);
             }
             return Err(not_admitted(refusal));

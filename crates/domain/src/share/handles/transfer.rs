@@ -25,6 +25,9 @@ impl Domain {
         if !handle.access.reads() {
             return Err(Failure::Refused(HandleRefusal::AccessDenied));
         }
+        if length == 0 {
+            return Err(Failure::Refused(HandleRefusal::EndOfFile));
+        }
         let range = Range::new(offset, length);
         let range = range.ok_or(Failure::Refused(HandleRefusal::InvalidParameter))?;
         let checked = self.opens.check_read(handle, range);

@@ -212,6 +212,7 @@ impl NodeOpens {
                 abandoned.push(held.id);
                 continue;
             };
+            let open = first_way(&self.opens, open);
             if let Some(notice) = held.holder.start(decided.to) {
                 held.deadline = held.holder.is_breaking().then_some(now + BREAK_TIMEOUT);
                 tell(&open.handle, held.id, notice, held.version);
@@ -382,7 +383,7 @@ impl NodeOpens {
             let open =
                 self.opens.iter().find(|open| open.holder == Some(id) && !open.handle.is_lost());
             if let Some(open) = open {
-                tell(&open.handle, id, notice, version);
+                tell(&first_way(&self.opens, open).handle, id, notice, version);
             }
         }
         self.changed.notify_waiters();
@@ -432,6 +433,18 @@ impl NodeOpens {
             CachingGranted::Lease(lease) => lease.caching.contains(Caching::HANDLE),
         }
     }
+}
+
+/// A client with several connections is told of the breaks of its leases on the oldest of them.
+fn first_way<'a>(opens: &'a [OpenEntry], open: &'a OpenEntry) -> &'a OpenEntry {
+    let Some(HolderId::Lease(client, _)) = open.holder else { return open };
+    let way = |entry: &OpenEntry| {
+        let state = entry.handle.state.lock();
+        let there = state.lost.is_none() && state.opener.client == client;
+        there.then_some(state.opener.connection)
+    };
+    let ways = opens.iter().filter_map(|entry| way(entry).map(|way| (way, entry)));
+    ways.min_by_key(|(way, _)| *way).map_or(open, |(_, entry)| entry)
 }
 
 fn tell(handle: &Handle, id: HolderId, notice: Notice, version: LeaseVersion) {

@@ -253,6 +253,21 @@ impl Opens {
         });
     }
 
+    /// Waits while a node is being removed. Whether it was.
+    pub(crate) async fn removed(&self, key: NodeKey) -> bool {
+        let mut waited = false;
+        loop {
+            let removing = |node: &NodeOpens| node.removing.then(|| Arc::clone(&node.changed));
+            let Some(changed) = self.peek(key, removing).flatten() else { return waited };
+            waited = true;
+            let mut notified = std::pin::pin!(changed.notified());
+            notified.as_mut().enable();
+            if self.peek(key, |node| node.removing) == Some(true) {
+                notified.await;
+            }
+        }
+    }
+
     pub(crate) fn is_delete_pending(&self, key: NodeKey) -> bool {
         self.peek(key, |node| node.delete_pending || node.removing) == Some(true)
     }

@@ -26,7 +26,7 @@ pub fn caching_wanted(request: &Request, dialect: Dialect) -> CachingWanted {
 
 /// Leases came with SMB 2.1, and their second version with 3.0.
 pub fn lease_wanted(request: &Request, dialect: Dialect) -> Option<LeaseWanted> {
-    let asked = request.contexts.lease.filter(|_| request.oplock_level == OplockLevel::Lease)?;
+    let asked = request.contexts.lease?;
     if dialect < Dialect::Smb2_1 {
         return None;
     }
@@ -90,12 +90,13 @@ pub fn granted(request: &RequestContexts, opened: &Opened) -> Vec<ResponseContex
     if let CachingGranted::Lease(lease) = opened.caching {
         contexts.push(ResponseContext::Lease(lease_to_wire(&lease)));
     }
-    if let Some(timeout_milliseconds) = opened.durable {
-        contexts.push(if request.durable_v2.is_some() {
-            ResponseContext::DurableV2 { timeout_milliseconds, persistent: false }
-        } else {
-            ResponseContext::Durable
-        });
+    // Who comes back to a durable open does not ask for one.
+    match opened.durable {
+        Some(timeout_milliseconds) if request.durable_v2.is_some() => {
+            contexts.push(ResponseContext::DurableV2 { timeout_milliseconds, persistent: false });
+        }
+        Some(_) if request.durable => contexts.push(ResponseContext::Durable),
+        Some(_) | None => {}
     }
     contexts
 }
