@@ -264,6 +264,8 @@ impl Attributes {
     pub const SYSTEM: Self = Self(0x4);
     pub const ARCHIVE: Self = Self(0x20);
     pub const TEMPORARY: Self = Self(0x100);
+    /// Set by clients of SMB, for themselves: any file can have holes.
+    pub const SPARSE: Self = Self(0x200);
     pub const OFFLINE: Self = Self(0x1000);
     pub const NOT_CONTENT_INDEXED: Self = Self(0x2000);
     pub const NO_SCRUB_DATA: Self = Self(0x2_0000);

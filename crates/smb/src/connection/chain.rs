@@ -100,7 +100,10 @@ impl Worker<'_> {
             return ControlFlow::Continue(());
         }
         let (answer, was_pending, call) = match self.prepare(message, command, chain) {
-            Err(status) => (Answer::refusal(status), false, None),
+            Err(status) => {
+                chain.is_broken |= status == Status::USER_SESSION_DELETED;
+                (Answer::refusal(status), false, None)
+            }
             Ok(call) if call.disconnects => return ControlFlow::Break(()),
             Ok(mut call) => {
                 let (answer, was_pending) = self.answer(&mut call, command, replies).await;

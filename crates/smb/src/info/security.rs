@@ -24,6 +24,11 @@ struct Parts<'a> {
     dacl: Option<&'a [u8]>,
 }
 
+/// Whether it says who may do what, be it that everybody may.
+pub fn has_dacl(descriptor: &[u8]) -> bool {
+    Parts::decode(descriptor).map_or(true, |parts| parts.control & DACL_PRESENT != 0)
+}
+
 /// What `wanted` of a descriptor, by the bits of [`crate::wire::query_info::security`].
 pub fn select(descriptor: &[u8], wanted: u32) -> Result<Vec<u8>, Status> {
     let parts = Parts::decode(descriptor).map_err(|Malformed| Status::INVALID_SECURITY_DESCR)?;

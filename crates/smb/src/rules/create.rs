@@ -44,7 +44,8 @@ fn check_options(request: &Request) -> Result<(), Status> {
     if has(OPTIONS_UNSUPPORTED) {
         return Err(Status::NOT_SUPPORTED);
     }
-    let replaces = match request.disposition {
+    let disposition = request.disposition.ok_or(Status::INVALID_PARAMETER)?;
+    let replaces = match disposition {
         Disposition::Supersede | Disposition::Overwrite | Disposition::OverwriteIf => true,
         Disposition::Open | Disposition::Create | Disposition::OpenIf => false,
     };
@@ -53,7 +54,7 @@ fn check_options(request: &Request) -> Result<(), Status> {
         return Err(Status::INVALID_PARAMETER);
     }
     // Directories do not come and go with a computer's memory.
-    let creates = request.disposition != Disposition::Open;
+    let creates = disposition != Disposition::Open;
     if is_directory && creates && request.file_attributes & TEMPORARY != 0 {
         return Err(Status::INVALID_PARAMETER);
     }
@@ -88,7 +89,7 @@ mod tests {
             desired_access: access::READ_DATA,
             file_attributes: 0x20,
             share_access: 7,
-            disposition: Disposition::OpenIf,
+            disposition: Some(Disposition::OpenIf),
             options: 0,
             name: "a".to_owned(),
             contexts: RequestContexts::default(),
@@ -115,10 +116,11 @@ mod tests {
         {
             let change = |request: &mut Request| {
                 request.options = options::DIRECTORY_FILE;
-                request.disposition = disposition;
+                request.disposition = Some(disposition);
             };
             assert_eq!(refusal(change), invalid, "{disposition:?}");
         }
+        assert_eq!(refusal(|request| request.disposition = None), invalid);
         let temporary = |request: &mut Request| {
             request.options = options::DIRECTORY_FILE;
             request.file_attributes = TEMPORARY;

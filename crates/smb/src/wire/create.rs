@@ -118,7 +118,8 @@ pub struct Request {
     pub desired_access: u32,
     pub file_attributes: u32,
     pub share_access: u32,
-    pub disposition: Disposition,
+    /// None of those that there are is good enough for a client that only comes back.
+    pub disposition: Option<Disposition>,
     pub options: u32,
     /// Relative to the share, parts separated by `\`. Empty is the root.
     pub name: String,

@@ -262,7 +262,7 @@ fn a_header_is_read_as_it_is_written() {
 fn a_create_is_read_with_its_contexts_and_unknown_ones_are_ignored() {
     let request = create::Request::decode(&create()).expect("a create");
     assert_eq!(request.name, "folder\\näme.txt");
-    assert_eq!(request.disposition, Disposition::OpenIf);
+    assert_eq!(request.disposition, Some(Disposition::OpenIf));
     assert_eq!(request.oplock_level, OplockLevel::Lease);
     let v2 = Some(LeaseV2 { parent_key: [4; 16], epoch: 3 });
     let expected = RequestContexts {

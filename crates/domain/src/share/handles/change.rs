@@ -39,7 +39,8 @@ impl Domain {
                 node.last_modified = stamp.now;
                 node.times = set_times(node.times, change, frozen, stamp.now);
                 if let Some(attributes) = change.attributes {
-                    node.attributes = Attributes(attributes.0 & SETTABLE);
+                    let kept = node.attributes.0 & Attributes::SPARSE.0;
+                    node.attributes = Attributes(attributes.0 & SETTABLE | kept);
                 }
                 Ok(())
             })

@@ -13,10 +13,13 @@ use crate::failure::Failure;
 use crate::share::opens::breaks::Cause;
 use crate::share::opens::range_locks::Range;
 use crate::share::opens::{AccessMask, Handle};
-use crate::share::{GetNode, ListRanges, PastEnd, PutRange, RangeChange, TimeChange, Wanted};
+use crate::share::{
+    Attributes, GetNode, ListRanges, PastEnd, PutRange, RangeChange, TimeChange, Wanted,
+};
 
 impl Domain {
-    /// The parts of `range` that were written, at most `limit` of them.
+    /// The parts of `range` that were written, at most `limit` of them: all of it in a file that
+    /// its clients do not know to be sparse.
     pub async fn handle_ranges(
         &self,
         handle: &Handle,
@@ -24,9 +27,13 @@ impl Domain {
         limit: usize,
     ) -> Answer<Vec<Bytes<u64>>> {
         check_file(handle)?;
-        let end = range.end.min(self.query_handle(handle).await?.length);
+        let file = self.query_handle(handle).await?;
+        let end = range.end.min(file.length);
         if range.start >= end {
             return Ok(Vec::new());
+        }
+        if !file.attributes.contains(Attributes::SPARSE) {
+            return Ok(vec![range.start..end]);
         }
         let mut ranges = self
             .at_place(handle, async |address| {
@@ -56,6 +63,25 @@ impl Domain {
             }
         }
         Ok(written)
+    }
+
+    /// Whether clients are told that the file has holes.
+    pub async fn set_handle_sparse(&self, handle: &Handle, is_sparse: bool) -> Answer<()> {
+        check_file(handle)?;
+        self.at_place(handle, async |address| {
+            self.change_node(&address, |node, stamp| {
+                (node.etag, node.last_modified) = (stamp.etag, stamp.now);
+                node.attributes = if is_sparse {
+                    node.attributes.with(Attributes::SPARSE)
+                } else {
+                    Attributes(node.attributes.0 & !Attributes::SPARSE.0)
+                };
+                Ok(())
+            })
+            .await
+        })
+        .await?;
+        Ok(())
     }
 
     /// Bytes of a file become zeros, as far as the file goes.

@@ -80,6 +80,10 @@ impl Opens {
                 }
             };
             let same_user = state.opener.user == opener.user;
+            eprintln!(
+                "reclaim {claimed:?} kind {same_kind} client {same_client} user {same_user} lease {:?}",
+                handle.lease
+            );
             if !(same_kind && same_client && same_user && handle.lease == claimed.lease) {
                 return None;
             }

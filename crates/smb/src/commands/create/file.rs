@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::commands::waiting::patiently;
 use crate::commands::{Result, close};
 use crate::info::facts::{NodeFacts, attributes_from_wire};
-use crate::info::{path, time};
+use crate::info::{path, security, time};
 use crate::opens::{Open, OpenFile, OpenKind};
 use crate::status::Status;
 use crate::wire::FileId;
@@ -56,7 +56,7 @@ async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
         access: AccessMask(request.desired_access),
         allowed: AccessMask::ALL,
         sharing: ShareMode::from_bits(request.share_access).ok_or(Status::INVALID_PARAMETER)?,
-        disposition: disposition(request.disposition),
+        disposition: disposition(request.disposition.ok_or(Status::INVALID_PARAMETER)?),
         options: Options {
             directory: has(options::DIRECTORY_FILE),
             non_directory: has(options::NON_DIRECTORY_FILE),
@@ -65,7 +65,7 @@ async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
         },
         attributes: attributes_from_wire(request.file_attributes),
         allocation: request.contexts.allocation_size.unwrap_or(0),
-        descriptor: request.contexts.security_descriptor.as_ref().map(|bytes| bytes.to_vec()),
+        descriptor: descriptor(request),
         caching: contexts::caching_wanted(request, dialect),
         durable: contexts::durable_wanted(&request.contexts, dialect),
     })
@@ -98,6 +98,12 @@ async fn enter(call: &mut Call, request: &Request, opened: &Opened) -> Result {
         contexts: contexts::granted(&request.contexts, opened),
     };
     Ok(Answer::success(|out| response.encode(out)))
+}
+
+/// One that says nothing about who may do what leaves that to the directory.
+fn descriptor(request: &Request) -> Option<Vec<u8>> {
+    let bytes = request.contexts.security_descriptor.as_ref()?;
+    security::has_dacl(bytes).then(|| bytes.to_vec())
 }
 
 fn disposition(disposition: Disposition) -> DomainDisposition {

@@ -44,8 +44,9 @@ pub async fn copy(call: &Call, request: &Request, open: &Open) -> Result<crate::
     if !is_within_limits(&asked.chunks) {
         return Ok(answer(request, Status::INVALID_PARAMETER, CopyOutcome::LIMITS.encode()));
     }
-    let copied = patiently(&call.ticket, copy_chunks(call, from, to, &asked.chunks)).await??;
-    Ok(answer(request, Status::SUCCESS, copied.encode()))
+    let copying = copy_chunks(call, from, to, &asked.chunks);
+    let (copied, status) = patiently(&call.ticket, copying).await?;
+    Ok(answer(request, status, copied.encode()))
 }
 
 fn check_access(from: &OpenFile, to: &OpenFile, is_read_too: bool) -> Result<()> {
@@ -67,28 +68,34 @@ fn is_within_limits(chunks: &[Chunk]) -> bool {
         && total <= u64::from(copy_limits::TOTAL_BYTES_MAX)
 }
 
+/// How far it came, and what kept it from going on.
 async fn copy_chunks(
     call: &Call,
     from: &OpenFile,
     to: &OpenFile,
     chunks: &[Chunk],
-) -> Result<CopyOutcome> {
+) -> (CopyOutcome, Status) {
     let mut outcome = CopyOutcome { chunks: 0, chunk_bytes: 0, total_bytes: 0 };
     for chunk in chunks {
-        let pieces = read_pieces(call, from, chunk.source_offset, chunk.length).await;
-        let pieces = match pieces {
-            Err(Status::END_OF_FILE) => return Err(Status::INVALID_VIEW_SIZE),
-            pieces => pieces?,
-        };
-        let length: usize = pieces.iter().map(bytes::Bytes::len).sum();
-        if length < chunk.length as usize {
-            return Err(Status::INVALID_VIEW_SIZE);
+        if let Err(status) = copy_chunk(call, from, to, chunk).await {
+            return (outcome, status);
         }
-        write_pieces(call, to, WriteAt::Offset(chunk.target_offset), pieces).await?;
         outcome.chunks += 1;
         outcome.total_bytes += chunk.length;
     }
-    Ok(outcome)
+    (outcome, Status::SUCCESS)
+}
+
+async fn copy_chunk(call: &Call, from: &OpenFile, to: &OpenFile, chunk: &Chunk) -> Result<()> {
+    let pieces = match read_pieces(call, from, chunk.source_offset, chunk.length).await {
+        Err(Status::END_OF_FILE) => return Err(Status::INVALID_VIEW_SIZE),
+        pieces => pieces?,
+    };
+    let length: usize = pieces.iter().map(bytes::Bytes::len).sum();
+    if length < chunk.length as usize {
+        return Err(Status::INVALID_VIEW_SIZE);
+    }
+    write_pieces(call, to, WriteAt::Offset(chunk.target_offset), pieces).await
 }
 
 #[cfg(test)]

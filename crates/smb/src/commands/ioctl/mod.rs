@@ -50,7 +50,10 @@ pub async fn handle(call: &mut Call) -> Result {
         codes::SRV_ENUMERATE_SNAPSHOTS => enumerate_snapshots(call, &request).await,
         codes::QUERY_ALLOCATED_RANGES => ranges::query_allocated(call, &request, &open).await,
         codes::SET_ZERO_DATA => ranges::set_zero(call, &request, &open).await,
-        codes::SET_SPARSE => ranges::set_sparse(&request, &open),
+        codes::SET_SPARSE => ranges::set_sparse(call, &request, &open).await,
+        // The number of no compression.
+        codes::GET_COMPRESSION => Ok(answer(&request, Status::SUCCESS, vec![0; 2])),
+        codes::SET_COMPRESSION => Err(Status::NOT_SUPPORTED),
         codes::CREATE_OR_GET_OBJECT_ID => {
             let mut output = Vec::with_capacity(64);
             output.put_u64_le(open.file()?.handle.key.node);

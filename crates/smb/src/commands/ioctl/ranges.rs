@@ -51,8 +51,7 @@ pub async fn set_zero(call: &Call, request: &Request, open: &Open) -> Result<Ans
     Ok(answer(request, Status::SUCCESS, Vec::new()))
 }
 
-/// Every file can have ranges that take no room: there is nothing to set.
-pub fn set_sparse(request: &Request, open: &Open) -> Result<Answer> {
+pub async fn set_sparse(call: &Call, request: &Request, open: &Open) -> Result<Answer> {
     let file = open.file()?;
     if file.handle.is_directory {
         return Err(Status::INVALID_PARAMETER);
@@ -61,5 +60,8 @@ pub fn set_sparse(request: &Request, open: &Open) -> Result<Answer> {
     if file.handle.access.0 & needed == 0 {
         return Err(Status::ACCESS_DENIED);
     }
+    let domain = &call.connection.frontend.domain;
+    let set = domain.set_handle_sparse(&file.handle, fsctl::sparse(&request.input)).await;
+    set.map_err(refusals::of_handle)?;
     Ok(answer(request, Status::SUCCESS, Vec::new()))
 }
