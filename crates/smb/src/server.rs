@@ -7,7 +7,6 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
 
 use crate::connection::Connection;
 use crate::frontend::Frontend;
@@ -18,9 +17,6 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// is in the way of others.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
 
-/// How often opens are looked for that their clients have not come back to.
-const EXPIRY_INTERVAL: Duration = Duration::from_secs(5);
-
 /// Serves one listener until `shutdown` turns true, then waits for the requests at work. The
 /// caller bounds that wait by dropping the future.
 pub async fn serve(
@@ -29,15 +25,9 @@ pub async fn serve(
     mut shutdown: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
-    let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
-    expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let accepted = tokio::select! {
             _ = shutdown.wait_for(|down| *down) => break,
-            _ = expiry.tick() => {
-                frontend.domain.close_expired_handles().await;
-                continue;
-            }
             accepted = listener.accept() => accepted,
         };
         let (stream, address) = match accepted {

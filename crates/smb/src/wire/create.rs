@@ -143,13 +143,6 @@ impl Request {
         let name = body.part(usize::from(name_offset), usize::from(name_length))?;
         let contexts = body.part(size(contexts_offset), size(contexts_length))?;
         let contexts = RequestContexts::decode(&contexts)?;
-        // Who comes back to a durable open may say anything here.
-        let reconnects =
-            contexts.durable_reconnect.is_some() || contexts.durable_reconnect_v2.is_some();
-        let disposition = match disposition {
-            None if reconnects => Disposition::Open,
-            disposition => disposition.ok_or(Malformed)?,
-        };
         Ok(Self {
             oplock_level,
             impersonation_level,
