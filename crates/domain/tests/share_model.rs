@@ -16,7 +16,7 @@ use holdfast_store::{KeyRange, Order};
 use support::share::{Files, at, get};
 
 const OPERATIONS: usize = 600;
-const RUNS: u64 = 12;
+const RUNS: u64 = 6;
 const SNAPSHOTS: usize = 4;
 const LENGTH_MAX: u64 = 6000;
 const DEPTH_MAX: usize = 4;

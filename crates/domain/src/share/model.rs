@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Place, rows};
 use crate::access::StoredPolicy;
-use crate::blob::{ContentHeaders, CopyState};
+use crate::blob::{ContentHeaders, CopyState, CopyStatus};
 use crate::content::Content;
 use crate::etag::ETag;
 use crate::lease::Lease;
@@ -196,6 +196,12 @@ impl Node {
     pub(crate) fn is_last_name(&self) -> bool {
         let links = self.posix.as_ref().map_or(1, |posix| posix.links);
         self.names != Names::Many || links <= 1
+    }
+
+    /// Whether the bytes of a copy are still to come.
+    pub fn is_copy_pending(&self) -> bool {
+        let copy = self.file().and_then(|file| file.copy.as_ref());
+        copy.is_some_and(|copy| copy.status == CopyStatus::Pending)
     }
 
     /// Of a file; nothing else has bytes.

@@ -8,7 +8,7 @@ use super::tree::release_content;
 use super::{Node, SNAPSHOTS_MAX, Share, rows};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::rows::{Stored, condemned_id};
+use crate::rows::{Stored, condemned_id, pending_copy};
 
 /// Rows looked at in one commit: enough to share a sync, few enough not to delay other commits.
 const ROWS_PER_COMMIT: usize = 256;
@@ -66,7 +66,11 @@ impl Domain {
                     for row in found {
                         transaction.expect(row.key.clone());
                         if rows::has_content(&row.key) {
-                            release_content(&mut transaction, &Node::decode(&row.value)?);
+                            let node = Node::decode(&row.value)?;
+                            release_content(&mut transaction, &node);
+                            if node.is_copy_pending() {
+                                transaction.delete(pending_copy(&row.key));
+                            }
                         }
                         transaction.delete(row.key.clone());
                         removed.push(row.key);

@@ -158,11 +158,7 @@ pub(crate) async fn fail_interrupted(
     stamp: Stamp,
 ) -> Result<(), Fault> {
     let node: Option<Node> = read(transaction, &key).await?;
-    let is_pending = |node: &Node| {
-        let copy = node.file().and_then(|file| file.copy.as_ref());
-        copy.is_some_and(|copy| copy.status == CopyStatus::Pending)
-    };
-    if let Some(mut node) = node.filter(is_pending) {
+    if let Some(mut node) = node.filter(Node::is_copy_pending) {
         release_content(transaction, &node);
         set_content(&mut node, Content::Empty, 0);
         stop(&mut node, CopyStatus::Failed, Some(why.to_owned()), stamp);

@@ -36,7 +36,7 @@ pub struct PutRange {
 
 pub enum RangeChange {
     Write(Received),
-    /// So many bytes become zeros; whole pieces of [`RANGE_BYTES`] are as if never written.
+    /// So many bytes become zeros, those past the end too; whole pieces of [`RANGE_BYTES`] are as if never written.
     Clear(u64),
 }
 
@@ -96,7 +96,7 @@ impl Domain {
             let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
             let range = decide_put(&mut node, command, stamp).map_err(Failure::Refused)?;
             if let NodeKind::File(file) = &mut node.kind {
-                let length = file.length.max(range.end);
+                let length = length_after(file.length, &range);
                 self.make_room(&mut transaction, &tree, file.length, length).await?;
                 change_range(&mut transaction, file, range, &command.change, stamp).await?;
                 file.length = length;
@@ -205,7 +205,7 @@ fn decide_put(
         RangeChange::Clear(length) => *length,
     };
     let end = command.offset.checked_add(length).ok_or(FileRefusal::RangePastEnd)?;
-    if end > node.length() && command.past_end == PastEnd::Refused {
+    if length > 0 && end > node.length() && command.past_end == PastEnd::Refused {
         return Err(FileRefusal::RangePastEnd);
     }
     let before = node.times.written;
@@ -214,6 +214,11 @@ fn decide_put(
         node.times.written = written.apply(before, stamp.now);
     }
     Ok(command.offset..end)
+}
+
+/// Of a file that so much is written to: nothing makes it longer by nothing.
+fn length_after(length: u64, range: &Range<u64>) -> u64 {
+    if range.is_empty() { length } else { length.max(range.end) }
 }
 
 async fn change_range(
@@ -271,6 +276,18 @@ mod tests {
             ("6.3 beyond the end", 512..9000, 700, 512..9000),
         ] {
             assert_eq!(whole_pieces(&range, length), freed, "{cell}");
+        }
+    }
+
+    #[test]
+    fn only_bytes_make_a_file_longer() {
+        for (case, length, range, expected) in [
+            ("within", 10, 2..5, 10),
+            ("over the end", 10, 8..12, 12),
+            ("behind the end", 10, 20..25, 25),
+            ("nothing behind the end", 10, 20..20, 10),
+        ] {
+            assert_eq!(length_after(length, &range), expected, "{case}");
         }
     }
 
