@@ -155,7 +155,7 @@ impl Domain {
         let (id, name, inherited) = identity(self, transaction, &tree, &found, false).await?;
         let existing = self.begin_replace(transaction, &tree, &found, copied.length).await?;
         let permission = copied.permission(transaction, &tree, command).await?;
-        let properties = NodeProperties { permission, ..copied.properties(command) };
+        let properties = copied.properties(command);
         let file = File {
             length: copied.length,
             lineage: stamp.etag.ticks(),
@@ -171,7 +171,8 @@ impl Domain {
             properties: &properties,
             kind: NodeKind::File(file),
         };
-        let node = new.make(transaction, &tree, inherited, stamp).await?;
+        let permission = permission.unwrap_or(inherited);
+        let node = new.make(transaction, &tree, permission, stamp).await?;
         let node = NewNode::in_place_of(node, existing.as_ref());
         if let FileCopySource::Awaited(_) = command.source {
             transaction.put(rows::pending_copy(&tree.key_of(&found.place, &node)), rows::NOTHING);
