@@ -283,7 +283,6 @@ impl Domain {
         };
         let known = self.opens.handle(command.handle);
         let known = known.filter(|handle| handle.share == command.share).ok_or_else(not_found)?;
-        eprintln!("known {:?} lost {}", known.lease, known.is_lost());
         let same_lease = claimed.lease.is_some() && known.lease == claimed.lease;
         if same_lease && known.path() != command.path {
             return Err(Failure::Refused(HandleRefusal::InvalidParameter));

@@ -68,22 +68,15 @@ impl Opens {
         {
             let mut state = handle.state.lock();
             let durable = state.durable.filter(|_| state.lost.is_some() && !state.closed)?;
-            // Who knows the number of a handle of the second kind may come back as if of the first.
-            let same_kind = match claimed.durability {
-                Durability::First => true,
-                Durability::Second(_) => durable.kind == claimed.durability,
+            // Who knows the number of a handle may come back as if it were of the first kind, which
+            // has no identifier of its own.
+            let same_kind = match (durable.kind, claimed.durability) {
+                (_, Durability::First) | (Durability::First, Durability::Second(0)) => true,
+                (kind, claimed) => kind == claimed,
             };
-            let same_client = match durable.kind {
-                Durability::First => true,
-                Durability::Second(_) => {
-                    state.opener.client == opener.client || handle.lease.is_none()
-                }
-            };
+            // Leases are those of one client.
+            let same_client = handle.lease.is_none() || state.opener.client == opener.client;
             let same_user = state.opener.user == opener.user;
-            eprintln!(
-                "reclaim {claimed:?} kind {same_kind} client {same_client} user {same_user} lease {:?}",
-                handle.lease
-            );
             if !(same_kind && same_client && same_user && handle.lease == claimed.lease) {
                 return None;
             }
