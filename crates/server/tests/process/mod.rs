@@ -135,10 +135,11 @@ impl Drop for Server {
     }
 }
 
-/// The address after `name=http://` in a ready line.
+/// The address after `name=http://` (or the scheme of another protocol) in a ready line.
 pub fn address(ready: &str, name: &str) -> String {
-    let start = format!("{name}=http://");
+    let start = format!("{name}=");
     let field = ready.split(' ').find_map(|field| field.strip_prefix(&start));
+    let field = field.and_then(|url| url.split_once("://")).map(|(_, address)| address);
     field.unwrap_or_else(|| panic!("{name} in {ready}")).to_owned()
 }
 

@@ -1,3 +1,5 @@
+//! Information classes of files, byte by byte.
+
 use super::*;
 use crate::wire::create::Times;
 

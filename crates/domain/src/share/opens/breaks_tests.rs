@@ -1,3 +1,5 @@
+//! What breaks which caching, cell by cell.
+
 use super::*;
 
 fn caching(text: &str) -> Caching {

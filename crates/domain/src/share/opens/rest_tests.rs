@@ -1,3 +1,5 @@
+//! REST calls beside opens, cell by cell of the tables of the service.
+
 use super::super::breaks::{self, Break};
 use super::super::caching::{Caching, HolderKind};
 use super::super::range_locks::{LockKind, Range, RangeLock, RangeLocks};

@@ -1,3 +1,5 @@
+//! Security descriptors as text and back.
+
 use super::*;
 
 fn parsed(text: &str) -> Descriptor {
