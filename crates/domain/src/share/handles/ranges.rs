@@ -33,7 +33,7 @@ impl Domain {
             return Ok(Vec::new());
         }
         if !file.attributes.contains(Attributes::SPARSE) {
-            return Ok(vec![range.start..end]);
+            return Ok(std::iter::once(range.start..end).collect());
         }
         let mut ranges = self
             .at_place(handle, async |address| {
