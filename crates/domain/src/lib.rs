@@ -8,6 +8,7 @@ pub mod background;
 pub mod blob;
 pub mod condition;
 pub mod content;
+mod cursor;
 mod domain;
 mod due;
 pub mod etag;

@@ -27,6 +27,7 @@ mod protocol_settings;
 pub mod query;
 mod queue;
 pub mod range;
+mod ranges_page;
 pub mod redact;
 mod refusals;
 mod request;

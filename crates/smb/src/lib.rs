@@ -21,7 +21,6 @@ pub mod settings;
 pub mod shares;
 pub mod snapshots;
 pub mod status;
-pub mod time;
 pub mod tree;
 pub mod wire;
 

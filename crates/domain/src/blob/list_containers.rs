@@ -1,13 +1,12 @@
 //! List Containers. One page costs a seek and as many rows as it has entries, however many there
 //! are; with the deleted ones, two seeks. It is one state of the store and is never held whole.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
-use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
+use holdfast_store::{Fault, KeyRange, Snapshot};
 
 use super::Container;
 use super::deleted_container::{DeletedContainer, DeletedVersion};
+use crate::cursor::Cursor;
 use crate::domain::Domain;
 use crate::names::{AccountName, is_hidden_container};
 use crate::rows::{self, Stored};
@@ -54,13 +53,6 @@ pub struct ContainerListing {
     system: bool,
     next_marker: Option<String>,
     pub now: Timestamp,
-}
-
-/// Rows of one range, taken ahead.
-struct Cursor {
-    range: KeyRange,
-    taken: VecDeque<Row>,
-    more: bool,
 }
 
 impl Domain {
@@ -154,7 +146,7 @@ impl ContainerListing {
             (live, _) => live.is_some(),
         };
         let cursor = if live_first { &mut self.live } else { &mut self.deleted };
-        let Some(row) = cursor.taken.pop_front() else { return Ok(None) };
+        let Some(row) = cursor.take() else { return Ok(None) };
         if live_first {
             let name = rows::container_name(account, &row.key)?.to_owned();
             let container = Container::decode(&row.value)?;
@@ -164,23 +156,5 @@ impl ContainerListing {
         let DeletedContainer { container, at, until } = DeletedContainer::decode(&row.value)?;
         let deletion = ListedDeletion { version: DeletedVersion(version), at, until };
         Ok(Some(ListedContainer { name: name.to_owned(), container, deleted: Some(deletion) }))
-    }
-}
-
-impl Cursor {
-    fn new(range: KeyRange, more: bool) -> Self {
-        Self { more: more && !range.is_empty(), range, taken: VecDeque::new() }
-    }
-
-    async fn peek(&mut self, snapshot: &dyn Snapshot) -> Result<Option<&Row>, Fault> {
-        if self.taken.is_empty() && self.more {
-            let found = snapshot.scan(&self.range, Order::Ascending, BATCH_ENTRIES).await?;
-            self.more = found.len() == BATCH_ENTRIES;
-            if let Some(last) = found.last() {
-                self.range = self.range.clone().after(last.key.clone());
-            }
-            self.taken = found.into();
-        }
-        Ok(self.taken.front())
     }
 }

@@ -10,6 +10,7 @@ use super::deleted_share::{DeletedShare, DeletedVersion};
 use super::model::Share;
 use super::rows;
 use super::snapshot::SNAPSHOTS_MAX;
+use crate::cursor::Cursor;
 use crate::domain::Domain;
 use crate::names::AccountName;
 use crate::rows::Stored;
@@ -99,13 +100,6 @@ pub struct ShareListing {
     pub now: Timestamp,
 }
 
-/// Rows of one range, taken ahead.
-struct Cursor {
-    range: KeyRange,
-    taken: VecDeque<Row>,
-    more: bool,
-}
-
 impl Domain {
     pub async fn list_shares(&self, command: ListShares) -> Result<ShareListing, Fault> {
         let account = command.account.as_str();
@@ -177,7 +171,7 @@ impl ShareListing {
                 (live, _) => live.is_some(),
             };
             let cursor = if live_first { &mut self.live } else { &mut self.deleted };
-            let Some(row) = cursor.taken.pop_front() else { return Ok(None) };
+            let Some(row) = cursor.take() else { return Ok(None) };
             if live_first {
                 self.make_ready(row).await?;
                 continue;
@@ -220,24 +214,6 @@ impl ShareListing {
         let Some(row) = self.deleted.peek(&*self.snapshot).await? else { return Ok(None) };
         let (name, _) = rows::deleted_share_name(self.account.as_str(), &row.key)?;
         Ok(Some(Bytes::copy_from_slice(name.as_bytes())))
-    }
-}
-
-impl Cursor {
-    fn new(range: KeyRange, more: bool) -> Self {
-        Self { more: more && !range.is_empty(), range, taken: VecDeque::new() }
-    }
-
-    async fn peek(&mut self, snapshot: &dyn Snapshot) -> Result<Option<&Row>, Fault> {
-        if self.taken.is_empty() && self.more {
-            let found = snapshot.scan(&self.range, Order::Ascending, BATCH_ENTRIES).await?;
-            self.more = found.len() == BATCH_ENTRIES;
-            if let Some(last) = found.last() {
-                self.range = self.range.clone().after(last.key.clone());
-            }
-            self.taken = found.into();
-        }
-        Ok(self.taken.front())
     }
 }
 

@@ -19,7 +19,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let asked = range::requested(call.headers)?;
     let check = RangeCheck::asked(call, asked)?;
     let download = call.frontend.domain().get_blob(&command(call)?, asked).await?;
-    let Download { read, range, mut reader } = download;
+    let Download { read, range, reader } = download;
     let blob = &read.blob;
     check.admit(range.end - range.start)?;
 
@@ -42,18 +42,27 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     } else {
         answer.optional_header("content-md5", md5);
     }
-    // The first bytes are read before the status is sent, so that bytes that cannot be read are an
-    // error of the request and not a broken connection.
+    give_content(call, &mut answer, range.end - range.start, reader).await?;
+    Ok(answer)
+}
+
+/// The bytes of a download, as the body of its answer. The first are read before the status is sent, so
+/// that bytes that cannot be read are an error of the request and not a broken connection.
+pub(crate) async fn give_content(
+    call: &Call<'_>,
+    answer: &mut Answer,
+    length: u64,
+    mut reader: ContentReader,
+) -> Result<(), Error> {
     let first = reader.next().await?;
     answer.body = if wants_structure(call)? {
-        let length = range.end - range.start;
         answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
         answer.header("x-ms-structured-content-length", length.to_string());
         AnswerBody::structured(first, reader, Encoder::new(length))
     } else {
         AnswerBody::content(first, reader)
     };
-    Ok(answer)
+    Ok(())
 }
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
@@ -80,7 +89,7 @@ pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// Whether the bytes are to be sent in the structured form, with checksums among them.
-pub(crate) fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
+fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
     // The length that a request with a structured body must name has no meaning here.
     let structured = StructuredBody::parse(call.header("x-ms-structured-body")?, Some("0"))?;
     Ok(structured.is_some())

@@ -1,11 +1,9 @@
 //! Put Page (update and clear), Put Page From URL and Get Page Ranges (with and without a snapshot to compare with).
 
 use holdfast_domain::blob::{
-    GetBlob, GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
+    GetBlob, GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PutPages,
 };
 use holdfast_domain::condition::{SequenceConditions, SequenceNumber};
-use holdfast_domain::content::Difference;
-use holdfast_domain::failure::Fault;
 use holdfast_domain::time::Timestamp;
 use hyper::{StatusCode, Uri};
 
@@ -14,21 +12,17 @@ use super::{get_blob, headers, put_blob};
 use crate::address::Address;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
-use crate::listing;
 use crate::query::{Query, QueryRefusal};
 use crate::range;
+use crate::ranges_page;
 use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::service::Service;
 use crate::source::SourceRequest;
 use crate::version::Version;
-use crate::xml::Writer;
 
 /// The most ranges of one answer, whatever is asked for.
 const RANGES_MAX: u32 = 10_000;
-
-/// Ranges that are written into an answer at a time.
-const RANGES_AT_A_TIME: u32 = 1000;
 
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let chosen = Chosen::read(call)?;
@@ -147,10 +141,7 @@ pub async fn ranges(call: &Call<'_>) -> Result<Answer, Error> {
     let (etag, last_modified) = (ranges.read.blob.etag, ranges.read.blob.last_modified);
     let length = ranges.read.blob.length;
 
-    let mut xml = Writer::document();
-    xml.open("PageList");
-    let page = RangesPage { ranges, left: limit, end: 0, next_marker: None };
-    let mut answer = listing::answer(xml, page).await?;
+    let mut answer = ranges_page::answer(ranges, limit).await?;
     headers::identity(&mut answer, etag, last_modified, call.version);
     answer.header("x-ms-blob-content-length", length.to_string());
     Ok(answer)
@@ -188,47 +179,4 @@ fn snapshot_at(call: &Call<'_>, url: &str, blob: &GetBlob) -> Option<Timestamp> 
         && address.resource.container() == Some(blob.path.container.container.as_str())
         && address.resource.object() == Some(blob.path.blob.as_str());
     Timestamp::parse_iso8601(query.get_nonempty("snapshot")?).filter(|_| same)
-}
-
-struct RangesPage {
-    ranges: PageRanges,
-    /// How many ranges may still be told, if there is a limit.
-    left: Option<u32>,
-    /// Where the ranges that have been told end.
-    end: u64,
-    next_marker: Option<String>,
-}
-
-impl listing::Page for RangesPage {
-    const ENTRIES: &str = "PageList";
-
-    async fn write_next(&mut self, xml: &mut Writer) -> Result<bool, Fault> {
-        for _ in 0..RANGES_AT_A_TIME {
-            let Some((difference, range)) = self.ranges.next().await? else { return Ok(false) };
-            if self.left == Some(0) {
-                self.next_marker = Some(self.end.to_string());
-                return Ok(false);
-            }
-            self.left = self.left.map(|left| left - 1);
-            self.end = range.end;
-            let element = match difference {
-                Difference::Written => "PageRange",
-                Difference::Cleared => "ClearRange",
-            };
-            xml.open(element);
-            xml.element("Start", &range.start.to_string());
-            xml.element("End", &(range.end - 1).to_string());
-            xml.close(element);
-        }
-        Ok(true)
-    }
-
-    fn next_marker(&self) -> Option<&str> {
-        self.next_marker.as_deref()
-    }
-
-    fn write_end(&self, xml: &mut Writer) {
-        xml.optional("NextMarker", self.next_marker());
-        xml.close(Self::ENTRIES);
-    }
 }

@@ -4,10 +4,9 @@ use holdfast_domain::share::{FileDownload, GetFile};
 use hyper::StatusCode;
 
 use super::{beside, describe, place};
-use crate::answer::{Answer, AnswerBody};
-use crate::blob::get_blob::{RangeCheck, wants_structure};
+use crate::answer::Answer;
+use crate::blob::get_blob::{RangeCheck, give_content};
 use crate::blob::headers;
-use crate::body::{Encoder, StructuredBody};
 use crate::error::Error;
 use crate::range;
 use crate::request::Call;
@@ -18,7 +17,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let file = place::read_file(call)?;
     let state = file.state;
     let download = beside::run(call, GetFile { file, range: asked }).await?;
-    let FileDownload { located, range, mut reader } = download;
+    let FileDownload { located, range, reader } = download;
     check.admit(range.end - range.start)?;
 
     let status = if asked.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
@@ -39,15 +38,6 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     } else {
         answer.optional_header("content-md5", md5);
     }
-    // Before the status is sent, so that bytes that cannot be read are an error of the request.
-    let first = reader.next().await?;
-    answer.body = if wants_structure(call)? {
-        let length = range.end - range.start;
-        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
-        answer.header("x-ms-structured-content-length", length.to_string());
-        AnswerBody::structured(first, reader, Encoder::new(length))
-    } else {
-        AnswerBody::content(first, reader)
-    };
+    give_content(call, &mut answer, range.end - range.start, reader).await?;
     Ok(answer)
 }

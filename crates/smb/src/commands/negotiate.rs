@@ -8,9 +8,9 @@ use crate::connection::Connection;
 use crate::crypto::{Cipher, SigningAlgorithm};
 use crate::dialect::{Dialect, Negotiated};
 use crate::frontend::random;
+use crate::info::time;
 use crate::settings::Signing;
 use crate::status::Status;
-use crate::time;
 use crate::wire::negotiate::{
     Chosen, Contexts, Request, Response, SHA_512, SIGNING_ENABLED, SIGNING_REQUIRED, capabilities,
 };

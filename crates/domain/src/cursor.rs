@@ -1,0 +1,38 @@
+//! Rows of one range, taken ahead: for listings that merge several ranges.
+
+use std::collections::VecDeque;
+
+use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
+
+/// Rows read at a time.
+const ROWS_AHEAD: usize = 500;
+
+pub(crate) struct Cursor {
+    range: KeyRange,
+    taken: VecDeque<Row>,
+    more: bool,
+}
+
+impl Cursor {
+    /// Without rows unless they are wanted.
+    pub fn new(range: KeyRange, wanted: bool) -> Self {
+        Self { more: wanted && !range.is_empty(), range, taken: VecDeque::new() }
+    }
+
+    pub async fn peek(&mut self, snapshot: &dyn Snapshot) -> Result<Option<&Row>, Fault> {
+        if self.taken.is_empty() && self.more {
+            let found = snapshot.scan(&self.range, Order::Ascending, ROWS_AHEAD).await?;
+            self.more = found.len() == ROWS_AHEAD;
+            if let Some(last) = found.last() {
+                self.range = self.range.clone().after(last.key.clone());
+            }
+            self.taken = found.into();
+        }
+        Ok(self.taken.front())
+    }
+
+    /// The row that was seen last by [`Cursor::peek`].
+    pub fn take(&mut self) -> Option<Row> {
+        self.taken.pop_front()
+    }
+}
