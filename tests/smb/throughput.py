@@ -49,7 +49,7 @@ def seconds(server, protection, scripts: list[list[str]], folder) -> float:
 
 def big(server, protection, folder, mebibytes) -> dict[str, float]:
     put = seconds(server, protection, [["put big big"]], folder)
-    get = seconds(server, protection, [["get big got"]], folder)
+    get = seconds(server, protection, [["get big /dev/null"]], folder)
     seconds(server, protection, [["rm big"]], folder)
     return {"put": mebibytes / put, "get": mebibytes / get}
 

@@ -290,6 +290,26 @@ async fn a_flipped_bit_is_a_fault_that_names_the_extent() {
     assert!(read_all(&*store, &[extent]).await.unwrap() == bytes);
 }
 
+#[tokio::test]
+async fn long_reads_are_the_same_and_verified_the_first_time_and_after() {
+    let store = store(small_segments());
+    let bytes = content(19, 3 * MIB as usize + 777);
+    let extent = write_one(&*store, bytes.clone()).await;
+    let whole = std::slice::from_ref(&extent);
+    for time in ["from the disk", "into the page cache", "from the page cache"] {
+        assert!(read_all(&*store, whole).await.unwrap() == bytes, "{time}");
+    }
+
+    let damaged = write_one(&*store, bytes.clone()).await;
+    flip_bit(&store.path_of(damaged.id.segment), damaged.id.offset + 2 * MIB + 5);
+    for time in ["from the disk", "into the page cache", "from the page cache"] {
+        let fault = store.read(&damaged, 2 * MIB..damaged.length).await;
+        assert!(fault.is_err(), "{time}");
+        let before = store.read(&damaged, MIB..damaged.length).await.unwrap();
+        assert_eq!(before, bytes.slice(MIB as usize..2 * MIB as usize), "{time}");
+    }
+}
+
 fn flip_bit(path: &Path, offset: u64) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();

@@ -1,6 +1,9 @@
 //! READ.
 
 use bytes::Bytes;
+use futures_util::future::try_join_all;
+use holdfast_domain::content::ContentReader;
+use holdfast_domain::failure::Fault;
 
 use super::Result;
 use super::waiting::patiently;
@@ -10,6 +13,10 @@ use crate::opens::{OpenFile, OpenKind};
 use crate::refusals;
 use crate::status::Status;
 use crate::wire::read::{Request, encode_head};
+
+/// A long read is made of stretches that are read side by side: one at a time would leave the disk
+/// idle most of the time.
+const STRETCH_BYTES: u64 = 2 * 1024 * 1024;
 
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
@@ -59,9 +66,18 @@ pub async fn read_pieces(
     }
     let domain = &call.connection.frontend.domain;
     let reader = domain.read_handle(&file.handle, offset, length.into()).await;
-    let mut reader = reader.map_err(refusals::of_handle)?;
+    let reader = reader.map_err(refusals::of_handle)?;
+    let length = reader.remaining();
+    let stretches = (0..length).step_by(STRETCH_BYTES as usize);
+    let stretches =
+        stretches.map(|start| read_all(reader.part(start..length.min(start + STRETCH_BYTES))));
+    let pieces = try_join_all(stretches).await.map_err(|fault| refusals::of_fault(&fault))?;
+    Ok(pieces.concat())
+}
+
+async fn read_all(mut reader: ContentReader) -> std::result::Result<Vec<Bytes>, Fault> {
     let mut pieces = Vec::new();
-    while let Some(piece) = reader.next().await.map_err(|fault| refusals::of_fault(&fault))? {
+    while let Some(piece) = reader.next().await? {
         pieces.push(piece);
     }
     Ok(pieces)

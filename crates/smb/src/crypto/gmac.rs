@@ -7,8 +7,6 @@ use ghash::universal_hash::UniversalHash as _;
 use ghash::{Block, GHash};
 
 const BLOCK_BYTES: usize = 16;
-/// As many as the hash works on at once.
-const BLOCKS_AT_ONCE: usize = 8;
 
 pub struct Gmac {
     cipher: Aes128,
@@ -19,9 +17,9 @@ pub struct Gmac {
 impl Gmac {
     pub fn new(key: &[u8; 16]) -> Self {
         let cipher = Aes128::new(key.into());
-        let mut hash_key = Block::default();
-        cipher.encrypt_block(&mut hash_key);
-        Self { hash: GHash::new(&hash_key), cipher }
+        let mut hash_key = [0; BLOCK_BYTES];
+        cipher.encrypt_block((&mut hash_key).into());
+        Self { hash: GHash::new(&hash_key.into()), cipher }
     }
 
     pub fn sign(&self, nonce: &[u8; 12], parts: &[&[u8]]) -> [u8; 16] {
@@ -36,36 +34,25 @@ impl Gmac {
                 pending.extend_from_slice(&rest[..missing]);
                 rest = &rest[missing..];
                 if pending.len() == BLOCK_BYTES {
-                    hash.update(&[*Block::from_slice(&pending)]);
+                    hash.update_padded(&pending);
                     pending.clear();
                 }
             }
             let (blocks, rest) = rest.as_chunks::<BLOCK_BYTES>();
-            update(&mut hash, blocks);
+            hash.update(Block::cast_slice_from_core(blocks));
             pending.extend_from_slice(rest);
         }
         hash.update_padded(&pending);
         let mut lengths = Block::default();
         lengths[..8].copy_from_slice(&(length * 8).to_be_bytes());
         hash.update(&[lengths]);
-        let mut tag = hash.finalize();
+        let tag: [u8; BLOCK_BYTES] = hash.finalize().into();
 
-        let mut mask = Block::default();
+        let mut mask = [0; BLOCK_BYTES];
         mask[..12].copy_from_slice(nonce);
         mask[15] = 1;
-        self.cipher.encrypt_block(&mut mask);
-        tag.iter_mut().zip(mask).for_each(|(tag, mask)| *tag ^= mask);
-        tag.into()
-    }
-}
-
-fn update(hash: &mut GHash, blocks: &[[u8; BLOCK_BYTES]]) {
-    let mut at_once = [Block::default(); BLOCKS_AT_ONCE];
-    for blocks in blocks.chunks(BLOCKS_AT_ONCE) {
-        for (target, block) in at_once.iter_mut().zip(blocks) {
-            *target = (*block).into();
-        }
-        hash.update(&at_once[..blocks.len()]);
+        self.cipher.encrypt_block((&mut mask).into());
+        std::array::from_fn(|index| tag[index] ^ mask[index])
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -83,6 +84,15 @@ impl Buffer {
         &self.all()[..padded]
     }
 
+    /// Room for so many bytes of content, in whole blocks; it may be dirty.
+    ///
+    /// # Panics
+    /// If a chunk has less room.
+    pub(super) fn room(&mut self, bytes: usize) -> &mut [u8] {
+        self.length = bytes;
+        &mut self.all_mut()[..bytes.next_multiple_of(BLOCK)]
+    }
+
     fn all(&self) -> &[u8] {
         // SAFETY: `capacity` bytes were allocated and initialized with zeros.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.capacity) }
@@ -137,6 +147,37 @@ impl Chunks {
         let mut kept = self.0.lock();
         if kept.len() < CHUNKS_KEPT_MAX {
             kept.push(buffer);
+        }
+    }
+}
+
+/// A chunk buffer that goes back to where it came from.
+pub(super) struct Lent {
+    /// Until it is dropped.
+    buffer: Option<Buffer>,
+    chunks: Arc<Chunks>,
+}
+
+impl Lent {
+    pub(super) fn from(chunks: &Arc<Chunks>) -> Self {
+        Self { buffer: Some(chunks.take()), chunks: Arc::clone(chunks) }
+    }
+
+    pub(super) fn room(&mut self, bytes: usize) -> &mut [u8] {
+        self.buffer.as_mut().map(|buffer| buffer.room(bytes)).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        self.buffer.as_ref().map(Buffer::content).unwrap_or_default()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            self.chunks.give_back(buffer);
         }
     }
 }

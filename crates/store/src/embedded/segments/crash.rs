@@ -215,9 +215,17 @@ impl SegmentFile for File {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    /// Holes are durable at once, the worst that can happen to somebody who still needs the bytes.
+    fn read_direct_at(&self, _room: &mut [u8], _offset: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn is_cold(&self, _offset: u64, _bytes: u64) -> bool {
+        false
+    }
+
     fn will_need(&self, _offset: u64, _bytes: u64) {}
 
+    /// Holes are durable at once, the worst that can happen to somebody who still needs the bytes.
     fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()> {
         self.disk.operation()?;
         let mut content = self.content.lock();

@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +20,26 @@ use crate::engine::Fault;
 const DIRECT_BYTES_MIN: usize = 512 * 1024;
 /// The kernel's limit (`IOV_MAX`) on the pieces of one write.
 const SLICES_MAX: usize = 1024;
+
+/// The number of the system call `cachestat`, one on all architectures (Linux 6.5).
+const CACHESTAT: libc::c_long = 451;
+
+#[repr(C)]
+struct CacheRange {
+    offset: u64,
+    bytes: u64,
+}
+
+/// In pages.
+#[repr(C)]
+#[derive(Default)]
+struct CacheStatistics {
+    cached: u64,
+    _dirty: u64,
+    _in_writeback: u64,
+    _evicted: u64,
+    _recently_evicted: u64,
+}
 
 pub(super) trait SegmentFolder: Send + Sync {
     /// The segments and their lengths in bytes.
@@ -46,6 +66,11 @@ pub(super) trait SegmentFile: Send + Sync {
     fn read_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
     /// The same, but only from memory; `WouldBlock` if there is nothing to be had.
     fn read_cached_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
+    /// Fills `room`, whole blocks, from the disk itself, and leaves nothing of it in the page cache.
+    /// `Unsupported` where only reads through that can be had.
+    fn read_direct_at(&self, room: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Whether nothing of a stretch is in the page cache; false where nobody can tell.
+    fn is_cold(&self, offset: u64, bytes: u64) -> bool;
     /// Begins to bring a stretch from the disk into memory.
     fn will_need(&self, offset: u64, bytes: u64);
     /// Gives a stretch of blocks back to the file system; the file keeps its length.
@@ -67,11 +92,10 @@ impl OsFolder {
         self.path.join(format!("{number:08}.seg"))
     }
 
-    fn open_for_writing(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
+    fn open_both_ways(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
         let path = self.path_of(number);
         let buffered = OpenOptions::new().read(true).write(true).open(&path)?;
-        let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path);
-        Ok(Arc::new(OsFile::new(buffered, direct.ok())))
+        Ok(Arc::new(OsFile::new(buffered, open_direct(&path))))
     }
 }
 
@@ -94,7 +118,7 @@ impl SegmentFolder for OsFolder {
     fn create(&self, number: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>> {
         let path = self.path_of(number);
         let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        let opened = allocate(&file, bytes).and_then(|()| self.open_for_writing(number));
+        let opened = allocate(&file, bytes).and_then(|()| self.open_both_ways(number));
         if opened.is_err() {
             std::fs::remove_file(&path)?;
         }
@@ -107,14 +131,13 @@ impl SegmentFolder for OsFolder {
             file.set_len(bytes)?;
         }
         allocate(&file, bytes)?;
-        let file = self.open_for_writing(from)?;
+        let file = self.open_both_ways(from)?;
         std::fs::rename(self.path_of(from), self.path_of(to))?;
         Ok(file)
     }
 
     fn open(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
-        let file = OpenOptions::new().read(true).write(true).open(self.path_of(number))?;
-        Ok(Arc::new(OsFile::new(file, None)))
+        self.open_both_ways(number)
     }
 
     fn delete(&self, number: u64) -> io::Result<()> {
@@ -124,6 +147,10 @@ impl SegmentFolder for OsFolder {
     fn sync(&self) -> io::Result<()> {
         sync_folder(&self.path)
     }
+}
+
+fn open_direct(path: &Path) -> Option<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(path).ok()
 }
 
 /// Only names as [`OsFolder::path_of`] forms them, so that no two files have one number.
@@ -161,7 +188,7 @@ fn retrying<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 struct OsFile {
     buffered: File,
     direct: Option<File>,
-    /// The file system took the flag but not the write.
+    /// The file system took the flag but not the call.
     direct_refused: AtomicBool,
     /// The file system cannot tell what is cached.
     cached_reads_refused: AtomicBool,
@@ -179,19 +206,28 @@ impl OsFile {
 
     fn write_some(&self, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
-        if bytes >= DIRECT_BYTES_MIN
-            && offset.is_multiple_of(BLOCK_BYTES)
-            && !self.direct_refused.load(Ordering::Relaxed)
-            && let Some(direct) = &self.direct
-        {
-            match write_vectored(direct, slices, offset) {
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                    self.direct_refused.store(true, Ordering::Relaxed);
-                }
+        if bytes >= DIRECT_BYTES_MIN && offset.is_multiple_of(BLOCK_BYTES) {
+            match self.directly(|direct| write_vectored(direct, slices, offset)) {
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 other => return other,
             }
         }
         write_vectored(&self.buffered, slices, offset)
+    }
+
+    /// `Unsupported` if the file system cannot.
+    fn directly<T>(&self, call: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        let Some(direct) = &self.direct else { return Err(ErrorKind::Unsupported.into()) };
+        if self.direct_refused.load(Ordering::Relaxed) {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        call(direct).map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) => {
+                self.direct_refused.store(true, Ordering::Relaxed);
+                ErrorKind::Unsupported.into()
+            }
+            _ => error,
+        })
     }
 
     fn read_some(&self, buffer: &mut Vec<u8>, offset: u64, flags: c_int) -> io::Result<usize> {
@@ -266,6 +302,20 @@ impl SegmentFile for OsFile {
             return Err(ErrorKind::WouldBlock.into());
         }
         read
+    }
+
+    fn read_direct_at(&self, room: &mut [u8], offset: u64) -> io::Result<()> {
+        self.directly(|direct| direct.read_exact_at(room, offset))
+    }
+
+    fn is_cold(&self, offset: u64, bytes: u64) -> bool {
+        let range = CacheRange { offset, bytes };
+        let mut found = CacheStatistics::default();
+        // SAFETY: both pointers are to values of this function, laid out as the kernel has them.
+        let outcome = unsafe {
+            libc::syscall(CACHESTAT, self.buffered.as_raw_fd(), &raw const range, &raw mut found, 0)
+        };
+        outcome == 0 && found.cached == 0
     }
 
     fn will_need(&self, offset: u64, bytes: u64) {

@@ -10,6 +10,7 @@ mod commit;
 #[cfg(test)]
 mod crash;
 mod file;
+mod met;
 mod queue;
 mod read;
 mod reclaim;
@@ -30,6 +31,7 @@ use parking_lot::Mutex;
 use self::buffer::{CHUNK_BYTES, Chunks};
 use self::commit::Commit;
 use self::file::{OsFolder, SegmentFile, SegmentFolder};
+use self::met::Met;
 use self::queue::Queue;
 use self::space::{Run, Space};
 use self::writer::SegmentWriter;
@@ -43,8 +45,9 @@ const BLOCK_BYTES: u64 = 4096;
 /// Threads that write chunks of long streams. Each waits for the disk most of the time; a few keep
 /// it busy.
 const WRITE_THREADS: usize = 4;
-/// Open files of segments that are only read, well under the usual limit of 1024 per process.
-const READ_FILES_MAX: usize = 512;
+/// Open files of segments that are only read; with two descriptors each they stay well under the
+/// usual limit of 1024 per process.
+const READ_FILES_MAX: usize = 256;
 
 #[derive(Clone, Debug)]
 pub struct SegmentOptions {
@@ -107,7 +110,8 @@ impl SegmentExtents {
             space: Mutex::new(space),
             pins: Mutex::default(),
             files: Files::default(),
-            chunks: Chunks::default(),
+            chunks: Arc::default(),
+            met: Met::default(),
             opening: Mutex::new(()),
             poison: OnceLock::new(),
             commits: Queue::default(),
@@ -262,7 +266,9 @@ struct Shared {
     space: Mutex<Space>,
     pins: Mutex<Pins>,
     files: Files,
-    chunks: Chunks,
+    chunks: Arc<Chunks>,
+    /// By long reads that found nothing in the page cache.
+    met: Met,
     /// Held while a segment is opened, so that those who find no room open one and not one each.
     opening: Mutex<()>,
     poison: OnceLock<Fault>,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Shared;
+use super::buffer::Lent;
 use super::file::SegmentFile;
 use crate::engine::Fault;
 use crate::extents::{Extent, ExtentId, PIECE_BYTES, READ_BYTES_MAX};
@@ -39,26 +40,32 @@ impl Shared {
         let start = range.start - range.start % PIECE_BYTES;
         let end = range.end.min(start + READ_BYTES_MAX);
         let mut pieces = PieceRead::new(extent, start, end)?;
-        if range.end - range.start >= LONG_READ_BYTES {
+        let long = range.end - range.start >= LONG_READ_BYTES;
+        if long {
             pieces.ahead = (range.end - start).max(AHEAD_BYTES).min(extent.length - start);
         }
 
-        let cached = self.files.get(extent.id.segment).map(|file| pieces.fill_from_cache(&*file));
-        let buffer = match cached {
+        // To ask for what is not in the page cache is to have it brought there.
+        let cached = self
+            .files
+            .get(extent.id.segment)
+            .filter(|file| !(long && pieces.are_cold(&**file)))
+            .map(|file| pieces.fill_from_cache(&*file));
+        let bytes = match cached {
             Some(Ok(())) => pieces.verified()?,
             Some(Err(error)) if error.kind() != ErrorKind::WouldBlock => {
                 return Err(pieces.unreadable(error));
             }
             Some(Err(_)) | None => {
                 let shared = Arc::clone(self);
-                tokio::task::spawn_blocking(move || pieces.read_from_disk(&shared))
+                tokio::task::spawn_blocking(move || pieces.read_from_disk(&shared, long))
                     .await
                     .map_err(|why| Fault::because("a read was given up", why))??
             }
         };
         let from = (range.start - start) as usize;
         let to = (end - start) as usize;
-        Ok(Bytes::from(buffer).slice(from..to))
+        Ok(bytes.slice(from..to))
     }
 }
 
@@ -85,17 +92,41 @@ impl PieceRead {
         })
     }
 
+    fn are_cold(&self, file: &dyn SegmentFile) -> bool {
+        file.is_cold(self.offset(), self.bytes as u64)
+    }
+
+    /// In the segment.
+    fn offset(&self) -> u64 {
+        self.id.offset.saturating_add(self.start)
+    }
+
     fn fill_from_cache(&mut self, file: &dyn SegmentFile) -> io::Result<()> {
         self.fill(|buffer, offset| file.read_cached_at(buffer, offset))
     }
 
-    fn read_from_disk(mut self, shared: &Shared) -> Result<Vec<u8>, Fault> {
+    fn read_from_disk(mut self, shared: &Shared, long: bool) -> Result<Bytes, Fault> {
         let file = match shared.file(self.id.segment) {
             Ok(file) => file,
             Err(error) => return Err(self.unreadable(error)),
         };
+        if long
+            && self.buffer.is_empty()
+            && self.are_cold(&*file)
+            && !shared.met.again(self.id.segment, self.offset())
+        {
+            let mut lent = Lent::from(&shared.chunks);
+            match file.read_direct_at(lent.room(self.bytes), self.offset()) {
+                Ok(()) => {
+                    self.verify(lent.as_ref())?;
+                    return Ok(Bytes::from_owner(lent));
+                }
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
+                Err(error) => return Err(self.unreadable(error)),
+            }
+        }
         if self.ahead > self.bytes as u64 {
-            file.will_need(self.id.offset + self.start, self.ahead);
+            file.will_need(self.offset(), self.ahead);
         }
         match self.fill(|buffer, offset| file.read_at(buffer, offset)) {
             Ok(()) => self.verified(),
@@ -121,8 +152,13 @@ impl PieceRead {
         Ok(())
     }
 
-    fn verified(self) -> Result<Vec<u8>, Fault> {
-        let pieces = self.buffer.chunks(PIECE_BYTES as usize).zip(&self.checksums);
+    fn verified(self) -> Result<Bytes, Fault> {
+        self.verify(&self.buffer)?;
+        Ok(self.buffer.into())
+    }
+
+    fn verify(&self, bytes: &[u8]) -> Result<(), Fault> {
+        let pieces = bytes.chunks(PIECE_BYTES as usize).zip(&self.checksums);
         for (index, (piece, expected)) in pieces.enumerate() {
             let found = crc32c::crc32c(piece);
             if found != *expected {
@@ -136,7 +172,7 @@ impl PieceRead {
                 return Err(Fault::new(what));
             }
         }
-        Ok(self.buffer)
+        Ok(())
     }
 
     fn unreadable(&self, why: io::Error) -> Fault {
