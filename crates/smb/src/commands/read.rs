@@ -16,7 +16,7 @@ use crate::wire::read::{Request, encode_head};
 
 /// A long read is made of stretches that are read side by side: one at a time would leave the disk
 /// idle most of the time.
-const STRETCH_BYTES: u64 = 2 * 1024 * 1024;
+const STRETCH_BYTES: u64 = 1024 * 1024;
 
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;

@@ -11,7 +11,7 @@ use super::BLOCK_BYTES;
 /// The unit in which a long stream is written, and the most a writer gathers before it writes.
 pub(super) const CHUNK_BYTES: usize = 1024 * 1024;
 /// Chunk buffers kept for reuse: a fresh one costs 256 page faults.
-const CHUNKS_KEPT_MAX: usize = 16;
+const CHUNKS_KEPT_MAX: usize = 24;
 const BLOCK: usize = BLOCK_BYTES as usize;
 
 /// Bytes appended one after the other. What lies behind them, up to a whole block, is zeros.
