@@ -62,8 +62,9 @@ impl Frontend {
             places,
             settings,
             sessions: Mutex::default(),
-            // Numbers of another run must not be good in this one.
-            session_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 16),
+            // Numbers of another run must not be good in this one. Those of sessions are short: there
+            // are clients that keep 32 bits of them.
+            session_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 33),
             open_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 16),
             connection_ids: AtomicU64::new(0),
             observer,

@@ -22,11 +22,18 @@ use crate::wire::session_setup::{BINDING, Request, Response, SESSION_ENCRYPTS};
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
     if request.flags & BINDING != 0 {
-        return Err(refuse_binding(call));
+        return Err(refuse_binding(call)?);
     }
     let session = match call.header.session_id {
         0 => call.connection.new_session().ok_or(Status::INSUFFICIENT_RESOURCES)?,
-        id => call.connection.session(id).ok_or(Status::USER_SESSION_DELETED)?,
+        id => match call.connection.session(id) {
+            Some(session) => session,
+            None => {
+                // Whatever is found, so that the refusal is signed if the request is.
+                let _ = find_elsewhere(call);
+                return Err(Status::USER_SESSION_DELETED);
+            }
+        },
     };
     call.session = Some(Arc::clone(&session));
     let answered = authenticate(call, &session, &request).await;
@@ -112,27 +119,34 @@ fn requirements(call: &Call, request: &Request) -> Requirements {
     }
 }
 
-/// One session has one connection here, so that it is never bound to another. What else is wrong
-/// with the request comes first, as clients expect it.
-fn refuse_binding(call: &mut Call) -> Status {
+/// The session of another connection that the request is signed for. The refusal is signed as well,
+/// so that the client believes it.
+fn find_elsewhere(call: &mut Call) -> Result<Arc<Session>> {
     let session = call.connection.frontend.session(call.header.session_id);
-    let Some(session) = session else { return Status::USER_SESSION_DELETED };
-    let (Some(established), Some(negotiated)) =
-        (session.established(), call.connection.negotiated())
-    else {
-        return Status::USER_SESSION_DELETED;
-    };
+    let session = session.ok_or(Status::USER_SESSION_DELETED)?;
+    let established = session.established().ok_or(Status::USER_SESSION_DELETED)?;
     if !call.header.flags.has(Flags::SIGNED) {
-        return Status::INVALID_PARAMETER;
+        return Err(Status::INVALID_PARAMETER);
     }
     let message_id = call.header.message_id;
     let origin = Origin { message_id, is_from_server: false, is_cancel: false };
     if !established.signer.verifies(&call.message, &call.header.signature, origin) {
-        return Status::ACCESS_DENIED;
+        return Err(Status::ACCESS_DENIED);
     }
+    call.must_sign = true;
+    call.session = Some(Arc::clone(&session));
+    Ok(session)
+}
+
+/// One session has one connection here, so that it is never bound to another. What else is wrong
+/// with the request comes first, as clients expect it.
+fn refuse_binding(call: &mut Call) -> Result<Status> {
+    let session = find_elsewhere(call)?;
+    let negotiated = call.negotiated()?;
+    let established = session.established().ok_or(Status::USER_SESSION_DELETED)?;
     let signs_by_gmac =
         [established.signing, negotiated.signing].map(|it| it == SigningAlgorithm::AesGmac);
-    let status = match signs_by_gmac {
+    Ok(match signs_by_gmac {
         [true, false] => Status::REQUEST_OUT_OF_SEQUENCE,
         [false, true] => Status::NOT_SUPPORTED,
         [true, true] | [false, false] => {
@@ -144,8 +158,5 @@ fn refuse_binding(call: &mut Call) -> Status {
                 Status::INVALID_PARAMETER
             }
         }
-    };
-    call.must_sign = true;
-    call.session = Some(session);
-    status
+    })
 }
