@@ -55,10 +55,29 @@ impl Domain {
     /// Closes a handle; what the node was then. The node goes if it was to go with its last handle.
     pub async fn close_handle(&self, handle: &Handle) -> Answer<NodeInformation> {
         check_open(handle)?;
+        let noted = self.note_close(handle).await;
         self.opens.reveal_written(handle.key);
         let information = self.query_handle(handle).await;
         self.end_handle(handle).await?;
-        information
+        noted.and(information)
+    }
+
+    /// Writes that clients were not told of count as done when the file is closed.
+    async fn note_close(&self, handle: &Handle) -> Answer<()> {
+        let left = handle.access.writes() && self.opens.is_written_left_to_close(handle.key);
+        if !left || handle.state.lock().frozen.written {
+            return Ok(());
+        }
+        self.at_place(handle, async |address| {
+            self.change_node(&address, |node, stamp| {
+                (node.etag, node.last_modified) = (stamp.etag, stamp.now);
+                node.times.written = stamp.now;
+                Ok(())
+            })
+            .await
+        })
+        .await?;
+        Ok(())
     }
 
     /// Closes a handle, if nobody has done so before.

@@ -49,6 +49,11 @@ impl DelayedTime {
         (self.last, self.shown, self.until) = (None, None, None);
     }
 
+    /// Whether there are writes that nobody was told of but whoever closes the file.
+    pub fn is_left_to_close(&self) -> bool {
+        self.shown.is_some() && self.until.is_none()
+    }
+
     /// What to show for a stored time.
     pub fn seen(&mut self, stored: Timestamp, now: Instant) -> Timestamp {
         self.expire(now);
@@ -80,7 +85,9 @@ mod tests {
         assert_eq!(time.seen(at(2), after(2)), at(2));
         time.write(at(3), after(3));
         assert_eq!(time.seen(at(3), after(100)), at(2));
+        assert!(time.is_left_to_close());
         time.reveal();
+        assert!(!time.is_left_to_close());
         assert_eq!(time.seen(at(3), after(100)), at(3));
     }
 

@@ -336,6 +336,11 @@ impl Opens {
         self.with(key, |node| node.written.write(written, waiting_time::now()));
     }
 
+    /// Whether closing the node tells of writes that were not told before.
+    pub(crate) fn is_written_left_to_close(&self, key: NodeKey) -> bool {
+        self.peek(key, |node| node.written.is_left_to_close()) == Some(true)
+    }
+
     pub(crate) fn reveal_written(&self, key: NodeKey) {
         self.with(key, |node| node.written.reveal());
     }
