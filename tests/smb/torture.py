@@ -81,7 +81,8 @@ def main() -> int:
         tests += [name for name in options.tests if not any(test == name or test.startswith(f"{name}.") for test in tests)]
     shares = [f"torture-{worker}" for worker in range(options.workers)]
     with tempfile.TemporaryDirectory() as folder:
-        start = servers.smbd(shares, pathlib.Path(folder)) if options.smbd else servers.holdfast(options.program, shares)
+        start = servers.smbd(shares, pathlib.Path(folder)) if options.smbd else servers.holdfast(
+            options.program, shares, options=("--smb-access-lists", "enforced"))
         with start as server:
             results = run_all(server, shares, tests, options.verbose)
             again = [test for test, passed in results.items() if not passed]

@@ -19,4 +19,14 @@ pub struct Features {
     pub share_name_hold: Duration,
     /// How long a blob takes to come back from the archive.
     pub rehydration: Duration,
+    pub access_lists: AccessLists,
+}
+
+/// Whether what the security descriptors of files say keeps anybody out. REST does not ask them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AccessLists {
+    /// Whoever has the key of the account may do everything, as with the service.
+    #[default]
+    Ignored,
+    Enforced,
 }

@@ -11,7 +11,7 @@ use holdfast_domain::blob::{
     ScopePolicy,
 };
 use holdfast_domain::condition::DateConditions;
-use holdfast_domain::features::Features;
+use holdfast_domain::features::{AccessLists, Features};
 use holdfast_domain::lease::{AccessRefusal, LeaseAction, LeaseDuration, LeaseId, LeaseKind};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, ContainerName};
@@ -31,6 +31,7 @@ const RETAINED: Features = Features {
     table_name_hold: Duration::ZERO,
     share_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
+    access_lists: AccessLists::Ignored,
 };
 const HELD: Features = Features {
     versioning: false,
@@ -40,6 +41,7 @@ const HELD: Features = Features {
     table_name_hold: Duration::ZERO,
     share_name_hold: Duration::ZERO,
     rehydration: Duration::ZERO,
+    access_lists: AccessLists::Ignored,
 };
 
 /// A clock that stands still until it is moved.

@@ -148,6 +148,8 @@ pub const SETTINGS: &[Setting] = &[
         "Which SMB clients have to encrypt: all, those on other machines, or none that does not ask"),
     row(ACCESS, "smb-signing", Kind::Value, "required|when-asked", "when-asked",
         "Whether SMB clients that do not encrypt have to sign"),
+    row(ACCESS, "smb-access-lists", Kind::Value, "ignored|enforced", "ignored",
+        "Whether the access lists of files keep SMB clients out; Azure: not those with the key"),
     row(ACCESS, "copy-source-host", Kind::List, "HOST[:PORT]", "",
         "Let copies read from this host, *.SUFFIX or * (repeatable); a private address needs its \
          host or itself named exactly. Without any: from this server only"),

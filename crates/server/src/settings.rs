@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use holdfast_domain::features::Features;
+use holdfast_domain::features::{AccessLists, Features};
 use holdfast_rest::source::{AllowedHosts, HostPattern};
 use holdfast_smb::settings::{Encryption, Signing};
 use tracing_subscriber::EnvFilter;
@@ -23,6 +23,8 @@ const SMB_ENCRYPTION: [(&str, Encryption); 3] = [
 ];
 const SMB_SIGNING: [(&str, Signing); 2] =
     [("required", Signing::Required), ("when-asked", Signing::WhenAsked)];
+const SMB_ACCESS_LISTS: [(&str, AccessLists); 2] =
+    [("ignored", AccessLists::Ignored), ("enforced", AccessLists::Enforced)];
 
 #[derive(Debug)]
 pub struct Settings {
@@ -364,6 +366,7 @@ impl Reader {
             table_name_hold: hold("table-name-hold-seconds")?,
             share_name_hold: hold("share-name-hold-seconds")?,
             rehydration: Duration::from_secs(rehydration),
+            access_lists: self.choice("smb-access-lists", &SMB_ACCESS_LISTS)?,
         })
     }
 

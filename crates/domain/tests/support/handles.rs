@@ -32,7 +32,10 @@ pub fn path(text: &str) -> FilePath {
 }
 
 pub async fn with_share() -> Store {
-    let store = Store::new().await;
+    with_share_of(Store::new().await).await
+}
+
+pub async fn with_share_of(store: Store) -> Store {
     let command = CreateShare {
         path: share(),
         metadata: Metadata::default(),

@@ -131,12 +131,15 @@ impl Domain {
         let found = self.find_node(&address, ShareState::Current).await;
         let found = found.map_err(|failure| failure.map(refused))?;
         let share = handle.key.share;
-        let parent = found.parent.map_or(share, |parent| parent.id);
+        let parent = found.parent.as_ref().map_or(share, |parent| parent.id);
         // As Windows does, which opens the directory so while it works in it.
         let sharing = ShareMode { delete: false, ..ShareMode::ALL };
         let claim = Claim { access: AccessMask::WRITE_DATA, share: sharing };
         if self.opens.excludes(NodeKey { share, node: parent }, claim) {
             return Err(Failure::Refused(HandleRefusal::SharingViolation));
+        }
+        if let Some(parent) = &found.parent {
+            self.check_addition(handle, parent).await?;
         }
         match found.node {
             None => Ok(Expected::Nothing),
@@ -147,6 +150,7 @@ impl Domain {
                 if node.is_directory() || self.opens.is_open(key) {
                     return Err(Failure::Refused(HandleRefusal::AccessDenied));
                 }
+                self.check_replacement(handle, &node, found.parent.as_ref()).await?;
                 Ok(Expected::Node(node.id))
             }
         }

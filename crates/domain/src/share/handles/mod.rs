@@ -33,6 +33,7 @@
 //! A client that is to give up something it caches is told so by [`CachingEvent`]s through the sender
 //! of its [`Opener`].
 
+mod allowed;
 mod change;
 mod close;
 mod command;

@@ -45,7 +45,11 @@ impl Domain {
         let found =
             self.find_node(&address, state).await.map_err(|failure| failure.map(refused))?;
         let Some(node) = found.node else {
-            let decided = open_rules::decide_absent(command).map_err(Failure::Refused)?;
+            let allowed = match &found.parent {
+                Some(directory) => self.allowed(command, directory, None).await?,
+                None => command.allowed,
+            };
+            let decided = open_rules::decide_absent(command, allowed).map_err(Failure::Refused)?;
             let share = found.place.share();
             let parent = found.parent.map_or(share, |parent| parent.id);
             return self.open_new(command, NodeKey { share, node: parent }, decided).await;
@@ -57,7 +61,8 @@ impl Domain {
             }
             return Err(Failure::Refused(HandleRefusal::DeletePending));
         }
-        let decided = open_rules::decide_existing(command, &node, found.now);
+        let allowed = self.allowed(command, &node, found.parent.as_ref()).await?;
+        let decided = open_rules::decide_existing(command, &node, allowed, found.now);
         let decided = decided.map_err(Failure::Refused)?;
         if command.options.delete_on_close && node.is_directory() {
             self.check_empty(&command.share, &found.place, node.id).await?;
@@ -120,6 +125,8 @@ impl Domain {
         self.opens.approach(key, &wish).await.map_err(not_admitted)?;
         let admitted = self.admit(command, decided, &wish, key, &located.place, &located.node);
         let Some((handle, caching)) = admitted else { return Ok(None) };
+        let maximal_access = self.allowed(command, &located.node, None).await?;
+        let decided = Decided { maximal_access, ..decided };
         if command.allocation > 0 && !is_directory {
             self.opens.set_allocation(key, command.allocation);
         }

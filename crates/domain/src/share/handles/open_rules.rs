@@ -66,8 +66,11 @@ pub(super) fn check_request(command: &OpenNode) -> Result<(), HandleRefusal> {
     Ok(())
 }
 
-/// Nothing is there.
-pub(super) fn decide_absent(command: &OpenNode) -> Result<Decided, HandleRefusal> {
+/// Nothing is there. `allowed` is what the client may have of the directory.
+pub(super) fn decide_absent(
+    command: &OpenNode,
+    allowed: AccessMask,
+) -> Result<Decided, HandleRefusal> {
     match command.disposition {
         Disposition::Open | Disposition::Overwrite => return Err(HandleRefusal::NotFound),
         Disposition::Create
@@ -78,7 +81,7 @@ pub(super) fn decide_absent(command: &OpenNode) -> Result<Decided, HandleRefusal
     if command.snapshot.is_some() {
         return Err(HandleRefusal::WriteProtected);
     }
-    if !command.allowed.contains(AccessMask::WRITE_DATA) {
+    if !allowed.contains(right_to_add(command.options.directory)) {
         return Err(HandleRefusal::AccessDenied);
     }
     let read_only = command.attributes.contains(Attributes::READ_ONLY);
@@ -90,10 +93,16 @@ pub(super) fn decide_absent(command: &OpenNode) -> Result<Decided, HandleRefusal
     Ok(Decided { access, maximal_access, action: Action::Created })
 }
 
-/// What to do with a node that is there.
+/// What it takes of a directory to put something into it.
+pub(super) fn right_to_add(is_directory: bool) -> AccessMask {
+    if is_directory { AccessMask::APPEND_DATA } else { AccessMask::WRITE_DATA }
+}
+
+/// What to do with a node that is there. `allowed` is what the client may have of it.
 pub(super) fn decide_existing(
     command: &OpenNode,
     node: &Node,
+    allowed: AccessMask,
     now: Timestamp,
 ) -> Result<Decided, HandleRefusal> {
     if command.disposition == Disposition::Create {
@@ -107,7 +116,7 @@ pub(super) fn decide_existing(
         return Err(HandleRefusal::IsDirectory);
     }
     let read_only = node.attributes.contains(Attributes::READ_ONLY) && !node.is_directory();
-    let maximal_access = maximal_access(command, read_only);
+    let maximal_access = maximal_access(command, allowed, read_only);
     let access = command.access.granted(maximal_access).ok_or(HandleRefusal::AccessDenied)?;
     if options.delete_on_close {
         if read_only || node.name.is_none() {
@@ -130,13 +139,13 @@ pub(super) fn decide_existing(
     Ok(Decided { access, maximal_access, action })
 }
 
-fn maximal_access(command: &OpenNode, read_only: bool) -> AccessMask {
+fn maximal_access(command: &OpenNode, allowed: AccessMask, read_only: bool) -> AccessMask {
     let read = AccessMask::GENERIC_READ.with(AccessMask::GENERIC_EXECUTE).specific();
     if command.snapshot.is_some() {
-        return AccessMask(command.allowed.0 & read.0);
+        return AccessMask(allowed.0 & read.0);
     }
     let writes = AccessMask::WRITE_DATA.with(AccessMask::APPEND_DATA);
-    if read_only { command.allowed.without(writes) } else { command.allowed }
+    if read_only { allowed.without(writes) } else { allowed }
 }
 
 /// What is hidden, or of the system, is only replaced by somebody who says that it is.

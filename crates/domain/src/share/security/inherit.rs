@@ -75,13 +75,15 @@ fn inherited_rules(list: &List, is_directory: bool, creator: &Sid) -> Vec<Ace> {
 /// A rule as it is where it applies: about somebody in particular, with particular rights.
 fn effective(rule: &Ace, creator: &Sid) -> AceBody {
     let AceBody::About { mask, object, sid, data } = &rule.body else { return rule.body.clone() };
-    let mut rights = mask & !GENERIC_BITS;
-    for (generic, particular) in GENERIC {
-        rights |= if mask & generic != 0 { particular } else { 0 };
-    }
     let about_creator = sid.is(Sid::CREATOR_OWNER) || sid.is(Sid::CREATOR_GROUP);
     let sid = if about_creator { creator.clone() } else { sid.clone() };
-    AceBody::About { mask: rights, object: *object, sid, data: data.clone() }
+    AceBody::About { mask: particular_rights(*mask), object: *object, sid, data: data.clone() }
+}
+
+/// A mask with the generic rights spelled out.
+pub(super) fn particular_rights(mask: u32) -> u32 {
+    let spelled = GENERIC.iter().filter(|(generic, _)| mask & generic != 0);
+    spelled.fold(mask & !GENERIC_BITS, |rights, (_, particular)| rights | particular)
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! Security descriptors: who may do what with a file, as clients of SMB write it down. They are
-//! kept and given back; whoever has the key of the account may do everything.
+//! kept and given back; they keep whoever has the key of the account out only where the operator
+//! wants it, see [`crate::features::AccessLists`].
 
+mod access;
 mod descriptor;
 mod inherit;
 mod names;
 mod sddl;
 mod sid;
 
+pub use access::{Token, permitted};
 pub use descriptor::{
     Ace, AceBody, AceFlags, AceKind, BYTES_MAX, Control, Descriptor, List, ObjectTypes,
 };

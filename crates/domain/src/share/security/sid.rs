@@ -17,6 +17,8 @@ impl Sid {
     pub const EVERYONE: (u64, &[u32]) = (1, &[0]);
     pub const CREATOR_OWNER: (u64, &[u32]) = (3, &[0]);
     pub const CREATOR_GROUP: (u64, &[u32]) = (3, &[1]);
+    pub const OWNER_RIGHTS: (u64, &[u32]) = (3, &[4]);
+    pub const NETWORK: (u64, &[u32]) = (5, &[2]);
     pub const AUTHENTICATED_USERS: (u64, &[u32]) = (5, &[11]);
     pub const LOCAL_SYSTEM: (u64, &[u32]) = (5, &[18]);
     pub const ADMINISTRATORS: (u64, &[u32]) = (5, &[32, 544]);

@@ -1,0 +1,106 @@
+//! What clients may have of nodes at all, where the access lists of files are enforced.
+
+use super::Answer;
+use super::command::OpenNode;
+use super::open_rules::right_to_add;
+use super::refusal::HandleRefusal;
+use crate::domain::Domain;
+use crate::failure::Failure;
+use crate::features::AccessLists;
+use crate::share::opens::{AccessMask, Handle};
+use crate::share::security::{Token, permitted};
+use crate::share::{Node, SharePath};
+
+impl Domain {
+    /// What a client may have of a node that is in this directory.
+    pub(super) async fn allowed(
+        &self,
+        command: &OpenNode,
+        node: &Node,
+        directory: Option<&Node>,
+    ) -> Answer<AccessMask> {
+        let listed = self.listed_access(&command.share, node, directory).await?;
+        Ok(AccessMask(command.allowed.0 & listed.0))
+    }
+
+    /// Whether what a handle is of can come into a directory.
+    pub(super) async fn check_addition(&self, handle: &Handle, directory: &Node) -> Answer<()> {
+        let access = self.listed_access(&handle.share, directory, None).await?;
+        check(access.contains(right_to_add(handle.is_directory)))
+    }
+
+    /// Whether a node can go to make room for that of a handle.
+    pub(super) async fn check_replacement(
+        &self,
+        handle: &Handle,
+        node: &Node,
+        directory: Option<&Node>,
+    ) -> Answer<()> {
+        check(self.listed_access(&handle.share, node, directory).await?.deletes())
+    }
+
+    async fn listed_access(
+        &self,
+        share: &SharePath,
+        node: &Node,
+        directory: Option<&Node>,
+    ) -> Answer<AccessMask> {
+        match self.features.access_lists {
+            AccessLists::Ignored => Ok(AccessMask::ALL),
+            AccessLists::Enforced => {
+                let own = self.rights(share, node).await?;
+                let of_directory = match directory {
+                    Some(directory) => self.rights(share, directory).await?,
+                    None => AccessMask::NONE,
+                };
+                Ok(beside_directory(own, of_directory))
+            }
+        }
+    }
+
+    async fn rights(&self, share: &SharePath, node: &Node) -> Answer<AccessMask> {
+        let descriptor = self.descriptor(share, node.permission).await;
+        let descriptor =
+            descriptor.map_err(|failure| failure.map(|_| HandleRefusal::InvalidDescriptor))?;
+        Ok(AccessMask(permitted(&descriptor, &Token::of_account())))
+    }
+}
+
+fn check(allowed: bool) -> Answer<()> {
+    if allowed { Ok(()) } else { Err(Failure::Refused(HandleRefusal::AccessDenied)) }
+}
+
+/// Some rights to a directory are rights to what is in it, [MS-FSA] 2.1.5.1.2.1.
+fn beside_directory(own: AccessMask, of_directory: AccessMask) -> AccessMask {
+    let mut access = own;
+    for (right, brings) in [
+        (AccessMask::DELETE_CHILD, AccessMask::DELETE),
+        (AccessMask::READ_DATA, AccessMask::READ_ATTRIBUTES),
+    ] {
+        if of_directory.contains(right) {
+            access = access.with(brings);
+        }
+    }
+    access
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_lets_what_is_in_it_be_deleted_and_seen() {
+        let [own, delete, see] =
+            [AccessMask::READ_DATA, AccessMask::DELETE, AccessMask::READ_ATTRIBUTES];
+        for (of_directory, access) in [
+            (AccessMask::NONE, own),
+            (AccessMask::DELETE, own),
+            (AccessMask::WRITE_DATA, own),
+            (AccessMask::DELETE_CHILD, own.with(delete)),
+            (AccessMask::READ_DATA, own.with(see)),
+            (AccessMask::ALL, own.with(delete).with(see)),
+        ] {
+            assert_eq!(beside_directory(own, of_directory), access, "{of_directory:?}");
+        }
+    }
+}
