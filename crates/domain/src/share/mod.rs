@@ -60,6 +60,7 @@ pub use permission::PermissionRefusal;
 pub use properties::{NodeProperties, TimeChange};
 pub use range::{
     FileRanges, ListRanges, PUT_RANGE_BYTES_MAX, PastEnd, PutRange, RANGE_BYTES, RangeChange,
+    WriteAt,
 };
 pub use refusal::FileRefusal;
 pub use rename::{RenameNode, Renamed};

@@ -24,7 +24,7 @@ pub const PUT_RANGE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 pub struct PutRange {
     pub address: NodeAddress,
-    pub offset: u64,
+    pub at: WriteAt,
     pub change: RangeChange,
     pub past_end: PastEnd,
     /// By default now.
@@ -32,6 +32,13 @@ pub struct PutRange {
     /// Through an open that was granted: neither lease nor attributes are asked again.
     pub by_handle: bool,
     pub lease_id: Option<LeaseId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteAt {
+    Offset(u64),
+    /// Where the file ends when the change is made, whoever else makes it longer.
+    End,
 }
 
 pub enum RangeChange {
@@ -71,7 +78,10 @@ impl FileRanges {
 }
 
 impl PutRange {
-    pub(super) fn conclude_put(self, written: Answer<Located>) -> Answer<Located> {
+    pub(super) fn conclude_put<R>(
+        self,
+        written: Result<Located, Failure<R>>,
+    ) -> Result<Located, Failure<R>> {
         match self.change {
             RangeChange::Write(received) => received.conclude(written),
             RangeChange::Clear(_) => written,
@@ -87,7 +97,17 @@ impl Domain {
 
     /// As [`Domain::put_range`], but the bytes stay for another attempt.
     pub(super) async fn try_put_range(&self, command: &PutRange) -> Answer<Located> {
-        let address = &command.address;
+        self.put_range_at(&command.address, command, |_| Ok(())).await
+    }
+
+    /// As [`Domain::try_put_range`], wherever the file is now and if nothing is in the way of the
+    /// range that it comes to.
+    pub(super) async fn put_range_at(
+        &self,
+        address: &NodeAddress,
+        command: &PutRange,
+        check: impl Fn(&Range<u64>) -> Result<(), FileRefusal>,
+    ) -> Answer<Located> {
         self.transact(&[address.latch()], async |mut transaction| {
             let stamp = self.stamp();
             let tree = Tree::open(&mut transaction, &address.share).await?;
@@ -95,6 +115,7 @@ impl Domain {
             let node = found.node.ok_or(Failure::Refused(FileRefusal::NotFound))?;
             let mut node = tree.begin_change(&mut transaction, &found.place, &node).await?;
             let range = decide_put(&mut node, command, stamp).map_err(Failure::Refused)?;
+            check(&range).map_err(Failure::Refused)?;
             if let NodeKind::File(file) = &mut node.kind {
                 let length = length_after(file.length, &range);
                 self.make_room(&mut transaction, &tree, file.length, length).await?;
@@ -204,7 +225,11 @@ fn decide_put(
         RangeChange::Write(received) => received.length(),
         RangeChange::Clear(length) => *length,
     };
-    let end = command.offset.checked_add(length).ok_or(FileRefusal::RangePastEnd)?;
+    let start = match command.at {
+        WriteAt::Offset(offset) => offset,
+        WriteAt::End => node.length(),
+    };
+    let end = start.checked_add(length).ok_or(FileRefusal::RangePastEnd)?;
     if length > 0 && end > node.length() && command.past_end == PastEnd::Refused {
         return Err(FileRefusal::RangePastEnd);
     }
@@ -213,7 +238,7 @@ fn decide_put(
     if let Some(written) = command.written {
         node.times.written = written.apply(before, stamp.now);
     }
-    Ok(command.offset..end)
+    Ok(start..end)
 }
 
 /// Of a file that so much is written to: nothing makes it longer by nothing.

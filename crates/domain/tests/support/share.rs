@@ -15,7 +15,7 @@ use holdfast_domain::share::{
     CreateDirectory, CreateFile, CreateShare, DeleteNode, DeleteShare, Expected, FileHeaders,
     FileRefusal, GetNode, ListDirectory, ListRanges, Located, NodeAddress, NodeProperties, PastEnd,
     Protocol, PutRange, RangeChange, RenameNode, Renamed, SetNodeProperties, SharePath,
-    ShareSettings, ShareState, SnapshotShare, Wanted, WithSnapshots,
+    ShareSettings, ShareState, SnapshotShare, Wanted, WithSnapshots, WriteAt,
 };
 use holdfast_domain::time::Timestamp;
 use holdfast_store::Engine;
@@ -241,7 +241,7 @@ pub fn list(path: &str) -> ListDirectory {
 pub fn put_range(path: &str, offset: u64, change: RangeChange) -> PutRange {
     PutRange {
         address: at(path),
-        offset,
+        at: WriteAt::Offset(offset),
         change,
         past_end: PastEnd::Refused,
         written: None,

@@ -1,7 +1,7 @@
 //! Put Range (update and clear) and Put Range From URL.
 
 use holdfast_domain::share::{
-    Located, PUT_RANGE_BYTES_MAX, PastEnd, PutRange, RangeChange, TimeChange,
+    Located, PUT_RANGE_BYTES_MAX, PastEnd, PutRange, RangeChange, TimeChange, WriteAt,
 };
 use hyper::StatusCode;
 
@@ -87,7 +87,7 @@ async fn write(call: &Call<'_>, offset: u64, change: RangeChange) -> Result<Loca
     let preserves = properties::preserves_written(call)?;
     let command = PutRange {
         address: place::file(call)?,
-        offset,
+        at: WriteAt::Offset(offset),
         change,
         past_end: PastEnd::Refused,
         written: preserves.then_some(TimeChange::Preserve),

@@ -1,6 +1,7 @@
 //! The end of handles: by their client, with its session or connection, or by REST.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::command::NodeInformation;
 use super::refusal::{HandleRefusal, refused};
@@ -14,7 +15,10 @@ use crate::share::opens::{Handle, HandleScope, NodeKey, OpenId};
 use crate::share::{DeleteNode, FileRefusal, GetNode, NodeAddress, Place, SharePath, Wanted};
 
 /// How often an operation follows a node that is moved before it gets there.
-const MOVES_MAX: usize = 8;
+const MOVES_MAX: u32 = 8;
+
+/// How long it waits at first until whoever has moved the node says where to; then twice as long.
+const MOVE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Domain {
     /// Where the node of a handle is now.
@@ -31,8 +35,13 @@ impl Domain {
     where
         F: Future<Output = Result<T, Failure<FileRefusal>>>,
     {
-        for _ in 0..MOVES_MAX {
+        for look in 0..MOVES_MAX {
+            let place = handle.place();
             match work(self.address(handle)).await {
+                // It is elsewhere from the commit on, and a moment later that is known here.
+                Err(Failure::Refused(FileRefusal::Moved)) if handle.place() == place => {
+                    tokio::time::sleep(MOVE_PAUSE * (1 << look)).await;
+                }
                 Err(Failure::Refused(FileRefusal::Moved)) => {}
                 other => return other.map_err(|failure| failure.map(refused)),
             }

@@ -140,13 +140,6 @@ impl NodeInformation {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteAt {
-    Offset(u64),
-    /// Offset -1.
-    End,
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetTime {
     /// 0: as it is.

@@ -47,10 +47,11 @@ mod refusal;
 mod transfer;
 mod wildcard;
 
+pub use super::WriteAt;
 pub use command::{
     Action, BasicChange, CachingWanted, Disposition, DurableWanted, ListFrom, Listed, Listing,
     LockRequest, NodeInformation, OpenNode, Opened, Options, Reconnect, RenameTo, SetTime,
-    WatchFor, WriteAt,
+    WatchFor,
 };
 pub use refusal::HandleRefusal;
 

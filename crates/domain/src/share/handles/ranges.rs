@@ -14,7 +14,7 @@ use crate::share::opens::breaks::Cause;
 use crate::share::opens::range_locks::Range;
 use crate::share::opens::{AccessMask, Handle};
 use crate::share::{
-    Attributes, GetNode, ListRanges, PastEnd, PutRange, RangeChange, TimeChange, Wanted,
+    Attributes, GetNode, ListRanges, PastEnd, PutRange, RangeChange, TimeChange, Wanted, WriteAt,
 };
 
 impl Domain {
@@ -103,7 +103,7 @@ impl Domain {
         let frozen = handle.state.lock().frozen;
         let put = PutRange {
             address: self.address(handle),
-            offset: range.start,
+            at: WriteAt::Offset(range.start),
             change: RangeChange::Clear(end - range.start),
             past_end: PastEnd::Refused,
             written: frozen.written.then_some(TimeChange::Preserve),

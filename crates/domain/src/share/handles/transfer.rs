@@ -1,6 +1,8 @@
 //! The bytes of a file through a handle, and how many there are.
 
-use super::refusal::{HandleRefusal, refused};
+use std::ops::Range as Bytes;
+
+use super::refusal::HandleRefusal;
 use super::{Answer, WriteAt, happenings};
 use crate::blob::ReadRange;
 use crate::content::{ContentReader, Received};
@@ -8,9 +10,10 @@ use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::share::opens::breaks::Cause;
 use crate::share::opens::range_locks::Range;
-use crate::share::opens::{AccessMask, Handle};
+use crate::share::opens::{AccessMask, EnterRefusal, Handle};
 use crate::share::{
-    GetNode, NodeProperties, PastEnd, PutRange, RangeChange, SetNodeProperties, TimeChange, Wanted,
+    FileRefusal, GetNode, NodeProperties, PastEnd, PutRange, RangeChange, SetNodeProperties,
+    TimeChange, Wanted,
 };
 
 impl Domain {
@@ -50,29 +53,35 @@ impl Domain {
         if !handle.access.writes() {
             return Err(Failure::Refused(HandleRefusal::AccessDenied));
         }
-        let offset = match at {
-            WriteAt::Offset(offset) => offset,
-            WriteAt::End => self.query_handle(handle).await?.length,
-        };
-        let range = Range::new(offset, bytes.length());
-        let range = range.ok_or(Failure::Refused(HandleRefusal::InvalidParameter))?;
-        let checked = self.opens.check_write(handle, range);
-        checked.map_err(|_| Failure::Refused(HandleRefusal::LockConflict))?;
+        if let WriteAt::Offset(offset) = at {
+            let range = Range::new(offset, bytes.length());
+            let range = range.ok_or(Failure::Refused(HandleRefusal::InvalidParameter))?;
+            let checked = self.opens.check_write(handle, range);
+            checked.map_err(|_| Failure::Refused(HandleRefusal::LockConflict))?;
+        }
         self.opens.disturb(handle, Cause::Write).await;
         let frozen = handle.state.lock().frozen;
         let written = frozen.written.then_some(TimeChange::Preserve);
-        let address = self.address(handle);
         let put = PutRange {
-            address,
-            offset,
+            address: self.address(handle),
+            at,
             change: RangeChange::Write(bytes),
             past_end: PastEnd::Grows,
             written,
             by_handle: true,
             lease_id: None,
         };
-        let put = self.put_range(put).await.map_err(|failure| failure.map(refused))?;
-        self.opens.note_written(handle.key, put.node.times.written);
+        // The end is known, and a lock may have come, only when the bytes are about to be written.
+        let unlocked = |range: &Bytes<u64>| {
+            let range = Range::new(range.start, range.end - range.start);
+            let checked = range.map_or(Ok(()), |range| self.opens.check_write(handle, range));
+            checked.map_err(|_| FileRefusal::Opens(EnterRefusal::LockConflict))
+        };
+        let written = self
+            .at_place(handle, async |address| self.put_range_at(&address, &put, unlocked).await)
+            .await;
+        let written = put.conclude_put(written)?;
+        self.opens.note_written(handle.key, written.node.times.written);
         self.tell(handle.key.share, &[happenings::written(&handle.path())]);
         Ok(())
     }
