@@ -60,6 +60,7 @@ async fn put_file(store: &Store, share: &str, file: &str, content: &[u8]) {
     };
     let command = CreateFile {
         address: address(share, file),
+        id: None,
         length: content.len() as u64,
         content: Some(received),
         headers: FileHeaders::default(),

@@ -12,6 +12,8 @@ use crate::names::fold_text;
 
 pub struct CreateDirectory {
     pub address: NodeAddress,
+    /// The number that it gets; by default one of its own.
+    pub id: Option<u64>,
     pub metadata: Metadata,
     pub properties: NodeProperties,
 }
@@ -47,7 +49,7 @@ impl Domain {
             let (id, name, inherited) =
                 identity(self, &mut transaction, &tree, &found, true).await?;
             let new = NewNode {
-                id,
+                id: command.id.unwrap_or(id),
                 name,
                 metadata: &command.metadata,
                 properties: &command.properties,

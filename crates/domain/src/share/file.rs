@@ -23,6 +23,8 @@ pub const FILE_BYTES_MAX: u64 = 4 << 40;
 
 pub struct CreateFile {
     pub address: NodeAddress,
+    /// The number that it gets if it is new; by default one of its own.
+    pub id: Option<u64>,
     pub length: u64,
     /// The first bytes; zeros follow up to the length.
     pub content: Option<Received>,
@@ -78,6 +80,7 @@ impl Domain {
     ) -> Answer<Node> {
         let lease = decide_create(found.node.as_ref(), command, stamp).map_err(Failure::Refused)?;
         let (id, name, inherited) = identity(self, transaction, tree, found, false).await?;
+        let id = command.id.filter(|_| found.node.is_none()).unwrap_or(id);
         let existing = self.begin_replace(transaction, tree, found, command.length).await?;
         let written = stamp.etag.ticks();
         let content = match &command.content {

@@ -194,6 +194,7 @@ pub fn at(text: &str) -> NodeAddress {
 pub fn new_directory(path: &str) -> CreateDirectory {
     CreateDirectory {
         address: at(path),
+        id: None,
         metadata: Metadata::default(),
         properties: NodeProperties::default(),
     }
@@ -202,6 +203,7 @@ pub fn new_directory(path: &str) -> CreateDirectory {
 pub fn new_file(path: &str, length: u64) -> CreateFile {
     CreateFile {
         address: at(path),
+        id: None,
         length,
         content: None,
         headers: FileHeaders::default(),

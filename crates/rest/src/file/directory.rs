@@ -16,7 +16,7 @@ pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
     let address = place::directory(call)?;
     let metadata = call.metadata()?;
     let properties = given::new(call, &address.share, true).await?;
-    let command = CreateDirectory { address, metadata, properties };
+    let command = CreateDirectory { address, id: None, metadata, properties };
     let located = beside::run(call, command).await?;
     Ok(written(call, StatusCode::CREATED, &located))
 }

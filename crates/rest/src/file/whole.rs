@@ -35,6 +35,7 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     check_length(content.as_ref(), length)?;
     let command = CreateFile {
         address,
+        id: None,
         length,
         content,
         headers,

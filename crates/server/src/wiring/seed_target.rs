@@ -184,6 +184,7 @@ impl SeedTarget for Node {
             let path = FilePath::directory(&path[..end], TrailingDots::Removed).map_err(told)?;
             let command = CreateDirectory {
                 address: NodeAddress::path(share.clone(), path),
+                id: None,
                 metadata: Metadata::default(),
                 properties: NodeProperties::default(),
             };
@@ -215,6 +216,7 @@ impl SeedTarget for Node {
         };
         let command = CreateFile {
             address: NodeAddress::path(share_path(account, share)?, path),
+            id: None,
             length,
             content: (length > 0).then_some(received),
             headers: FileHeaders {

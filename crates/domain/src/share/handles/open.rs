@@ -10,12 +10,13 @@ use super::{Answer, happenings};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::metadata::Metadata;
+use crate::names::PathComponent;
 use crate::share::opens::handle::{FrozenTimes, HandleState, Position};
 use crate::share::opens::lost::Claimed;
 use crate::share::opens::node::{Obstacle, Wish};
 use crate::share::opens::registry::AdmitRefusal;
 use crate::share::opens::watch::ChangeAction;
-use crate::share::opens::{CachingGranted, Claim, Handle, NodeKey, OplockLevel};
+use crate::share::opens::{CachingGranted, Claim, Handle, NodeKey, Opens, OplockLevel};
 use crate::share::security::Descriptor;
 use crate::share::{
     Attributes, CreateDirectory, CreateFile, Expected, FileHeaders, FileRefusal, Located, Node,
@@ -52,7 +53,10 @@ impl Domain {
             let decided = open_rules::decide_absent(command, allowed).map_err(Failure::Refused)?;
             let share = found.place.share();
             let parent = found.parent.map_or(share, |parent| parent.id);
-            return self.open_new(command, NodeKey { share, node: parent }, decided).await;
+            if self.opens.is_delete_pending(NodeKey { share, node: parent }) {
+                return Err(Failure::Refused(HandleRefusal::DeletePending));
+            }
+            return self.open_new(command, &found.place, decided).await;
         };
         let key = NodeKey { share: found.place.share(), node: node.id };
         if self.opens.is_delete_pending(key) {
@@ -76,64 +80,64 @@ impl Domain {
             }
             return Err(not_admitted(refusal));
         }
-        let admitted = self.admit(command, decided, &wish, key, &found.place, &node);
-        let Some((handle, caching)) = admitted else { return Ok(None) };
+        let admitted = self.admit(command, decided, &wish, key, &found.place, node.name.as_ref());
+        let Some((tentative, caching)) = admitted else { return Ok(None) };
         // What was found before the wait may be gone; from here on it cannot go.
         let now_there = if decided.overwrites() {
-            self.overwrite(command, &handle, &node, decided.action).await
+            self.overwrite(command, &tentative.handle, &node, decided.action).await
         } else {
             let address = NodeAddress::place(command.share.clone(), found.place, node.id);
             self.find_node(&address, state).await.map(|found| found.node)
         };
         match now_there {
-            Ok(Some(node)) => Ok(Some(self.opened(command, handle, decided, caching, &node))),
-            Ok(None) | Err(Failure::Refused(FileRefusal::Moved)) => {
-                self.abandon(&handle);
-                Ok(None)
+            Ok(Some(node)) => {
+                Ok(Some(self.opened(command, tentative.keep(), decided, caching, &node)))
             }
-            Err(failure) => {
-                self.abandon(&handle);
-                Err(failure.map(refused))
-            }
+            Ok(None) | Err(Failure::Refused(FileRefusal::Moved)) => Ok(None),
+            Err(failure) => Err(failure.map(refused)),
         }
     }
 
+    /// It is open before it is there: nobody else can come in between, so that an open that is
+    /// refused leaves nothing new behind.
     async fn open_new(
         &self,
         command: &OpenNode,
-        parent: NodeKey,
+        place: &Place,
         decided: Decided,
     ) -> Answer<Option<Opened>> {
-        if self.opens.is_delete_pending(parent) {
-            return Err(Failure::Refused(HandleRefusal::DeletePending));
-        }
         let is_directory = command.options.directory;
         let wish = wish(command, decided, is_directory);
         self.opens.check_lease(&wish, None).map_err(not_admitted)?;
-        let located = match self.create(command).await {
+        let key = NodeKey { share: place.share(), node: self.fresh_id() };
+        let name = command.path.components().last();
+        let admitted = self.admit(command, decided, &wish, key, place, name);
+        let Some((tentative, caching)) = admitted else { return Ok(None) };
+        let located = match self.create(command, key.node).await {
             Ok(located) => located,
             Err(Failure::Refused(FileRefusal::Moved | FileRefusal::AlreadyExists)) => {
                 return Ok(None);
             }
             Err(failure) => return Err(failure.map(refused)),
         };
-        let key = NodeKey { share: parent.share, node: located.node.id };
+        if located.place != *place {
+            // Another directory has come to be where the path leads.
+            self.opens.moved(key, located.place, command.path.clone());
+        }
         self.tell(
             key.share,
             &[happenings::named(&command.path, is_directory, ChangeAction::Added)],
         );
-        self.opens.approach(key, &wish).await.map_err(not_admitted)?;
-        let admitted = self.admit(command, decided, &wish, key, &located.place, &located.node);
-        let Some((handle, caching)) = admitted else { return Ok(None) };
-        let maximal_access = self.allowed(command, &located.node, None).await?;
-        let decided = Decided { maximal_access, ..decided };
         if command.allocation > 0 && !is_directory {
             self.opens.set_allocation(key, command.allocation);
         }
-        Ok(Some(self.opened(command, handle, decided, caching, &located.node)))
+        let maximal_access = self.allowed(command, &located.node, None).await?;
+        let decided = Decided { maximal_access, ..decided };
+        Ok(Some(self.opened(command, tentative.keep(), decided, caching, &located.node)))
     }
 
-    async fn create(&self, command: &OpenNode) -> Result<Located, Failure<FileRefusal>> {
+    async fn create(&self, command: &OpenNode, id: u64) -> Result<Located, Failure<FileRefusal>> {
+        let id = Some(id);
         let address = NodeAddress::path(command.share.clone(), command.path.clone());
         let address = address.expecting(Expected::Nothing);
         let permission = self.new_permission(command).await?;
@@ -143,12 +147,14 @@ impl Domain {
             let attributes = Attributes(attributes.0 & !Attributes::ARCHIVE.0);
             let properties =
                 NodeProperties { attributes: Some(attributes), permission, ..Default::default() };
-            return self.create_directory(&CreateDirectory { address, metadata, properties }).await;
+            let create = CreateDirectory { address, id, metadata, properties };
+            return self.create_directory(&create).await;
         }
         let attributes = Some(attributes.with(Attributes::ARCHIVE));
         let properties = NodeProperties { attributes, permission, ..Default::default() };
         self.create_file(CreateFile {
             address,
+            id,
             length: 0,
             content: None,
             headers: FileHeaders::default(),
@@ -191,6 +197,7 @@ impl Domain {
         let overwritten = self
             .create_file(CreateFile {
                 address,
+                id: None,
                 length: 0,
                 content: None,
                 headers: FileHeaders::default(),
@@ -218,9 +225,9 @@ impl Domain {
         wish: &Wish,
         key: NodeKey,
         place: &Place,
-        node: &Node,
-    ) -> Option<(Arc<Handle>, CachingGranted)> {
-        let path = command.path.with_last(node.name.as_ref());
+        name: Option<&PathComponent>,
+    ) -> Option<(Tentative<'_>, CachingGranted)> {
+        let path = command.path.with_last(name);
         let position = Position { place: place.clone(), path };
         let make = |position| {
             Arc::new(Handle {
@@ -229,11 +236,11 @@ impl Domain {
                 key,
                 access: decided.access,
                 sharing: command.sharing,
-                is_directory: node.is_directory(),
+                is_directory: wish.is_directory,
                 snapshot: command.snapshot,
                 write_through: command.options.write_through,
                 opened: self.now(),
-                lease: wish.lease.filter(|_| !node.is_directory()).map(|(_, lease)| lease.key),
+                lease: wish.lease.filter(|_| !wish.is_directory).map(|(_, lease)| lease.key),
                 position,
                 state: parking_lot::Mutex::new(HandleState {
                     opener: command.opener.clone(),
@@ -249,7 +256,9 @@ impl Domain {
                 }),
             })
         };
-        self.opens.admit(make, key, position, wish, command.options.delete_on_close)
+        let delete_on_close = command.options.delete_on_close;
+        let (handle, caching) = self.opens.admit(make, key, position, wish, delete_on_close)?;
+        Some((Tentative { opens: &self.opens, handle, is_kept: false }, caching))
     }
 
     fn opened(
@@ -269,11 +278,6 @@ impl Domain {
         let information = self.information(&handle.place(), handle.key, node);
         let Decided { action, maximal_access, .. } = decided;
         Opened { handle, action, information, caching, durable, maximal_access }
-    }
-
-    /// An open that came to nothing: nothing was promised about it.
-    fn abandon(&self, handle: &Handle) {
-        self.opens.close_quietly(handle);
     }
 
     pub(super) fn information(&self, place: &Place, key: NodeKey, node: &Node) -> NodeInformation {
@@ -302,6 +306,28 @@ impl Domain {
         let durable = durable.map(|timeout| u32::try_from(timeout).unwrap_or(u32::MAX));
         let (action, maximal_access) = (Action::Opened, handle.access);
         Ok(Opened { handle, action, information, caching, durable, maximal_access })
+    }
+}
+
+/// An open that may come to nothing yet: dropped, it has never been there.
+struct Tentative<'a> {
+    opens: &'a Opens,
+    handle: Arc<Handle>,
+    is_kept: bool,
+}
+
+impl Tentative<'_> {
+    fn keep(mut self) -> Arc<Handle> {
+        self.is_kept = true;
+        Arc::clone(&self.handle)
+    }
+}
+
+impl Drop for Tentative<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.opens.close_quietly(&self.handle);
+        }
     }
 }
 
