@@ -59,6 +59,8 @@ pub async fn handle(call: &mut Call) -> Result {
         last_told = Some(&listed.name);
     }
     if entries.is_empty() {
+        // The client may come back with more room.
+        file.handle.list_again(listing.from);
         return Err(Status::INFO_LENGTH_MISMATCH);
     }
     Ok(Answer::success(|out| encode_output(&entries.into_bytes(), out)))

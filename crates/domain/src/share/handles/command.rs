@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::names::FilePath;
+use crate::share::opens::handle::Enumeration;
 use crate::share::opens::range_locks::{LockKind, Range};
 use crate::share::opens::registry::Seen;
 use crate::share::opens::{
@@ -192,6 +193,8 @@ pub struct ListFrom {
 pub struct Listing {
     /// `.` and `..` come first. Never empty: that is a refusal.
     pub entries: Vec<Listed>,
+    /// From where they were read, for [`Handle::list_again`].
+    pub from: Enumeration,
 }
 
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ impl Domain {
             return Err(Failure::Refused(HandleRefusal::AccessDenied));
         }
         let mut at = begin(handle.state.lock().enumeration.clone(), from);
+        let begun = at.clone();
         let pattern = Pattern::new(&at.pattern);
         let mut entries = Vec::new();
         if at.dots < 2 {
@@ -46,7 +47,7 @@ impl Domain {
         }
         handle.state.lock().enumeration = Some(at);
         match (entries.is_empty(), told_before) {
-            (false, _) => Ok(Listing { entries }),
+            (false, _) => Ok(Listing { entries, from: begun }),
             (true, true) => Err(Failure::Refused(HandleRefusal::NoMoreFiles)),
             (true, false) => Err(Failure::Refused(HandleRefusal::NoSuchFile)),
         }

@@ -151,12 +151,12 @@ pub(crate) struct FrozenTimes {
 
 /// How far a directory has been listed.
 #[derive(Clone, Debug)]
-pub(crate) struct Enumeration {
-    pub pattern: String,
+pub struct Enumeration {
+    pub(crate) pattern: String,
     /// How many of `.` and `..` are told.
-    pub dots: u8,
-    pub after: Option<String>,
-    pub told_any: bool,
+    pub(crate) dots: u8,
+    pub(crate) after: Option<String>,
+    pub(crate) told_any: bool,
 }
 
 impl Handle {
@@ -208,6 +208,11 @@ impl Handle {
         if let Some(slot) = slot.and_then(|slot| state.lock_sequences.get_mut(slot)) {
             *slot = Some(number);
         }
+    }
+
+    /// The client had no room for anything that was listed from there on.
+    pub fn list_again(&self, from: Enumeration) {
+        self.state.lock().enumeration = Some(from);
     }
 
     /// The client had no room for what was listed after this name.

@@ -26,8 +26,8 @@ pub use breaks::AcknowledgeRefusal;
 pub use caching::{Caching, OplockLevel};
 pub use entering::{EnterRefusal, Entered};
 pub use handle::{
-    CachingEvent, CachingGranted, ClientId, Durability, Handle, LeaseGranted, LeaseKey,
-    LeaseVersion, LeaseWanted, NodeKey, Opener,
+    CachingEvent, CachingGranted, ClientId, Durability, Enumeration, Handle, LeaseGranted,
+    LeaseKey, LeaseVersion, LeaseWanted, NodeKey, Opener,
 };
 pub use listing::{HandleScope, OpenHandle};
 pub use range_locks::OpenId;
