@@ -1,5 +1,8 @@
 //! QUERY_INFO: what a file, a share or a security descriptor is like.
 
+use holdfast_domain::failure::Failure;
+use holdfast_domain::share::handles::HandleRefusal;
+
 use super::Result;
 use crate::answer::Answer;
 use crate::call::Call;
@@ -52,15 +55,16 @@ async fn facts(call: &Call, opened: &OpenFile) -> Result<OpenFacts> {
 async fn share_facts(call: &Call) -> Result<ShareFacts> {
     let path = &call.share()?.path;
     let domain = &call.connection.frontend.domain;
-    let share = domain.find_share(path).await.map_err(|fault| refusals::of_fault(&fault))?;
-    let share = share.ok_or(Status::NETWORK_NAME_DELETED)?;
+    let usage = domain.share_usage(path).await;
+    let gone = |failure: Failure<_>| failure.map(|_| HandleRefusal::ShareNotFound);
+    let (share, bytes_used) = usage.map_err(|failure| refusals::of_handle(gone(failure)))?;
     let bytes_total = u64::from(share.quota_gib) * GIB;
     Ok(ShareFacts {
         name: path.share.as_str().to_owned(),
         id: share.root(),
         created: time::to_wire(share.last_modified),
         bytes_total,
-        bytes_free: bytes_total,
+        bytes_free: bytes_total.saturating_sub(bytes_used),
     })
 }
 
