@@ -59,7 +59,7 @@ impl Call {
     }
 
     pub fn account(&self) -> Result<&Arc<str>, Status> {
-        Ok(&self.established()?.account)
+        Ok(&self.established()?.user.account)
     }
 
     pub fn tree(&self) -> Result<&Arc<Tree>, Status> {
@@ -87,6 +87,7 @@ impl Call {
             tree: self.tree()?.id.into(),
             client: ClientId(u128::from_le_bytes(self.negotiated()?.client_guid)),
             address: self.connection.peer,
+            client_name: Arc::clone(&self.established()?.user.client_name),
             user: Arc::clone(self.account()?),
             events: self.connection.breaks.sender(),
         })

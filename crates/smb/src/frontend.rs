@@ -111,7 +111,7 @@ impl Frontend {
             found.and_then(|it| Some((it.session.upgrade()?, it.connection.upgrade()?)))
         };
         let Some((session, connection)) = found else { return };
-        let is_own = session.established().is_some_and(|it| &*it.account == account);
+        let is_own = session.established().is_some_and(|it| &*it.user.account == account);
         if is_own {
             connection.end_session(&session, Ending::Lost).await;
         }

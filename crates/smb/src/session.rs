@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::auth::Exchange;
+use crate::auth::{Exchange, User};
 use crate::crypto::derivation::{Binding, Purpose};
 use crate::crypto::{Cipher, CipherKey, PreauthHash, SessionKey, Signer, SigningAlgorithm};
 use crate::dialect::{Dialect, Negotiated};
@@ -36,7 +36,7 @@ struct Trees {
 
 /// A session whose client has proved who it is.
 pub struct Established {
-    pub account: Arc<str>,
+    pub user: User,
     /// Of its connection.
     pub dialect: Dialect,
     pub signing: SigningAlgorithm,
@@ -77,7 +77,7 @@ impl Ciphers {
 
 impl Established {
     pub fn new(
-        account: Arc<str>,
+        user: User,
         key: &SessionKey,
         negotiated: &Negotiated,
         preauth: PreauthHash,
@@ -91,7 +91,7 @@ impl Established {
         let signing_key = binding.as_ref().map_or(*key, |binding| binding.signing_key(key));
         let ciphers = binding.as_ref().and_then(|binding| Ciphers::new(negotiated, binding, key));
         Self {
-            account,
+            user,
             dialect: negotiated.dialect,
             signing: negotiated.signing,
             cipher: negotiated.cipher,

@@ -184,10 +184,22 @@ def test_force_close_frees_the_file(tree, file):
     tree.open(file.file_name, READ | WRITE, SHARE_NONE)
     assert refusal(lambda: file.upload_range(b"other", 0, 5)) == (409, "SharingViolation")
     handles = list(file.list_handles())
-    assert len(handles) == 1
+    assert [handle.client_name for handle in handles] == [smb.MACHINE]
     assert file.close_handle(handles[0]) == {"closed_handles_count": 1, "failed_handles_count": 0}
     file.upload_range(b"other", 0, 5)
     assert list(file.list_handles()) == []
+
+
+def test_a_directory_with_something_open_below_it_is_not_renamed(tree, share):
+    name = unique("directory")
+    directory = share.get_directory_client(name)
+    directory.create_directory()
+    directory.create_subdirectory("below").upload_file("file", CONTENT)
+    opened = tree.open(rf"{name}\below\file")
+    assert refusal(lambda: directory.rename_directory(f"{name}-new")) == (409, "SharingViolation")
+    opened.close()
+    directory.rename_directory(f"{name}-new")
+    assert share.get_file_client(f"{name}-new/below/file").download_file().readall() == CONTENT
 
 
 def test_two_opens_conflict_as_two_protocols_do(tree, other_tree, file):

@@ -60,6 +60,7 @@ impl Client {
             tree: number,
             client: ClientId(number.into()),
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            client_name: Arc::from("machine"),
             user: Arc::from("account1"),
             events: sender,
         };

@@ -119,8 +119,7 @@ fn write_handle(xml: &mut Writer, version: Version, handle: &OpenHandle) {
     xml.element("SessionId", &handle.session.to_string());
     xml.element("ClientIp", &handle.client_address.to_string());
     if version >= Version::V2024_05_04 {
-        // Clients of SMB do not tell their names.
-        xml.element("ClientName", "");
+        xml.element("ClientName", &handle.client_name);
     }
     xml.element("OpenTime", &handle.opened.rfc1123().to_string());
     if let Some(reconnected) = handle.reconnected {

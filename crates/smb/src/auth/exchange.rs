@@ -13,6 +13,8 @@ use crate::wire::Malformed;
 /// What clients are told this server is called.
 const SERVER_NAME: &str = "HOLDFAST";
 const V1_RESPONSE_BYTES: usize = 24;
+/// Of a name in the DNS.
+const CLIENT_NAME_CHARACTERS_MAX: usize = 255;
 
 #[derive(Debug)]
 pub enum Step {
@@ -23,10 +25,18 @@ pub enum Step {
 
 #[derive(Debug)]
 pub struct Authenticated {
-    pub account: Arc<str>,
+    pub user: User,
     pub session_key: SessionKey,
     /// The last token for the client.
     pub token: Vec<u8>,
+}
+
+/// Who has logged on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub account: Arc<str>,
+    /// What the client calls its machine, which proves nothing.
+    pub client_name: Arc<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +82,8 @@ impl Exchange {
                     Ok(Step::Continue(self.challenge(token, challenge, time)?))
                 }
                 (Some(Wrapping::Bare), Some(before)) => {
-                    let (account, session_key, _) = authenticate(accounts, &before, token)?;
-                    Ok(Step::Done(Authenticated { account, session_key, token: Vec::new() }))
+                    let (user, session_key, _) = authenticate(accounts, &before, token)?;
+                    Ok(Step::Done(Authenticated { user, session_key, token: Vec::new() }))
                 }
                 _ => Err(Refused::Malformed),
             };
@@ -132,7 +142,7 @@ impl Exchange {
         token: &[u8],
         mic: Option<&[u8]>,
     ) -> Result<Authenticated, Refused> {
-        let (account, session_key, negotiated) = authenticate(accounts, before, token)?;
+        let (user, session_key, negotiated) = authenticate(accounts, before, token)?;
         let list: &[u8] = match &self.wrapping {
             Some(Wrapping::Spnego { mechanism_list }) => mechanism_list,
             Some(Wrapping::Bare) | None => &[],
@@ -147,7 +157,7 @@ impl Exchange {
         };
         let own_mic = own_mic.as_ref().map(|mic| &mic[..]);
         let token = spnego::answer(State::Completed, false, None, own_mic);
-        Ok(Authenticated { account, session_key, token })
+        Ok(Authenticated { user, session_key, token })
     }
 }
 
@@ -156,7 +166,7 @@ fn authenticate(
     accounts: &Accounts,
     before: &Before,
     token: &[u8],
-) -> Result<(Arc<str>, SessionKey, u32), Refused> {
+) -> Result<(User, SessionKey, u32), Refused> {
     let authenticate = Authenticate::decode(token)?;
     let is_anonymous = authenticate.flags & flags::ANONYMOUS != 0
         || authenticate.user.is_empty()
@@ -171,8 +181,17 @@ fn authenticate(
     let (account, hashes) = accounts.find(&authenticate.user).ok_or(Refused::LogonFailure)?;
     for hash in hashes {
         if let Some(key) = ntlm::check(hash, before, token, &authenticate)? {
-            return Ok((Arc::clone(account), key, authenticate.flags));
+            let client_name = shown_name(&authenticate.workstation);
+            let user = User { account: Arc::clone(account), client_name };
+            return Ok((user, key, authenticate.flags));
         }
     }
     Err(Refused::LogonFailure)
+}
+
+/// As operators see it among the handles: no longer than names of machines are, and nothing that
+/// text has no sign for.
+fn shown_name(workstation: &str) -> Arc<str> {
+    let signs = workstation.chars().filter(|sign| !sign.is_control());
+    signs.take(CLIENT_NAME_CHARACTERS_MAX).collect::<String>().into()
 }

@@ -9,7 +9,7 @@ mod ntlm_messages;
 mod spnego;
 
 pub use accounts::{Accounts, NtHash};
-pub use exchange::{Authenticated, Exchange, Refused, Step};
+pub use exchange::{Authenticated, Exchange, Refused, Step, User};
 pub use spnego::offer;
 
 #[cfg(test)]

@@ -108,6 +108,8 @@ pub struct Authenticate<'a> {
     pub nt_response: &'a [u8],
     pub domain: String,
     pub user: String,
+    /// What the client calls the machine that it is on.
+    pub workstation: String,
     pub encrypted_session_key: &'a [u8],
     pub flags: u32,
 }
@@ -119,11 +121,13 @@ impl<'a> Authenticate<'a> {
         let nt_response = field(bytes, &mut fields)?;
         let domain = field(bytes, &mut fields)?;
         let user = field(bytes, &mut fields)?;
-        let _workstation = field(bytes, &mut fields)?;
+        let workstation = field(bytes, &mut fields)?;
         let encrypted_session_key = field(bytes, &mut fields)?;
         let flags = fields.u32()?;
         let (domain, user) = (text::decode(domain)?, text::decode(user)?);
-        Ok(Self { nt_response, domain, user, encrypted_session_key, flags })
+        // Nobody is kept out because of it.
+        let workstation = text::decode(workstation).unwrap_or_default();
+        Ok(Self { nt_response, domain, user, workstation, encrypted_session_key, flags })
     }
 }
 

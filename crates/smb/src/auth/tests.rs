@@ -40,7 +40,8 @@ fn authenticate_message(
     key: &[u8],
     agreed: u32,
 ) -> Vec<u8> {
-    let fields = [&[][..], response, &text::encode(domain), &text::encode(user), &[], key];
+    let [domain, user, machine] = [domain, user, "desk\u{7}top"].map(text::encode);
+    let fields = [&[][..], response, &domain, &user, &machine, key];
     let mut out = b"NTLMSSP\0\x03\0\0\0".to_vec();
     let mut offset = 88;
     for field in fields {
@@ -141,10 +142,10 @@ fn log_on(user: &str, password: &str, spoil: bool) -> Result<Authenticated, Refu
 }
 
 #[test]
-fn either_key_logs_on_whatever_the_case_of_the_name() {
+fn either_key_logs_on_whatever_the_case_of_the_name_and_the_machine_is_known() {
     for (user, password) in [("someone", "Zmlyc3Q="), ("SomeOne", "c2Vjb25k")] {
         let done = log_on(user, password, false).expect("logged on");
-        assert_eq!(&*done.account, "someone");
+        assert_eq!((&*done.user.account, &*done.user.client_name), ("someone", "desktop"));
     }
 }
 

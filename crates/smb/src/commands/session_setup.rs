@@ -75,16 +75,18 @@ async fn authenticate(call: &mut Call, session: &Arc<Session>, request: &Request
     };
     *exchange = None;
     drop(exchange);
-    let Authenticated { account, session_key, token } = done;
+    let Authenticated { user, session_key, token } = done;
     match session.established() {
-        Some(established) if established.account != account => return Err(Status::ACCESS_DENIED),
+        Some(established) if established.user.account != user.account => {
+            return Err(Status::ACCESS_DENIED);
+        }
         Some(_) => {}
         None => {
             let negotiated = call.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
             let preauth = session.preauth.lock().clone();
             let requirements = requirements(call, request);
             let established =
-                Established::new(account.clone(), &session_key, negotiated, preauth, requirements);
+                Established::new(user.clone(), &session_key, negotiated, preauth, requirements);
             if requirements.encryption && !established.encryption_required {
                 tracing::info!(
                     peer = %call.connection.peer,
@@ -94,7 +96,7 @@ async fn authenticate(call: &mut Call, session: &Arc<Session>, request: &Request
             }
             session.establish(established);
             if request.previous_session_id != 0 && request.previous_session_id != session.id {
-                frontend.end_previous(request.previous_session_id, &account).await;
+                frontend.end_previous(request.previous_session_id, &user.account).await;
             }
             frontend.logged_on(session, &call.connection);
         }

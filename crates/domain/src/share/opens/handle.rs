@@ -40,6 +40,8 @@ pub struct Opener {
     pub tree: u64,
     pub client: ClientId,
     pub address: IpAddr,
+    /// What the client calls its machine; empty if it does not say.
+    pub client_name: Arc<str>,
     pub user: Arc<str>,
     pub events: mpsc::UnboundedSender<CachingEvent>,
 }
