@@ -1,10 +1,13 @@
 """Copy File and Abort Copy File."""
 
+import time
 from datetime import datetime, timezone
 
 import pytest
-from azure.storage.fileshare import ContentSettings, NTFSAttributes
-from support import quoted, refused
+from azure.storage.fileshare import ContentSettings, NTFSAttributes, ShareServiceClient
+from copy_source import copy_source
+from own_server import own_server
+from support import quoted, refused, unique
 
 CONTENT = bytes(range(256)) * 100
 MOMENT = datetime(2018, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
@@ -139,6 +142,19 @@ def test_a_file_becomes_a_block_of_a_blob(container, source):
     assert other.download_blob().readall() == CONTENT
 
 
+def test_a_file_becomes_a_blob(container, source):
+    blob = container.get_blob_client("blob")
+    assert blob.start_copy_from_url(source.url)["copy_status"] == "success"
+    assert blob.download_blob().readall() == CONTENT
+    properties = blob.get_blob_properties()
+    assert (properties.blob_type, properties.metadata) == ("BlockBlob", {"of": "source"})
+    assert (properties.copy.status, properties.copy.source) == ("success", source.url)
+    source.upload_range(b"changed", 0, 7)
+    assert blob.download_blob().readall() == CONTENT
+    with refused(404, "CannotVerifyCopySource"):
+        blob.start_copy_from_url(source.url + "none")
+
+
 def test_nothing_is_to_be_aborted_when_it_has_ended(share, source):
     copy = share.get_file_client("copy")
     started = copy.start_copy_from_url(source.url)
@@ -165,3 +181,79 @@ def test_what_cannot_be_copied(file_raw, share, source):
     headers = {"x-ms-copy-source": source.url, "x-ms-file-permission-copy-mode": "override"}
     answer = file_raw.send("PUT", f"/{share.share_name}/copy", headers=headers)
     assert (answer.status, answer.code) == (400, "MissingRequiredHeader")
+
+
+# From elsewhere
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """A source, where it is, and a share of a server that may read from there."""
+    with copy_source() as (source, host), own_server(f"--copy-source-host={host}") as connection:
+        with ShareServiceClient.from_connection_string(connection, retry_total=0) as client:
+            yield source, f"http://{host}", client.create_share("copies")
+
+
+@pytest.fixture
+def remote(elsewhere):
+    source, url, share = elsewhere
+    yield source, url, share.get_file_client(unique("copy"))
+    source.go_on.set()
+
+
+def wait_for(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to pass"
+        time.sleep(0.1)
+
+
+def status(file) -> str:
+    return file.get_file_properties().copy.status
+
+
+def test_a_file_comes_from_elsewhere(remote):
+    source, url, copy = remote
+    content = b"far away" * 100_000
+    source.serve("/far", content, Content_Type="text/x-far", x_ms_meta_who="far")
+    assert copy.start_copy_from_url(f"{url}/far?sig=secret")["copy_status"] == "pending"
+    wait_for(lambda: status(copy) != "pending")
+    properties = copy.get_file_properties()
+    assert (properties.copy.status, properties.copy.progress) == ("success", f"{len(content)}/{len(content)}")
+    assert "secret" not in properties.copy.source
+    assert properties.content_settings.content_type == "text/x-far" and properties.metadata == {"who": "far"}
+    assert copy.download_file().readall() == content
+
+
+def test_a_pending_copy_is_aborted(remote):
+    source, url, copy = remote
+    source.serve("/endless", b"e" * 400_000)
+    source.go_on.clear()
+    started = copy.start_copy_from_url(f"{url}/endless", metadata={"kept": "yes"})
+    assert (started["copy_status"], status(copy)) == ("pending", "pending")
+    for write in [
+        lambda: copy.start_copy_from_url(f"{url}/endless"),
+        lambda: copy.upload_range(b"mine", 0, 4),
+        lambda: copy.set_file_metadata({"a": "b"}),
+        lambda: copy.delete_file(),
+    ]:
+        with refused(409, "PendingCopyOperation"):
+            write()
+    with refused(409, "CopyIdMismatch"):
+        copy.abort_copy("11111111-2222-3333-4444-555555555555")
+    copy.abort_copy(started["copy_id"])
+    properties = copy.get_file_properties()
+    assert (properties.copy.status, properties.size, properties.metadata) == ("aborted", 0, {"kept": "yes"})
+    with refused(409, "NoPendingCopyOperation"):
+        copy.abort_copy(started["copy_id"])
+    source.go_on.set()
+    time.sleep(0.5)
+    assert (status(copy), copy.get_file_properties().size) == ("aborted", 0)
+    copy.upload_file(b"mine")
+    assert copy.download_file().readall() == b"mine"
+
+
+def test_a_source_elsewhere_that_is_not_there(remote):
+    _, url, copy = remote
+    with refused(404, "CannotVerifyCopySource"):
+        copy.start_copy_from_url(f"{url}/nothing")

@@ -8,6 +8,7 @@ use holdfast_domain::condition::SequenceNumber;
 use holdfast_domain::content::ByteSource as _;
 use holdfast_domain::etag::ETag;
 use holdfast_domain::failure::Failure;
+use holdfast_domain::share::FILE_BYTES_MAX;
 use hyper::StatusCode;
 
 use super::copy_elsewhere::{self, Destination};
@@ -43,9 +44,9 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
             let asked = copy_elsewhere::unchanged(source.asked(), &properties);
             (CopySource::Awaited(elsewhere(properties)), Some(asked))
         }
-        Located::File(_) | Located::Unserved(_) => {
-            return Err(source.error(SourceFailure::unserved()));
-        }
+        // Its bytes come before the answer: a block blob is kept otherwise than a file.
+        Located::File(_) => (fetched(call, &source, FILE_BYTES_MAX).await?.0, None),
+        Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
     };
     let tags = CopiedTags::Sent(put_blob::tags(call)?);
     let command = command(call, &source, copy_source, tags, Manner::Asynchronous)?;
@@ -91,14 +92,8 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
                 SourceTags::Replaced => put_blob::tags(call)?,
                 SourceTags::Copied => source.tags_elsewhere(call).await?,
             };
-            let opened = source.open(call, SYNCHRONOUS_BYTES_MAX).await;
-            let mut opened = opened.map_err(too_large_is_a_conflict)?;
-            let received = call.frontend.domain().receive(&mut opened.body).await;
-            let received = received.map_err(|failure| too_large_is_a_conflict(failure.into()))?;
-            let digests = opened.body.finished();
-            let mut source = elsewhere(opened.properties);
-            (source.kind, source.length) = (SourceKind::Block, received.length());
-            (CopySource::Fetched(received, source), CopiedTags::Sent(tags), digests)
+            let (fetched, digests) = fetched(call, &source, SYNCHRONOUS_BYTES_MAX).await?;
+            (fetched, CopiedTags::Sent(tags), digests)
         }
         Located::Unserved(_) => {
             return Err(source.error(SourceFailure::unserved()));
@@ -110,6 +105,22 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     headers::source_digests(&mut answer, call, digests);
     encryption::describe(&mut answer, &blob.encryption);
     Ok(answer)
+}
+
+/// The bytes of a source that becomes a block blob, and their digests.
+async fn fetched(
+    call: &Call<'_>,
+    source: &SourceRequest,
+    length_max: u64,
+) -> Result<(CopySource, FinishedDigests), Error> {
+    let opened = source.open(call, length_max).await;
+    let mut opened = opened.map_err(too_large_is_a_conflict)?;
+    let received = call.frontend.domain().receive(&mut opened.body).await;
+    let received = received.map_err(|failure| too_large_is_a_conflict(failure.into()))?;
+    let digests = opened.body.finished();
+    let mut source = elsewhere(opened.properties);
+    (source.kind, source.length) = (SourceKind::Block, received.length());
+    Ok((CopySource::Fetched(received, source), digests))
 }
 
 /// Incremental Copy Blob, of sources on this server.
