@@ -15,8 +15,8 @@ use holdfast_domain::names::{AccountName, FilePath, ShareName, TrailingDots};
 use holdfast_domain::share::security::Descriptor;
 use holdfast_domain::share::{
     CreateFile, CreateShare, DeleteNode, DeleteShare, FileHeaders, ListShares, ListedState,
-    NodeAddress, NodeProperties, Protocol, RestoreShare, Share, SharePath, ShareRefusal,
-    ShareSettings, SnapshotShare, Wanted, WithSnapshots,
+    NodeAddress, NodeProperties, Protocol, RestoreShare, Share, ShareMarker, SharePath,
+    ShareRefusal, ShareSettings, SnapshotShare, Wanted, WithSnapshots,
 };
 use holdfast_domain::time::Timestamp;
 use holdfast_store::engine::KeyRange;
@@ -106,18 +106,29 @@ async fn rows(engine: &MemoryEngine, kinds: &[u8]) -> Vec<Bytes> {
     rows.into_iter().map(|row| row.key).filter(|key| kinds.contains(&key[0])).collect()
 }
 
+fn list(marker: Option<ShareMarker>, limit: usize, deleted: bool) -> ListShares {
+    let (account, prefix) = (path("any").account, String::new());
+    ListShares { account, prefix, marker, limit, snapshots: true, deleted }
+}
+
 async fn listed(store: &Store, deleted: bool) -> Vec<(String, ListedState)> {
-    let command = ListShares {
-        account: path("any").account,
-        prefix: String::new(),
-        marker: None,
-        limit: 100,
-        snapshots: true,
-        deleted,
-    };
+    let command = list(None, 100, deleted);
     let mut listing = store.domain.list_shares(command).await.expect("a listing");
     let entries = listing.next().await.expect("entries");
     entries.into_iter().map(|entry| (entry.name, entry.state)).collect()
+}
+
+/// The same in pages of one entry.
+async fn page_by_page(store: &Store) -> Vec<(String, ListedState)> {
+    let (mut all, mut marker) = (Vec::new(), None);
+    loop {
+        let mut listing = store.domain.list_shares(list(marker, 1, true)).await.expect("a page");
+        let entries = listing.next().await.expect("entries");
+        all.extend(entries.into_iter().map(|entry| (entry.name, entry.state)));
+        assert!(listing.next().await.expect("an end").is_empty());
+        let Some(next) = listing.next_marker() else { return all };
+        marker = ShareMarker::parse(next);
+    }
 }
 
 const OF_SHARES: &[u8] = b"0123456789";
@@ -164,10 +175,15 @@ async fn a_deleted_share_is_restored_with_its_snapshots_until_its_retention_ends
         refusal(store.domain.get_share(&path("photos"), None, None).await),
         ShareRefusal::NotFound
     );
-    let [(_, ListedState::Deleted { version, until, .. })] = listed(&store, true).await[..] else {
-        panic!("the deleted share is listed");
+    let [(_, of_snapshot), (_, deleted)] = listed(&store, true).await[..] else {
+        panic!("the deleted share is listed behind its snapshot");
     };
+    let ListedState::Deleted { version, until, at, .. } = deleted else { panic!("{deleted:?}") };
+    let snapshot = Some(moment);
+    assert_eq!(of_snapshot, ListedState::Deleted { version, snapshot, at, until });
+    assert_eq!(deleted, ListedState::Deleted { version, snapshot: None, at, until });
     assert_eq!(until, store.domain.now().plus(2 * DAY));
+    assert_eq!(page_by_page(&store).await, listed(&store, true).await);
     store.clock.pass(DAY);
     let restore = || RestoreShare {
         path: path("photos"),
@@ -184,7 +200,7 @@ async fn a_deleted_share_is_restored_with_its_snapshots_until_its_retention_ends
     assert_eq!(store.domain.share_usage(&path("photos")).await.expect("usage").1, 7);
 
     delete(&store, "photos", None).await;
-    let [(_, ListedState::Deleted { version, .. })] = listed(&store, true).await[..] else {
+    let [_, (_, ListedState::Deleted { version, .. })] = listed(&store, true).await[..] else {
         panic!("the deleted share is listed");
     };
     store.clock.pass(2 * DAY);

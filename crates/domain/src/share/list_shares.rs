@@ -37,12 +37,18 @@ pub struct ListedShare {
 }
 
 /// Of one name the snapshots come first, then the share, then the deleted ones in the order in which
-/// they were.
+/// they were, each behind its snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListedState {
     Snapshot(Timestamp),
     Live,
-    Deleted { version: DeletedVersion, at: Timestamp, until: Timestamp },
+    Deleted {
+        version: DeletedVersion,
+        /// The moment of a snapshot that was deleted with its share.
+        snapshot: Option<Timestamp>,
+        at: Timestamp,
+        until: Timestamp,
+    },
 }
 
 /// Where a page begins, from the page before.
@@ -56,7 +62,8 @@ pub struct ShareMarker {
 enum Place {
     Snapshot(u64),
     Live,
-    Deleted(u64),
+    /// A snapshot of the deleted share, or else the share itself.
+    Deleted(u64, Option<u64>),
 }
 
 impl ShareMarker {
@@ -67,7 +74,10 @@ impl ShareMarker {
         let place = match place.split_at_checked(1)? {
             ("s", moment) => Place::Snapshot(number(moment)?),
             ("l", "") => Place::Live,
-            ("d", version) => Place::Deleted(number(version)?),
+            ("d", deleted) => match deleted.split_once('.') {
+                Some((version, moment)) => Place::Deleted(number(version)?, Some(number(moment)?)),
+                None => Place::Deleted(number(deleted)?, None),
+            },
             _ => return None,
         };
         Some(Self { name: name.to_owned(), place })
@@ -79,7 +89,10 @@ impl std::fmt::Display for ShareMarker {
         match self.place {
             Place::Snapshot(moment) => write!(formatter, "{}/s{moment:x}", self.name),
             Place::Live => write!(formatter, "{}/l", self.name),
-            Place::Deleted(version) => write!(formatter, "{}/d{version:x}", self.name),
+            Place::Deleted(version, None) => write!(formatter, "{}/d{version:x}", self.name),
+            Place::Deleted(version, Some(moment)) => {
+                write!(formatter, "{}/d{version:x}.{moment:x}", self.name)
+            }
         }
     }
 }
@@ -110,7 +123,7 @@ impl Domain {
             let past_name = format!("{name}\0");
             let (from_live, from_deleted) = match place {
                 Place::Snapshot(_) | Place::Live => (name, rows::deleted_shares(account, name)),
-                Place::Deleted(version) => {
+                Place::Deleted(version, _) => {
                     (&past_name, rows::deleted_share(account, name, *version))
                 }
             };
@@ -148,7 +161,9 @@ impl ShareListing {
                 let place = match entry.state {
                     ListedState::Snapshot(moment) => Place::Snapshot(moment.ticks()),
                     ListedState::Live => Place::Live,
-                    ListedState::Deleted { version, .. } => Place::Deleted(version.0),
+                    ListedState::Deleted { version, snapshot, .. } => {
+                        Place::Deleted(version.0, snapshot.map(Timestamp::ticks))
+                    }
                 };
                 ShareMarker { name: entry.name, place }.to_string()
             });
@@ -172,35 +187,71 @@ impl ShareListing {
             };
             let cursor = if live_first { &mut self.live } else { &mut self.deleted };
             let Some(row) = cursor.take() else { return Ok(None) };
-            if live_first {
-                self.make_ready(row).await?;
-                continue;
-            }
-            let (name, version) = rows::deleted_share_name(self.account.as_str(), &row.key)?;
-            let DeletedShare { share, at, until } = DeletedShare::decode(&row.value)?;
-            if until > self.now {
-                let state = ListedState::Deleted { version: DeletedVersion(version), at, until };
-                return Ok(Some(ListedShare { name: name.to_owned(), share, state }));
+            match live_first {
+                true => self.make_live_ready(row).await?,
+                false => self.make_deleted_ready(row).await?,
             }
         }
     }
 
-    /// A share and what comes with it.
-    async fn make_ready(&mut self, row: Row) -> Result<(), Fault> {
+    async fn make_live_ready(&mut self, row: Row) -> Result<(), Fault> {
         let name = rows::share_name(self.account.as_str(), &row.key)?.to_owned();
         let share = Share::decode(&row.value)?;
-        let begin = self.marker.take().filter(|marker| marker.name == name);
-        let begin = begin.map_or(Place::Snapshot(0), |marker| marker.place);
-        if let (true, Place::Snapshot(from)) = (self.with_snapshots, begin) {
+        let from = match self.begins_at(&name) {
+            None => Some(0),
+            Some(Place::Snapshot(moment)) => Some(moment),
+            Some(Place::Live | Place::Deleted(..)) => None,
+        };
+        self.make_ready(&name, share, from, |snapshot| {
+            snapshot.map_or(ListedState::Live, ListedState::Snapshot)
+        })
+        .await
+    }
+
+    async fn make_deleted_ready(&mut self, row: Row) -> Result<(), Fault> {
+        let (name, version) = rows::deleted_share_name(self.account.as_str(), &row.key)?;
+        let DeletedShare { share, at, until } = DeletedShare::decode(&row.value)?;
+        if until <= self.now {
+            return Ok(());
+        }
+        let from = match self.begins_at(name) {
+            Some(Place::Deleted(begun, moment)) if begun == version => moment,
+            Some(_) | None => Some(0),
+        };
+        let version = DeletedVersion(version);
+        self.make_ready(name, share, from, |snapshot| ListedState::Deleted {
+            version,
+            snapshot,
+            at,
+            until,
+        })
+        .await
+    }
+
+    /// Where in a name the page begins, if it does there.
+    fn begins_at(&mut self, name: &str) -> Option<Place> {
+        self.marker.take().filter(|marker| marker.name == name).map(|marker| marker.place)
+    }
+
+    /// A share, behind those of its snapshots that are not before a moment.
+    async fn make_ready(
+        &mut self,
+        name: &str,
+        share: Share,
+        from: Option<u64>,
+        state: impl Fn(Option<Timestamp>) -> ListedState,
+    ) -> Result<(), Fault> {
+        let name = name.to_owned();
+        if let Some(from) = from.filter(|_| self.with_snapshots) {
             let from = rows::snapshot(share.id, Timestamp::from_ticks(from));
             let range = KeyRange::prefix(rows::snapshots(share.id)).starting_at(from);
             for row in self.snapshot.scan(&range, Order::Ascending, SNAPSHOTS_MAX).await? {
-                let state = ListedState::Snapshot(rows::snapshot_moment(&row.key)?);
+                let state = state(Some(rows::snapshot_moment(&row.key)?));
                 let share = Share::decode(&row.value)?;
                 self.ready.push_back(ListedShare { name: name.clone(), share, state });
             }
         }
-        self.ready.push_back(ListedShare { name, share, state: ListedState::Live });
+        self.ready.push_back(ListedShare { name, share, state: state(None) });
         Ok(())
     }
 
@@ -223,13 +274,18 @@ mod tests {
 
     #[test]
     fn markers_come_back_as_they_were_given_out() {
-        for place in [Place::Snapshot(0xAB), Place::Live, Place::Deleted(7)] {
+        for place in [
+            Place::Snapshot(0xAB),
+            Place::Live,
+            Place::Deleted(7, None),
+            Place::Deleted(7, Some(0xAB)),
+        ] {
             let marker = ShareMarker { name: "photos".to_owned(), place };
             assert_eq!(ShareMarker::parse(&marker.to_string()), Some(marker));
         }
         let name_alone = ShareMarker { name: "photos".to_owned(), place: Place::Snapshot(0) };
         assert_eq!(ShareMarker::parse("photos"), Some(name_alone));
-        for text in ["photos/", "photos/x", "photos/l1", "photos/sx", "photos/é"] {
+        for text in ["photos/", "photos/x", "photos/l1", "photos/sx", "photos/d1.", "photos/é"] {
             assert_eq!(ShareMarker::parse(text), None, "{text}");
         }
     }

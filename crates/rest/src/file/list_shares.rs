@@ -82,7 +82,9 @@ fn write_share(
     match state {
         ListedState::Live => {}
         ListedState::Snapshot(moment) => xml.element("Snapshot", &moment.iso8601().to_string()),
-        ListedState::Deleted { version, .. } => {
+        ListedState::Deleted { version, snapshot, .. } => {
+            let snapshot = snapshot.map(|moment| moment.iso8601().to_string());
+            xml.optional("Snapshot", snapshot.as_deref());
             xml.element("Deleted", "true");
             xml.element("Version", &version.to_string());
         }
