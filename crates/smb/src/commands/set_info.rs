@@ -1,7 +1,7 @@
 //! SET_INFO: changes what a file or directory is like, where it is and whether it stays.
 
 use holdfast_domain::share::handles::{BasicChange, RenameTo, SetTime};
-use holdfast_domain::share::security::Descriptor;
+use holdfast_domain::share::security::{Descriptor, assigned};
 
 use super::Result;
 use super::waiting::patiently;
@@ -93,7 +93,8 @@ async fn set_descriptor(call: &Call, file: &OpenFile, request: &Request) -> Resu
     }
     let domain = &call.connection.frontend.domain;
     let before = domain.handle_descriptor(handle).await.map_err(refusals::of_handle)?;
-    let after = security::merge(&before.to_bytes(), &request.data, set)?;
-    let after = Descriptor::from_bytes(&after).ok_or(Status::INVALID_SECURITY_DESCR)?;
+    let read = |bytes: &[u8]| Descriptor::from_bytes(bytes).ok_or(Status::INVALID_SECURITY_DESCR);
+    let given = assigned(read(&request.data)?).to_bytes();
+    let after = read(&security::merge(&before.to_bytes(), &given, set)?)?;
     domain.set_handle_descriptor(handle, &after).await.map_err(refusals::of_handle)
 }

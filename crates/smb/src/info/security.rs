@@ -35,11 +35,16 @@ pub fn select(descriptor: &[u8], wanted: u32) -> Result<Vec<u8>, Status> {
     Ok(Parts::default().with(&parts, wanted).encode())
 }
 
-/// `current` with those parts of `given` that are set.
+/// `current` with those parts of `given` that are set. Who sets a list without giving one lets
+/// everybody do everything.
 pub fn merge(current: &[u8], given: &[u8], set: u32) -> Result<Vec<u8>, Status> {
     let broken = |Malformed| Status::INVALID_SECURITY_DESCR;
     let current = Parts::decode(current).map_err(broken)?;
-    Ok(current.with(&Parts::decode(given).map_err(broken)?, set).encode())
+    let mut merged = current.with(&Parts::decode(given).map_err(broken)?, set);
+    if set & DACL != 0 {
+        merged.control |= DACL_PRESENT;
+    }
+    Ok(merged.encode())
 }
 
 impl<'a> Parts<'a> {
@@ -155,7 +160,9 @@ mod tests {
         assert_eq!(after, descriptor(&WORLD, &EMPTY_LIST));
         let no_list = select(&given, OWNER).expect("a descriptor");
         let after = merge(&before, &no_list, DACL).expect("a descriptor");
-        assert_eq!(after, select(&before, OWNER).expect("a descriptor"));
+        let mut null_list = select(&before, OWNER).expect("a descriptor");
+        null_list[2] |= 4;
+        assert_eq!(after, null_list);
     }
 
     #[test]

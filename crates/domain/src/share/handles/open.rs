@@ -17,7 +17,7 @@ use crate::share::opens::node::{Obstacle, Wish};
 use crate::share::opens::registry::AdmitRefusal;
 use crate::share::opens::watch::ChangeAction;
 use crate::share::opens::{CachingGranted, Claim, Handle, NodeKey, Opens, OplockLevel};
-use crate::share::security::Descriptor;
+use crate::share::security::{Descriptor, assigned_to_new};
 use crate::share::{
     Attributes, CreateDirectory, CreateFile, Expected, FileHeaders, FileRefusal, Located, Node,
     NodeAddress, NodeProperties, PermissionKey, Place, ShareState, TimeChange,
@@ -172,7 +172,7 @@ impl Domain {
     ) -> Result<Option<PermissionKey>, Failure<FileRefusal>> {
         let Some(bytes) = &command.descriptor else { return Ok(None) };
         let unknown = || Failure::Refused(FileRefusal::PermissionNotFound);
-        let descriptor = Descriptor::from_bytes(bytes).ok_or_else(unknown)?;
+        let descriptor = assigned_to_new(Descriptor::from_bytes(bytes).ok_or_else(unknown)?);
         let key = self.permission_key(&command.share, &descriptor).await;
         key.map(Some).map_err(|failure| failure.map(|_| FileRefusal::ShareNotFound))
     }

@@ -54,6 +54,11 @@ impl Control {
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 }
 
 /// A list of rules. One that is null lets everybody do everything, an empty one nobody anything.

@@ -3,6 +3,7 @@
 //! wants it, see [`crate::features::AccessLists`].
 
 mod access;
+mod assign;
 mod descriptor;
 mod inherit;
 mod names;
@@ -10,6 +11,7 @@ mod sddl;
 mod sid;
 
 pub use access::{Token, permitted};
+pub use assign::{assigned, assigned_to_new};
 pub use descriptor::{
     Ace, AceBody, AceFlags, AceKind, BYTES_MAX, Control, Descriptor, List, ObjectTypes,
 };

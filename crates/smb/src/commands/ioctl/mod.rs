@@ -16,6 +16,9 @@ use crate::snapshots;
 use crate::status::Status;
 use crate::wire::ioctl::{Request, Response, ValidateNegotiate, codes};
 
+/// The number of none of the formats.
+const NO_COMPRESSION: [u8; 2] = [0; 2];
+
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
     if !request.is_fsctl {
@@ -51,9 +54,13 @@ pub async fn handle(call: &mut Call) -> Result {
         codes::QUERY_ALLOCATED_RANGES => ranges::query_allocated(call, &request, &open).await,
         codes::SET_ZERO_DATA => ranges::set_zero(call, &request, &open).await,
         codes::SET_SPARSE => ranges::set_sparse(call, &request, &open).await,
-        // The number of no compression.
-        codes::GET_COMPRESSION => Ok(answer(&request, Status::SUCCESS, vec![0; 2])),
-        codes::SET_COMPRESSION => Err(Status::NOT_SUPPORTED),
+        codes::GET_COMPRESSION => Ok(answer(&request, Status::SUCCESS, NO_COMPRESSION.to_vec())),
+        codes::SET_COMPRESSION => match request.input.first_chunk() {
+            // Nothing is compressed already.
+            Some(&NO_COMPRESSION) => Ok(answer(&request, Status::SUCCESS, Vec::new())),
+            Some(_) => Err(Status::NOT_SUPPORTED),
+            None => Err(Status::INVALID_PARAMETER),
+        },
         codes::CREATE_OR_GET_OBJECT_ID => {
             let mut output = Vec::with_capacity(64);
             output.put_u64_le(open.file()?.handle.key.node);
