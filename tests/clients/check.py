@@ -1,10 +1,11 @@
 """Real clients against the server, unmodified: each does what people do with it, and must not notice.
 
-    scripts/check-clients [NAME…]      all of them, or those named: az az_queues az_tables azcopy rclone adlfs
-                                       pyarrow deltalake kombu rust (azure_storage_blob, object_store, opendal)
+    scripts/check-clients [NAME…]      all of them, or those named: az az_files az_queues az_tables azcopy
+                                       azcopy_files rclone rclone_files adlfs pyarrow deltalake kombu
+                                       rust (azure_storage_blob, object_store, opendal)
 
 Every server is started here on free ports with its data in a temporary folder, and is ended by its
-process id. azcopy takes only HTTPS and host names with ".blob." in them: it runs in a mount namespace
+process id. azcopy takes only HTTPS and host names with ".blob." or ".file." in them: it runs in a mount namespace
 of its own, in which such a name stands for the loopback address.
 """
 
@@ -21,7 +22,6 @@ import tempfile
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-HOST = f"{ACCOUNT}.blob.localhost"
 PROGRAM = os.environ["HOLDFAST_PROGRAM"]
 CLIENTS = pathlib.Path(os.environ["HOLDFAST_CLIENTS"])
 
@@ -66,11 +66,11 @@ def tree(folder: pathlib.Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def plant(folder: pathlib.Path) -> pathlib.Path:
+def plant(folder: pathlib.Path, suffix: str = "") -> pathlib.Path:
     """Files of several sizes in several folders; one is long enough to be sent in blocks."""
     source = folder / "source"
     for name, size in {"small": 10, "empty": 0, "in/a/folder": 5000, "with space ü": 300, "large": 40 << 20}.items():
-        path = source / name
+        path = source / f"{name}{suffix}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(os.urandom(size))
     return source
@@ -122,6 +122,50 @@ def check_az(folder: pathlib.Path) -> None:
         storage("blob", "delete", "-c", "box", "-n", "copy")
         storage("blob", "undelete", "-c", "box", "-n", "copy")
         assert storage("blob", "exists", "-c", "box", "-n", "copy")["exists"]
+
+
+def check_az_files(folder: pathlib.Path) -> None:
+    # A path without a dot in its last name is a directory to az.
+    source = plant(folder, ".bin")
+    with az_storage(folder, "file") as (storage, port):
+        assert storage("share", "create", "--name", "box", "--quota", "5", "--metadata", "a=b")["created"]
+        assert storage("share", "exists", "--name", "box")["exists"]
+        assert storage("share", "show", "--name", "box")["properties"]["quota"] == 5
+        storage("share", "update", "--name", "box", "--quota", "10")
+        storage("share", "metadata", "update", "--name", "box", "--metadata", "c=d")
+        assert storage("share", "metadata", "show", "--name", "box") == {"c": "d"}
+        storage("share", "policy", "create", "--share-name", "box", "--name", "readers", "--permissions", "r",
+                "--expiry", "2031-01-01T00:00Z")
+        assert storage("share", "policy", "list", "--share-name", "box").keys() == {"readers"}
+        assert storage("directory", "create", "-s", "box", "-n", "folder")["created"]
+        storage("directory", "metadata", "update", "-s", "box", "-n", "folder", "--metadata", "a=b")
+        assert storage("directory", "show", "-s", "box", "-n", "folder")["metadata"] == {"a": "b"}
+        storage("file", "upload", "-s", "box", "-p", "folder/large.bin", "--source", source / "large.bin")
+        storage("file", "upload-batch", "-d", "box", "-s", source)
+        names = {entry["name"] for entry in storage("file", "list", "-s", "box")}
+        assert names == {"folder", "in", "small.bin", "empty.bin", "with space ü.bin", "large.bin"}, names
+        snapshot = storage("share", "snapshot", "--name", "box")["snapshot"]
+        assert snapshot
+        # With the name of a share as source, az asks for a copy from the cloud instead.
+        storage("file", "copy", "start", "--destination-share", "box", "--destination-path", "copy.bin",
+                "--source-uri", f"http://127.0.0.1:{port}/{ACCOUNT}/box/folder/large.bin")
+        assert storage("file", "show", "-s", "box", "-p", "copy.bin")["properties"]["copy"]["status"] == "success"
+        storage("file", "update", "-s", "box", "-p", "copy.bin", "--content-type", "text/plain")
+        storage("file", "metadata", "update", "-s", "box", "-p", "copy.bin", "--metadata", "a=b")
+        storage("file", "resize", "-s", "box", "-p", "copy.bin", "--size", "1000")
+        assert storage("file", "show", "-s", "box", "-p", "copy.bin")["properties"]["contentLength"] == 1000
+        storage("file", "download", "-s", "box", "-p", "folder/large.bin", "--dest", folder / "down")
+        assert (folder / "down").read_bytes() == (source / "large.bin").read_bytes()
+        storage("file", "download-batch", "-s", "box", "-d", make(folder / "all"), "--pattern", "in/*")
+        assert storage("share", "list-handle", "--name", "box", "--recursive")["items"] == []
+        storage("share", "close-handle", "--name", "box", "--close-all", "--recursive")
+        assert storage("file", "exists", "-s", "box", "-p", "copy.bin")["exists"]
+        storage("file", "delete", "-s", "box", "-p", "copy.bin")
+        storage("file", "delete-batch", "-s", "box", "--pattern", "in/*")
+        storage("cors", "add", "--services", "f", "--methods", "GET", "--origins", "http://a.example")
+        assert storage("cors", "list", "--services", "f")[0]["AllowedOrigins"] == "http://a.example"
+        assert len(storage("share", "list", "--include-snapshots")) == 2
+        assert storage("share", "delete", "--name", "box", "--delete-snapshots", "include")["deleted"]
 
 
 def check_az_tables(folder: pathlib.Path) -> None:
@@ -196,23 +240,25 @@ def make(folder: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def check_azcopy(folder: pathlib.Path) -> None:
-    source = plant(folder)
+@contextlib.contextmanager
+def azcopy_service(folder: pathlib.Path, service: str):
+    """`azcopy` with a server of its own: a function of its words, the address of the account, and a SAS."""
+    import azure.storage.blob as storage
+
+    host = f"{ACCOUNT}.{service}.localhost"
     certificate, key = folder / "cert.pem", folder / "key.pem"
     run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
         "-days", "2", "-keyout", key, "-out", certificate, "-subj", "/CN=holdfast",
-        "-addext", f"subjectAltName=DNS:{HOST}")
+        "-addext", f"subjectAltName=DNS:{host}")
     hosts = folder / "hosts"
-    hosts.write_text(f"127.0.0.1 localhost {HOST}\n")
+    hosts.write_text(f"127.0.0.1 localhost {host}\n")
     azcopy = next((CLIENTS / "node_modules").glob("@azure-tools/azcopy-linux/dist/bin/azcopy*"))
     azcopy.chmod(0o755)
-    with server(folder, f"--tls-cert={certificate}", f"--tls-key={key}") as port:
-        import azure.storage.blob as storage
-
+    with server(folder, f"--tls-cert={certificate}", f"--tls-key={key}", service=service) as port:
         expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
         permissions = storage.AccountSasPermissions.from_string("rwdlactfx")
-        sas = storage.generate_account_sas(ACCOUNT, KEY, storage.ResourceTypes(True, True, True), permissions, expiry)
-        base = f"https://{HOST}:{port}"
+        sas = storage.generate_account_sas(ACCOUNT, KEY, storage.ResourceTypes(True, True, True), permissions, expiry,
+                                           services=storage.Services(blob=True, fileshare=True))
         script = 'mount --bind "$1" /etc/hosts; shift; exec "$@"'
 
         def copy(*words):
@@ -220,6 +266,12 @@ def check_azcopy(folder: pathlib.Path) -> None:
                        SSL_CERT_FILE=str(certificate), AZCOPY_LOG_LOCATION=str(folder / "log"),
                        AZCOPY_JOB_PLAN_LOCATION=str(folder / "plan"))
 
+        yield copy, f"https://{host}:{port}", sas
+
+
+def check_azcopy(folder: pathlib.Path) -> None:
+    source = plant(folder)
+    with azcopy_service(folder, "blob") as (copy, base, sas):
         copy("make", f"{base}/one?{sas}")
         copy("make", f"{base}/two?{sas}")
         copy("copy", f"{source}/*", f"{base}/one?{sas}", "--recursive", "--block-size-mb", "8")
@@ -233,6 +285,26 @@ def check_azcopy(folder: pathlib.Path) -> None:
         copy("copy", source / "large", f"{base}/two/page?{sas}", "--blob-type=PageBlob")
         copy("copy", source / "small", f"{base}/two/log?{sas}", "--blob-type=AppendBlob")
         copy("set-properties", f"{base}/two/small?{sas}", "--block-blob-tier=cool")
+        copy("remove", f"{base}/two?{sas}", "--recursive")
+
+
+def check_azcopy_files(folder: pathlib.Path) -> None:
+    source = plant(folder)
+    with azcopy_service(folder, "file") as (copy, base, sas):
+        copy("make", f"{base}/one?{sas}", "--quota-gb", "5")
+        copy("make", f"{base}/two?{sas}")
+        copy("copy", f"{source}/*", f"{base}/one?{sas}", "--recursive")
+        listed = copy("list", f"{base}/one?{sas}")
+        assert all(name in listed for name in tree(source)), listed
+        # From share to share, without this machine's disk.
+        copy("copy", f"{base}/one/*?{sas}", f"{base}/two?{sas}", "--recursive")
+        copy("copy", f"{base}/two/*?{sas}", make(folder / "down"), "--recursive")
+        assert tree(folder / "down") == tree(source)
+        (source / "small").write_bytes(b"changed")
+        copy("sync", source, f"{base}/two?{sas}", "--delete-destination=true")
+        copy("copy", f"{base}/two/small?{sas}", folder / "small")
+        assert (folder / "small").read_bytes() == b"changed"
+        copy("remove", f"{base}/two/in?{sas}", "--recursive")
         copy("remove", f"{base}/two?{sas}", "--recursive")
 
 
@@ -255,6 +327,27 @@ def check_rclone(folder: pathlib.Path) -> None:
         assert tree(folder / "down") == tree(source)
         assert json.loads(rclone("size", "--json", "hf:box/deep"))["count"] == len(tree(source))
         rclone("purge", "hf:box")
+
+
+def check_rclone_files(folder: pathlib.Path) -> None:
+    source = plant(folder)
+    with az_storage(folder, "file") as (storage, port):
+        storage("share", "create", "--name", "box")
+        config = folder / "rclone.conf"
+        config.write_text(f"[hf]\ntype = azurefiles\nshare_name = box\nconnection_string = {connection(port, 'File')}\n")
+
+        def rclone(*words):
+            return run(CLIENTS / "python/bin/rclone", "--config", config, *words)
+
+        rclone("mkdir", "hf:deep")
+        rclone("sync", source, "hf:deep")
+        rclone("check", source, "hf:deep", "--download")
+        rclone("moveto", "hf:deep/small", "hf:moved")
+        rclone("moveto", "hf:moved", "hf:deep/small")
+        rclone("sync", "hf:deep", folder / "down")
+        assert tree(folder / "down") == tree(source)
+        assert json.loads(rclone("size", "--json", "hf:deep"))["count"] == len(tree(source))
+        rclone("purge", "hf:deep")
 
 
 def check_adlfs(folder: pathlib.Path) -> None:

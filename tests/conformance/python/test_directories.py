@@ -59,7 +59,10 @@ def test_files_and_directories_share_their_names(share, directory):
     share.get_file_client("file").create_file(0)
     with refused(409, "ResourceTypeMismatch"):
         share.create_directory("FILE")
-    with refused(409, "ResourceTypeMismatch"):
+    # az asks so whether something is a file or a directory.
+    assert not share.get_directory_client("file").exists()
+    assert not share.get_file_client("photos").exists()
+    with refused(404, "ResourceNotFound"):
         share.get_directory_client("file").get_directory_properties()
     with refused(409, "ResourceTypeMismatch"):
         share.get_file_client("Photos").delete_file()

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use holdfast_domain::failure::Failure;
-use holdfast_domain::share::BesideOpens;
+use holdfast_domain::share::{BesideOpens, FileRefusal, GetNode, Located};
 
+use crate::error::{Code, Error};
 use crate::request::Call;
 
 /// As long as the service waits for any of them.
@@ -15,6 +16,15 @@ pub async fn run<C: BesideOpens>(
     command: C,
 ) -> Result<C::Output, Failure<C::Refusal>> {
     call.frontend.domain().beside_opens(command, patience(call)).await
+}
+
+/// What is there of the wanted kind. Clients ask a file whether it is a directory, and take only "not
+/// found" for a no: az does so for each file that it has uploaded.
+pub async fn look(call: &Call<'_>, command: GetNode) -> Result<Located, Error> {
+    match run(call, command).await {
+        Err(Failure::Refused(FileRefusal::WrongKind)) => Err(Code::ResourceNotFound.into()),
+        looked => Ok(looked?),
+    }
 }
 
 /// The timeout of the request, if that is shorter.

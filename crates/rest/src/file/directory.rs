@@ -22,7 +22,7 @@ pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let located = beside::run(call, place::read_directory(call)?).await?;
+    let located = beside::look(call, place::read_directory(call)?).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &located);
     headers::metadata(&mut answer, &located.node.metadata);
@@ -31,7 +31,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let located = beside::run(call, place::read_directory(call)?).await?;
+    let located = beside::look(call, place::read_directory(call)?).await?;
     Ok(describe::metadata(call, &located.node))
 }
 

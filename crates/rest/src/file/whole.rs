@@ -91,7 +91,7 @@ fn check_kind(call: &Call<'_>) -> Result<(), Error> {
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
     let state = command.state;
-    let located = beside::run(call, command).await?;
+    let located = beside::look(call, command).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &located);
     headers::metadata(&mut answer, &located.node.metadata);
@@ -105,7 +105,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
-    let located = beside::run(call, command).await?;
+    let located = beside::look(call, command).await?;
     Ok(describe::metadata(call, &located.node))
 }
 
