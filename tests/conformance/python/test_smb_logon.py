@@ -13,8 +13,10 @@ import pytest
 from azure.storage.fileshare import ShareServiceClient
 from smbprotocol.connection import Ciphers, Connection, Dialects
 from smbprotocol.exceptions import AccessDenied, LogonFailure, SMBException
+from smbprotocol.open import CreateDisposition, CreateOptions, ImpersonationLevel, Open
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
+from smb_support import READ, SHARE_ALL, WRITE
 
 FIRST_KEY, SECOND_KEY = "Zmlyc3Qga2V5", "c2Vjb25kIGtleQ=="
 ACCOUNT, OTHER_ACCOUNT = "someone", "another"
@@ -31,8 +33,8 @@ CIPHERS = [Ciphers.AES_128_CCM, Ciphers.AES_128_GCM, Ciphers.AES_256_CCM, Cipher
 
 
 @contextlib.contextmanager
-def smb_server(*settings: str, shares=SHARES):
-    """The port of a new server with these shares of ACCOUNT."""
+def smb_server(*settings: str, shares=SHARES, permissions=None):
+    """The port of a new server with these shares of ACCOUNT, and files in them with these permissions."""
     program = os.environ.get("CONFORMANCE_PROGRAM")
     if program is None:
         pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
@@ -49,7 +51,9 @@ def smb_server(*settings: str, shares=SHARES):
         file = endpoints["file"].rstrip("/")
         with ShareServiceClient(f"{file}/{ACCOUNT}", credential=credential, retry_total=0) as service:
             for share in shares:
-                service.create_share(share)
+                client = service.create_share(share)
+                for name, permission in (permissions or {}).items():
+                    client.get_file_client(name).create_file(0, file_permission=permission)
         yield int(endpoints["smb"].rsplit(":", 1)[1])
     finally:
         process.terminate()
@@ -143,6 +147,23 @@ def test_required_signing_is_told_to_the_client():
     with smb_server("--smb-signing", "required") as port, logged_on(port, signs=False) as session:
         assert session.signing_required
         TreeConnect(session, rf"\\127.0.0.1\{SHARES[0]}").connect()
+
+
+@pytest.mark.parametrize("lists, is_kept_out", [("ignored", False), ("enforced", True)])
+def test_access_lists_keep_out_only_where_they_are_enforced(lists, is_kept_out):
+    permissions = {"read only.txt": "O:SYG:SYD:(A;;FR;;;WD)", "open.txt": "O:SYG:SYD:(A;;FA;;;WD)"}
+    with smb_server("--smb-access-lists", lists, permissions=permissions) as port, logged_on(port) as session:
+        tree = TreeConnect(session, rf"\\127.0.0.1\{SHARES[0]}")
+        tree.connect()
+
+        def open_for(access, name):
+            Open(tree, name).create(ImpersonationLevel.Impersonation, access, 0, SHARE_ALL,
+                                    CreateDisposition.FILE_OPEN, CreateOptions.FILE_NON_DIRECTORY_FILE)
+
+        open_for(READ, "read only.txt")
+        open_for(WRITE, "open.txt")
+        with pytest.raises(AccessDenied) if is_kept_out else contextlib.nullcontext():
+            open_for(WRITE, "read only.txt")
 
 
 def test_a_disabled_account_cannot_log_on():
