@@ -3,6 +3,7 @@
 use holdfast_domain::account::{Choices, ProtocolSettings};
 
 use crate::document::{DocumentRefusal, Element, Fields, value};
+use crate::version::Version;
 use crate::xml::Writer;
 
 const VERSIONS: Choice = Choice("Versions", &["SMB2.1", "SMB3.0", "SMB3.1.1"]);
@@ -69,13 +70,15 @@ fn parse_switch(
     }
 }
 
-pub fn write(xml: &mut Writer, protocols: &ProtocolSettings) {
-    if *protocols == ProtocolSettings::default() {
+/// From 2020-06-12 on they are always told: there are clients that cannot do without (az).
+pub fn write(xml: &mut Writer, protocols: &ProtocolSettings, version: Version) {
+    if *protocols == ProtocolSettings::default() && version < Version::V2020_06_12 {
         return;
     }
+    let multichannel = protocols.smb_multichannel.unwrap_or(false);
     xml.open("ProtocolSettings");
     xml.open("SMB");
-    write_switch(xml, "Multichannel", "Enabled", protocols.smb_multichannel);
+    write_switch(xml, "Multichannel", "Enabled", Some(multichannel));
     VERSIONS.write(xml, protocols.smb_versions);
     AUTHENTICATION.write(xml, protocols.smb_authentication_methods);
     KERBEROS.write(xml, protocols.smb_kerberos_ticket_encryption);

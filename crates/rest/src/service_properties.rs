@@ -200,7 +200,7 @@ pub fn write(service: Service, properties: &ServiceProperties, version: Version)
                 let name = "ShareDeleteRetentionPolicy";
                 write_delete_retention(&mut xml, name, properties, version);
             }
-            protocol_settings::write(&mut xml, &properties.protocols);
+            protocol_settings::write(&mut xml, &properties.protocols, version);
         }
         Service::Queue | Service::Table => {}
     }

@@ -73,6 +73,11 @@ def test_the_settings_of_smb_come_back(file_raw, kept):
     assert settings in file_raw.send("GET", "/", PROPERTIES).body
 
 
+def test_the_settings_of_smb_are_told_even_if_nobody_has_set_them(file_raw, kept):
+    told = b"<ProtocolSettings><SMB><Multichannel><Enabled>false</Enabled></Multichannel></SMB></ProtocolSettings>"
+    assert told in file_raw.send("GET", "/", PROPERTIES).body
+
+
 @pytest.mark.parametrize(
     ("content", "code"),
     [
