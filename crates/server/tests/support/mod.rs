@@ -24,6 +24,7 @@ pub struct Server {
     pub blob: SocketAddr,
     pub queue: SocketAddr,
     pub table: SocketAddr,
+    pub file: SocketAddr,
 }
 
 impl Server {
@@ -60,8 +61,9 @@ impl Server {
                 panic!("the server did not print its ready line");
             }
         };
-        let [blob, queue, table] = ["blob", "queue", "table"].map(|name| address(&ready, name));
-        Self { process, blob, queue, table }
+        let [blob, queue, table, file] =
+            ["blob", "queue", "table", "file"].map(|name| address(&ready, name));
+        Self { process, blob, queue, table, file }
     }
 
     /// SIGKILL: no handler runs, nothing is flushed.

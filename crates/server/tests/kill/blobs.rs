@@ -1,31 +1,26 @@
-//! `kill -9` of the real binary under load: what was acknowledged is there after the restart, and
-//! nothing is half-done.
+//! Whole blobs: put, put as blocks, metadata, deletes, and logs that all append to.
 //!
 //! Every write carries an operation number: the content is a function of the number of the Put Blob,
 //! and the metadata holds the number of the last write. So after a restart it can be told for each blob
-//! which write its content and its metadata come from. An operation without an answer may or may not
-//! have happened; everything else must be exactly as acknowledged. A log that all append to must have
-//! every acknowledged record where the answer said it is.
-//!
-//! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
-//! (which the scheduler of the machine still interleaves as it likes).
-
-mod support;
+//! which write its content and its metadata come from. A log that all append to must have every
+//! acknowledged record where the answer said it is.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use support::client::{Answer, Client};
-use support::random::Random;
-use support::{Server, in_cycles};
+use async_trait::async_trait;
+use tokio::task::JoinHandle;
 
-const WRITERS: u64 = 64;
+use crate::support::Server;
+use crate::support::client::{Answer, Client};
+use crate::support::random::Random;
+use crate::{Killed, Workload, joined};
+
+pub const WRITERS: u64 = 16;
 const BLOBS_PER_WRITER: u64 = 6;
 const SHARED_BLOBS: u64 = 8;
-const CYCLES_DEFAULT: u64 = 20;
 const CONTAINER: &str = "kill";
 const RECORD_BYTES_MIN: usize = 17;
 const CONTENT_BYTES_MIN: u64 = 100;
@@ -59,7 +54,7 @@ struct Shared {
 
 struct Run {
     address: SocketAddr,
-    killed: AtomicBool,
+    killed: Killed,
     operations: Arc<AtomicU64>,
     shared: Arc<Mutex<Vec<Shared>>>,
     log: String,
@@ -67,61 +62,78 @@ struct Run {
     appended: Mutex<BTreeMap<u64, u64>>,
 }
 
-#[test]
-fn acknowledged_writes_survive_kill_9() {
-    in_cycles(CYCLES_DEFAULT, run);
+pub struct Blobs {
+    operations: Arc<AtomicU64>,
+    shared: Arc<Mutex<Vec<Shared>>>,
+    owned: Vec<Vec<Owned>>,
+    logs: u64,
+    run: Option<Arc<Run>>,
+    writers: Vec<JoinHandle<Vec<Owned>>>,
 }
 
-async fn run(cycles: u64, random: &mut Random) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (data, server_log) = (folder.path().join("data"), folder.path().join("log"));
-    let operations = Arc::new(AtomicU64::new(1));
-    let shared = Arc::new(Mutex::new(vec![Shared::default(); SHARED_BLOBS as usize]));
-    let untouched = Owned { acknowledged: State::Absent, maybe: None };
-    let mut owned = vec![vec![untouched; BLOBS_PER_WRITER as usize]; WRITERS as usize];
+impl Default for Blobs {
+    fn default() -> Self {
+        let untouched = Owned { acknowledged: State::Absent, maybe: None };
+        Self {
+            operations: Arc::new(AtomicU64::new(1)),
+            shared: Arc::new(Mutex::new(vec![Shared::default(); SHARED_BLOBS as usize])),
+            owned: vec![vec![untouched; BLOBS_PER_WRITER as usize]; WRITERS as usize],
+            logs: 0,
+            run: None,
+            writers: Vec::new(),
+        }
+    }
+}
 
-    let mut server = Server::start(&data, &server_log);
-    let mut client = Client::new(server.blob);
-    let path = format!("/{CONTAINER}");
-    let created = client.send("PUT", &path, &[("restype", "container")], &[], Vec::new()).await;
-    assert_eq!(created.expect("the server answers").status, 201);
+#[async_trait]
+impl Workload for Blobs {
+    fn name(&self) -> &'static str {
+        "blobs"
+    }
 
-    for cycle in 1..=cycles {
-        let log = format!("/{CONTAINER}/log-{cycle}");
+    async fn prepare(&mut self, server: &Server) {
+        let path = format!("/{CONTAINER}");
+        let query = [("restype", "container")];
+        let created = Client::new(server.blob).send("PUT", &path, &query, &[], Vec::new()).await;
+        assert_eq!(created.expect("the server answers").status, 201);
+    }
+
+    async fn begin(&mut self, server: &Server, killed: &Killed, random: &mut Random) {
+        self.logs += 1;
+        let log = format!("/{CONTAINER}/log-{}", self.logs);
         let kind = [("x-ms-blob-type", "AppendBlob")];
         let created = Client::new(server.blob).send("PUT", &log, &[], &kind, Vec::new()).await;
         assert_eq!(created.expect("the server answers").status, 201);
         let run = Arc::new(Run {
             address: server.blob,
-            killed: AtomicBool::new(false),
-            operations: operations.clone(),
-            shared: shared.clone(),
+            killed: killed.clone(),
+            operations: self.operations.clone(),
+            shared: self.shared.clone(),
             log,
             appended: Mutex::default(),
         });
-        let writers: Vec<_> = owned
-            .drain(..)
-            .enumerate()
-            .map(|(writer, blobs)| {
-                let seed = random.next();
-                tokio::spawn(write_until_killed(run.clone(), writer as u64, blobs, seed))
-            })
-            .collect();
-        tokio::time::sleep(Duration::from_millis(150 + random.below(1350))).await;
-        run.killed.store(true, Ordering::SeqCst);
-        server.kill();
-        for writer in writers {
-            owned.push(writer.await.expect("no writer saw anything wrong"));
+        for (writer, blobs) in self.owned.drain(..).enumerate() {
+            let write = write_until_killed(run.clone(), writer as u64, blobs, random.next());
+            self.writers.push(tokio::spawn(write));
         }
-
-        server = Server::start(&data, &server_log);
-        check_owned(server.blob, &mut owned).await;
-        check_shared(server.blob, &shared).await;
-        check_log(server.blob, &run).await;
-        check_listing(server.blob, &owned, &shared).await;
-        println!("cycle {cycle}: {} operations so far", operations.load(Ordering::SeqCst));
+        self.run = Some(run);
     }
-    assert!(operations.load(Ordering::SeqCst) > cycles * WRITERS, "there was hardly any load");
+
+    async fn end(&mut self) {
+        self.owned = joined(&mut self.writers).await;
+    }
+
+    async fn check(&mut self, server: &Server) {
+        let run = self.run.take().expect("a cycle was begun");
+        check_owned(server.blob, &mut self.owned).await;
+        check_shared(server.blob, &self.shared).await;
+        check_log(server.blob, &run).await;
+        check_listing(server.blob, &self.owned, &self.shared).await;
+    }
+
+    fn operations(&self) -> u64 {
+        self.operations.load(Ordering::SeqCst)
+    }
 }
 
 fn owned_path(writer: u64, blob: u64) -> String {
@@ -150,7 +162,7 @@ async fn write_until_killed(
 ) -> Vec<Owned> {
     let mut random = Random::new(seed);
     let mut client = Client::new(run.address);
-    while !run.killed.load(Ordering::SeqCst) {
+    while !run.killed.is() {
         let answered = match random.below(8) {
             0 | 1 => overwrite_shared(&run, &mut client, random.below(SHARED_BLOBS)).await,
             2 => append_to_log(&run, &mut client).await,
@@ -161,8 +173,7 @@ async fn write_until_killed(
             }
         };
         if !answered {
-            // Nothing but the kill may cost an answer.
-            assert!(run.killed.load(Ordering::SeqCst), "a connection broke while the server ran");
+            run.killed.expect();
             break;
         }
     }

@@ -1,31 +1,28 @@
-//! `kill -9` of the real binary while blobs are changed in part: pages, appended blocks, lists of
-//! blocks, with snapshots and copies that share what they have. What was acknowledged is there after
-//! the restart, snapshots and copies are what they were, and no reader ever sees half of a change.
+//! Blobs that are changed in part: pages, appended blocks, lists of blocks, with snapshots and copies
+//! that share what they have. Snapshots and copies are what they were, and no reader ever sees half of
+//! a change.
 //!
-//! Each blob is written by one writer, which knows what the blob must be; an operation without an
-//! answer may or may not have happened. Readers look at all blobs meanwhile: what they get must be a
-//! state that was the last acknowledged one when they asked, or a later one.
-//!
-//! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of
-//! a run.
-
-mod support;
+//! Each blob is written by one writer, which knows what the blob must be. Readers look at all blobs
+//! meanwhile: what they get must be a state that was the last acknowledged one when they asked, or a
+//! later one.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
-use support::client::{ACCOUNT, Answer, Client, NoAnswer};
-use support::random::Random;
-use support::{Server, in_cycles};
+use async_trait::async_trait;
+use tokio::task::JoinHandle;
 
-const WRITERS: u64 = 16;
+use crate::support::Server;
+use crate::support::client::{ACCOUNT, Answer, Client, NoAnswer};
+use crate::support::random::Random;
+use crate::{Killed, Workload, joined};
+
+pub const WRITERS: u64 = 12;
 const READERS: u64 = 4;
-const CYCLES_DEFAULT: u64 = 10;
 const CONTAINER: &str = "parts";
 const PAGE_BYTES: usize = 512;
 const PAGES: u64 = 96;
@@ -47,7 +44,7 @@ enum Kind {
 const KINDS: [Kind; 3] = [Kind::Pages, Kind::Log, Kind::Blocks];
 
 /// Pages, appended blocks or blocks, in their order.
-type Parts = Vec<Vec<u8>>;
+type Pieces = Vec<Vec<u8>>;
 
 /// What one blob was, as hashes of its contents, since the last start; `None` where it was absent.
 #[derive(Default)]
@@ -61,9 +58,9 @@ struct Owned {
     path: String,
     /// Of a page blob.
     pages: u64,
-    parts: Option<Parts>,
+    parts: Option<Pieces>,
     /// What the operation without an answer would have left.
-    maybe: Option<Parts>,
+    maybe: Option<Pieces>,
     snapshots: BTreeMap<String, Vec<u8>>,
     /// A snapshot whose answer is missing may be there, and one that was to go may be gone.
     snapshot_maybe: bool,
@@ -73,70 +70,69 @@ struct Owned {
 
 struct Run {
     address: SocketAddr,
-    killed: AtomicBool,
-    operations: AtomicU64,
-    reads: AtomicU64,
+    killed: Killed,
+    operations: Arc<AtomicU64>,
 }
 
-#[test]
-fn changes_of_parts_survive_kill_9_whole() {
-    in_cycles(CYCLES_DEFAULT, run);
+#[derive(Default)]
+pub struct Parts {
+    operations: Arc<AtomicU64>,
+    owned: Vec<Vec<Owned>>,
+    writers: Vec<JoinHandle<Vec<Owned>>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
-async fn run(cycles: u64, random: &mut Random) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (data, server_log) = (folder.path().join("data"), folder.path().join("log"));
-    let mut server = Server::start(&data, &server_log);
-    let container = format!("/{CONTAINER}");
-    let query = [("restype", "container")];
-    let created = Client::new(server.blob).send("PUT", &container, &query, &[], Vec::new()).await;
-    assert_eq!(created.expect("the server answers").status, 201);
-    let mut owned: Vec<Vec<Owned>> = (0..WRITERS).map(blobs_of).collect();
-    let long = owned.iter_mut().take(LONG_WRITERS).map(|blobs| write_long(server.blob, blobs));
-    for written in long.collect::<Vec<_>>() {
-        written.await;
+#[async_trait]
+impl Workload for Parts {
+    fn name(&self) -> &'static str {
+        "parts"
     }
-    let mut number = 1;
-    for cycle in 1..=cycles {
+
+    async fn prepare(&mut self, server: &Server) {
+        let container = format!("/{CONTAINER}");
+        let query = [("restype", "container")];
+        let mut client = Client::new(server.blob);
+        let created = client.send("PUT", &container, &query, &[], Vec::new()).await;
+        assert_eq!(created.expect("the server answers").status, 201);
+        self.owned = (0..WRITERS).map(blobs_of).collect();
+        for blobs in self.owned.iter_mut().take(LONG_WRITERS) {
+            write_long(server.blob, blobs).await;
+        }
+    }
+
+    async fn begin(&mut self, server: &Server, killed: &Killed, random: &mut Random) {
         let run = Arc::new(Run {
             address: server.blob,
-            killed: AtomicBool::new(false),
-            operations: AtomicU64::new(number),
-            reads: AtomicU64::new(0),
+            killed: killed.clone(),
+            operations: self.operations.clone(),
         });
-        let readers: Vec<_> = (0..READERS)
-            .map(|_| {
-                let blobs = owned.iter().flatten();
-                let watched = blobs.map(|blob| (blob.path.clone(), blob.history.clone())).collect();
-                tokio::spawn(read_until_killed(run.clone(), watched, Random::new(random.next())))
-            })
-            .collect();
-        let writers: Vec<_> = owned
-            .drain(..)
-            .map(|blobs| {
-                tokio::spawn(write_until_killed(run.clone(), blobs, Random::new(random.next())))
-            })
-            .collect();
-        tokio::time::sleep(Duration::from_millis(200 + random.below(1000))).await;
-        run.killed.store(true, Ordering::SeqCst);
-        server.kill();
-        for writer in writers {
-            owned.push(writer.await.expect("no writer saw anything wrong"));
+        for _ in 0..READERS {
+            let blobs = self.owned.iter().flatten();
+            let watched = blobs.map(|blob| (blob.path.clone(), blob.history.clone())).collect();
+            let read = read_until_killed(run.clone(), watched, Random::new(random.next()));
+            self.readers.push(tokio::spawn(read));
         }
-        for reader in readers {
-            reader.await.expect("no reader saw anything wrong");
+        for blobs in self.owned.drain(..) {
+            let write = write_until_killed(run.clone(), blobs, Random::new(random.next()));
+            self.writers.push(tokio::spawn(write));
         }
-        number = run.operations.load(Ordering::SeqCst);
-        let reads = run.reads.load(Ordering::SeqCst);
-        println!("cycle {cycle}: {number} operations so far, {reads} reads");
+    }
 
-        server = Server::start(&data, &server_log);
+    async fn end(&mut self) {
+        self.owned = joined(&mut self.writers).await;
+        joined(&mut self.readers).await;
+    }
+
+    async fn check(&mut self, server: &Server) {
         let mut client = Client::new(server.blob);
-        for blob in owned.iter_mut().flatten() {
+        for blob in self.owned.iter_mut().flatten() {
             check(&mut client, blob).await;
         }
     }
-    assert!(number > cycles * WRITERS, "there was hardly any load");
+
+    fn operations(&self) -> u64 {
+        self.operations.load(Ordering::SeqCst)
+    }
 }
 
 /// Writes every second page, each by itself.
@@ -184,7 +180,7 @@ async fn read_until_killed(
     mut random: Random,
 ) {
     let mut client = Client::new(run.address);
-    while !run.killed.load(Ordering::SeqCst) {
+    while !run.killed.is() {
         let (path, history) = &watched[random.below(watched.len() as u64) as usize];
         let from = lock(history).acknowledged;
         let Ok(answer) = client.send("GET", path, &[], &[], Vec::new()).await else { return };
@@ -195,7 +191,6 @@ async fn read_until_killed(
         };
         let possible = lock(history).states[from..].contains(&seen);
         assert!(possible, "{path}: a reader saw {} bytes that nobody wrote", answer.body.len());
-        run.reads.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -205,7 +200,7 @@ async fn write_until_killed(
     mut random: Random,
 ) -> Vec<Owned> {
     let mut client = Client::new(run.address);
-    while !run.killed.load(Ordering::SeqCst) {
+    while !run.killed.is() {
         let number = run.operations.fetch_add(1, Ordering::SeqCst);
         let at = random.below(KINDS.len() as u64) as usize;
         let done = match random.below(8) {
@@ -216,8 +211,7 @@ async fn write_until_killed(
             _ => change(&mut client, &mut blobs[at], number, &mut random).await,
         };
         if done.is_err() {
-            // Nothing but the kill may cost an answer.
-            assert!(run.killed.load(Ordering::SeqCst), "a connection broke while the server ran");
+            run.killed.expect();
             break;
         }
     }
@@ -234,7 +228,7 @@ fn bytes_of(number: u64) -> Vec<u8> {
 async fn send(
     client: &mut Client,
     blob: &mut Owned,
-    next: Parts,
+    next: Pieces,
     query: &[(&str, &str)],
     headers: &[(&str, &str)],
     body: Vec<u8>,
@@ -392,7 +386,7 @@ async fn check(client: &mut Client, blob: &mut Owned) {
     let Owned { path, maybe, .. } = blob;
     let answer = get(client, path, &[]).await;
     let seen = (answer.status == 200).then(|| answer.body.to_vec());
-    let of = |parts: &Option<Parts>| parts.as_ref().map(|parts| parts.concat());
+    let of = |parts: &Option<Pieces>| parts.as_ref().map(|parts| parts.concat());
     if seen != of(&blob.parts) {
         assert!(maybe.is_some() && seen == of(maybe), "{path}: it is neither of what it may be");
         blob.parts = maybe.take();

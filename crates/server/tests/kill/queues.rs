@@ -1,28 +1,25 @@
-//! `kill -9` of the real binary while producers and consumers work on one queue: an acknowledged put is
-//! never lost, an acknowledged delete never undone, and nobody gets a message while it is invisible for
-//! them, not even across a restart.
+//! Producers and consumers on one queue: an acknowledged put is never lost, an acknowledged delete
+//! never undone, and nobody gets a message while it is invisible for them, not even across a restart.
 //!
-//! Every message has a number for its text. Of an operation without an answer it is not known whether
-//! it happened; everything else must be exactly as acknowledged.
-//!
-//! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
-//! (which the scheduler of the machine still interleaves as it likes).
-
-mod support;
+//! Every message has a number for its text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use support::client::{Answer, Client};
-use support::random::Random;
-use support::{Server, in_cycles};
+use async_trait::async_trait;
+use tokio::task::JoinHandle;
 
-const PRODUCERS: u64 = 16;
-const CONSUMERS: u64 = 32;
-const CYCLES_DEFAULT: u64 = 8;
+use crate::support::Server;
+use crate::support::client::{Answer, Client};
+use crate::support::random::Random;
+use crate::{Killed, Workload, joined};
+
+pub const WORKERS: u64 = PRODUCERS + CONSUMERS;
+const PRODUCERS: u64 = 4;
+const CONSUMERS: u64 = 8;
 const MESSAGES: &str = "/kill-queue/messages";
 /// Consumers hold a message for one of these times: the first comes back between the kills, both
 /// before the end.
@@ -46,7 +43,6 @@ struct Known {
 
 #[derive(Default)]
 struct Run {
-    killed: AtomicBool,
     numbers: AtomicU64,
     known: Mutex<BTreeMap<u64, Known>>,
 }
@@ -57,38 +53,51 @@ impl Run {
     }
 }
 
-#[test]
-fn messages_survive_kill_9() {
-    in_cycles(CYCLES_DEFAULT, run);
+#[derive(Default)]
+pub struct Queues {
+    run: Arc<Run>,
+    workers: Vec<JoinHandle<()>>,
 }
 
-async fn run(cycles: u64, random: &mut Random) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
-    let run = Arc::new(Run::default());
-    let mut server = Server::start(&data, &log);
-    let created = Client::new(server.queue).send("PUT", "/kill-queue", &[], &[], Vec::new()).await;
-    assert_eq!(created.expect("the server answers").status, 201);
-    for cycle in 1..=cycles {
-        run.killed.store(false, Ordering::SeqCst);
-        let producers = (0..PRODUCERS).map(|_| tokio::spawn(produce(run.clone(), server.queue)));
-        let mut workers: Vec<_> = producers.collect();
-        for _ in 0..CONSUMERS {
-            workers.push(tokio::spawn(consume(run.clone(), server.queue, random.next())));
-        }
-        tokio::time::sleep(Duration::from_millis(150 + random.below(1350))).await;
-        run.killed.store(true, Ordering::SeqCst);
-        server.kill();
-        for worker in workers {
-            worker.await.expect("no worker saw anything wrong");
-        }
-        server = Server::start(&data, &log);
-        check_held(&run, server.queue).await;
-        check_count(&run, server.queue).await;
-        println!("cycle {cycle}: {} messages so far", run.numbers.load(Ordering::SeqCst));
+#[async_trait]
+impl Workload for Queues {
+    fn name(&self) -> &'static str {
+        "messages"
     }
-    drain(&run, server.queue).await;
-    assert!(run.numbers.load(Ordering::SeqCst) > cycles * PRODUCERS, "there was hardly any load");
+
+    async fn prepare(&mut self, server: &Server) {
+        let mut client = Client::new(server.queue);
+        let created = client.send("PUT", "/kill-queue", &[], &[], Vec::new()).await;
+        assert_eq!(created.expect("the server answers").status, 201);
+    }
+
+    async fn begin(&mut self, server: &Server, killed: &Killed, random: &mut Random) {
+        for _ in 0..PRODUCERS {
+            let produce = produce(self.run.clone(), killed.clone(), server.queue);
+            self.workers.push(tokio::spawn(produce));
+        }
+        for _ in 0..CONSUMERS {
+            let consume = consume(self.run.clone(), killed.clone(), server.queue, random.next());
+            self.workers.push(tokio::spawn(consume));
+        }
+    }
+
+    async fn end(&mut self) {
+        joined(&mut self.workers).await;
+    }
+
+    async fn check(&mut self, server: &Server) {
+        check_held(&self.run, server.queue).await;
+        check_count(&self.run, server.queue).await;
+    }
+
+    async fn finish(&mut self, server: &Server) {
+        drain(&self.run, server.queue).await;
+    }
+
+    fn operations(&self) -> u64 {
+        self.run.numbers.load(Ordering::SeqCst)
+    }
 }
 
 fn body(text: &str) -> Vec<u8> {
@@ -105,9 +114,9 @@ fn check_status(answer: &Answer, expected: u16) {
     assert_eq!(answer.status, expected, "{}", String::from_utf8_lossy(&answer.body));
 }
 
-async fn produce(run: Arc<Run>, address: SocketAddr) {
+async fn produce(run: Arc<Run>, killed: Killed, address: SocketAddr) {
     let mut client = Client::new(address);
-    while !run.killed.load(Ordering::SeqCst) {
+    while !killed.is() {
         let number = run.numbers.fetch_add(1, Ordering::SeqCst);
         run.known().insert(number, Known::default());
         // Some are so long that they have a row of their own.
@@ -117,7 +126,7 @@ async fn produce(run: Arc<Run>, address: SocketAddr) {
         check_status(&answer, 201);
         run.known().entry(number).or_default().put = true;
     }
-    assert!(run.killed.load(Ordering::SeqCst), "a connection broke while the server ran");
+    killed.expect();
 }
 
 struct Got {
@@ -126,9 +135,9 @@ struct Got {
     receipt: String,
 }
 
-async fn consume(run: Arc<Run>, address: SocketAddr, seed: u64) {
+async fn consume(run: Arc<Run>, killed: Killed, address: SocketAddr, seed: u64) {
     let (mut client, mut random) = (Client::new(address), Random::new(seed));
-    while !run.killed.load(Ordering::SeqCst) {
+    while !killed.is() {
         let hold = if random.below(2) == 0 { SHORT } else { LONG };
         let Some(messages) = get(&run, &mut client, 1 + random.below(4), hold).await else { break };
         for message in messages {
@@ -142,7 +151,7 @@ async fn consume(run: Arc<Run>, address: SocketAddr, seed: u64) {
             }
         }
     }
-    assert!(run.killed.load(Ordering::SeqCst), "a connection broke while the server ran");
+    killed.expect();
 }
 
 /// Gets some messages and checks that they could be got; none when there was no answer.

@@ -1,32 +1,28 @@
-//! `kill -9` of the real binary while many write to one table: what was acknowledged is there after the
-//! restart, a batch is there as a whole or not at all, and no ETag comes twice.
+//! Entities and batches in one table: a batch is there as a whole or not at all, and no ETag comes
+//! twice.
 //!
 //! Every writer has a partition of its own, whose rows it writes together, in batches that all carry
 //! one number; and a counter that it changes under the ETag of its last state. All of them overwrite
-//! one entity, whose ETags tell the order. Of an operation without an answer it is not known whether
-//! it happened.
-//!
-//! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
-//! (which the scheduler of the machine still interleaves as it likes).
-
-mod support;
+//! one entity, whose ETags tell the order.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
+use async_trait::async_trait;
 use holdfast_domain::etag::EntityETag;
 use hyper::StatusCode;
 use serde_json::Value;
-use support::client::{ACCOUNT, Answer, Client};
-use support::random::Random;
-use support::{Server, in_cycles};
+use tokio::task::JoinHandle;
 
-const WRITERS: u64 = 32;
+use crate::support::Server;
+use crate::support::client::{ACCOUNT, Answer, Client};
+use crate::support::random::Random;
+use crate::{Killed, Workload, joined};
+
+pub const WRITERS: u64 = 12;
 const ROWS_PER_BATCH: u64 = 5;
-const CYCLES_DEFAULT: u64 = 8;
 const TABLE: &str = "KillTable";
 const JSON: &[(&str, &str)] =
     &[("accept", "application/json;odata=nometadata"), ("content-type", "application/json")];
@@ -61,56 +57,68 @@ impl Known {
 
 struct Run {
     address: SocketAddr,
-    killed: AtomicBool,
+    killed: Killed,
     numbers: Arc<AtomicU64>,
     /// Which number each acknowledged ETag of the shared entity stands for, over all cycles.
     shared: Arc<Mutex<BTreeMap<EntityETag, u64>>>,
 }
 
-#[test]
-fn entities_survive_kill_9() {
-    in_cycles(CYCLES_DEFAULT, run);
+pub struct Tables {
+    numbers: Arc<AtomicU64>,
+    shared: Arc<Mutex<BTreeMap<EntityETag, u64>>>,
+    owned: Vec<Owned>,
+    writers: Vec<JoinHandle<Owned>>,
 }
 
-async fn run(cycles: u64, random: &mut Random) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
-    let numbers = Arc::new(AtomicU64::new(1));
-    let shared = Arc::new(Mutex::new(BTreeMap::new()));
-    let mut owned = vec![Owned::default(); WRITERS as usize];
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            numbers: Arc::new(AtomicU64::new(1)),
+            shared: Arc::default(),
+            owned: vec![Owned::default(); WRITERS as usize],
+            writers: Vec::new(),
+        }
+    }
+}
 
-    let mut server = Server::start(&data, &log);
-    let body = format!(r#"{{"TableName":"{TABLE}"}}"#).into_bytes();
-    let created = Client::of_tables(server.table).send("POST", "/Tables", &[], JSON, body).await;
-    assert_eq!(created.expect("the server answers").status, StatusCode::CREATED);
+#[async_trait]
+impl Workload for Tables {
+    fn name(&self) -> &'static str {
+        "tables"
+    }
 
-    for cycle in 1..=cycles {
+    async fn prepare(&mut self, server: &Server) {
+        let body = format!(r#"{{"TableName":"{TABLE}"}}"#).into_bytes();
+        let mut client = Client::of_tables(server.table);
+        let created = client.send("POST", "/Tables", &[], JSON, body).await;
+        assert_eq!(created.expect("the server answers").status, StatusCode::CREATED);
+    }
+
+    async fn begin(&mut self, server: &Server, killed: &Killed, random: &mut Random) {
         let run = Arc::new(Run {
             address: server.table,
-            killed: AtomicBool::new(false),
-            numbers: numbers.clone(),
-            shared: shared.clone(),
+            killed: killed.clone(),
+            numbers: self.numbers.clone(),
+            shared: self.shared.clone(),
         });
-        let writers: Vec<_> = owned
-            .drain(..)
-            .enumerate()
-            .map(|(writer, owned)| {
-                let seed = random.next();
-                tokio::spawn(write_until_killed(run.clone(), writer as u64, owned, seed))
-            })
-            .collect();
-        tokio::time::sleep(Duration::from_millis(150 + random.below(1350))).await;
-        run.killed.store(true, Ordering::SeqCst);
-        server.kill();
-        for writer in writers {
-            owned.push(writer.await.expect("no writer saw anything wrong"));
+        for (writer, owned) in self.owned.drain(..).enumerate() {
+            let write = write_until_killed(run.clone(), writer as u64, owned, random.next());
+            self.writers.push(tokio::spawn(write));
         }
-        server = Server::start(&data, &log);
-        check_owned(server.table, &mut owned).await;
-        check_shared(server.table, &shared).await;
-        println!("cycle {cycle}: {} operations so far", numbers.load(Ordering::SeqCst));
     }
-    assert!(numbers.load(Ordering::SeqCst) > cycles * WRITERS, "there was hardly any load");
+
+    async fn end(&mut self) {
+        self.owned = joined(&mut self.writers).await;
+    }
+
+    async fn check(&mut self, server: &Server) {
+        check_owned(server.table, &mut self.owned).await;
+        check_shared(server.table, &self.shared).await;
+    }
+
+    fn operations(&self) -> u64 {
+        self.numbers.load(Ordering::SeqCst)
+    }
 }
 
 fn entity_path(partition: &str, row: &str) -> String {
@@ -120,7 +128,7 @@ fn entity_path(partition: &str, row: &str) -> String {
 async fn write_until_killed(run: Arc<Run>, writer: u64, mut owned: Owned, seed: u64) -> Owned {
     let mut random = Random::new(seed);
     let mut client = Client::of_tables(run.address);
-    while !run.killed.load(Ordering::SeqCst) {
+    while !run.killed.is() {
         let number = run.numbers.fetch_add(1, Ordering::SeqCst);
         let answered = match random.below(4) {
             0 => overwrite_shared(&run, &mut client, number).await,
@@ -128,6 +136,7 @@ async fn write_until_killed(run: Arc<Run>, writer: u64, mut owned: Owned, seed: 
             _ => write_batch(&mut client, writer, number, &mut owned, random.below(5) == 0).await,
         };
         if !answered {
+            run.killed.expect();
             break;
         }
     }

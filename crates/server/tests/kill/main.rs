@@ -1,0 +1,122 @@
+//! `kill -9` of the real binary while 64 writers work on all four services: what was acknowledged is
+//! there after the restart, and nothing half-done is visible.
+//!
+//! Each service has a workload of its own, which knows what was acknowledged. Of an operation without
+//! an answer it is not known whether it happened; everything else must be exactly as acknowledged.
+//!
+//! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
+//! (which the scheduler of the machine still interleaves as it likes).
+
+mod blobs;
+mod files;
+mod parts;
+mod queues;
+#[path = "../support/mod.rs"]
+mod support;
+mod tables;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use support::random::Random;
+use support::{Server, in_cycles};
+use tokio::task::JoinHandle;
+
+const CYCLES_DEFAULT: u64 = 20;
+const WRITERS: u64 =
+    blobs::WRITERS + parts::WRITERS + tables::WRITERS + queues::WORKERS + files::WRITERS;
+
+/// What one service is asked under load, and what must be true of it after a kill.
+#[async_trait]
+trait Workload: Send {
+    fn name(&self) -> &'static str;
+
+    /// Once, before the first cycle.
+    async fn prepare(&mut self, server: &Server);
+
+    /// Starts the writers of one cycle.
+    async fn begin(&mut self, server: &Server, killed: &Killed, random: &mut Random);
+
+    /// Waits for the writers, whose server is gone by now.
+    async fn end(&mut self);
+
+    /// Compares what the server has after the restart with what was acknowledged.
+    async fn check(&mut self, server: &Server);
+
+    /// Once, after the last cycle.
+    async fn finish(&mut self, _server: &Server) {}
+
+    fn operations(&self) -> u64;
+}
+
+/// Whether the server of this cycle is gone: nothing else may cost an answer.
+#[derive(Clone, Default)]
+struct Killed(Arc<AtomicBool>);
+
+impl Killed {
+    fn is(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn expect(&self) {
+        assert!(self.is(), "a connection broke while the server ran");
+    }
+}
+
+async fn joined<T>(writers: &mut Vec<JoinHandle<T>>) -> Vec<T> {
+    let mut left = Vec::new();
+    for writer in writers.drain(..) {
+        left.push(writer.await.expect("no writer saw anything wrong"));
+    }
+    left
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9() {
+    assert_eq!(WRITERS, 64);
+    in_cycles(CYCLES_DEFAULT, run);
+}
+
+async fn run(cycles: u64, random: &mut Random) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    let mut workloads: Vec<Box<dyn Workload>> = vec![
+        Box::<blobs::Blobs>::default(),
+        Box::<parts::Parts>::default(),
+        Box::<tables::Tables>::default(),
+        Box::<queues::Queues>::default(),
+        Box::<files::Files>::default(),
+    ];
+    let mut server = Server::start(&data, &log);
+    for workload in &mut workloads {
+        workload.prepare(&server).await;
+    }
+    for cycle in 1..=cycles {
+        let killed = Killed::default();
+        for workload in &mut workloads {
+            workload.begin(&server, &killed, random).await;
+        }
+        tokio::time::sleep(Duration::from_millis(150 + random.below(1350))).await;
+        killed.0.store(true, Ordering::SeqCst);
+        server.kill();
+        for workload in &mut workloads {
+            workload.end().await;
+        }
+        let killed_at = Instant::now();
+        server = Server::start(&data, &log);
+        let started = killed_at.elapsed();
+        let mut counts = String::new();
+        for workload in &mut workloads {
+            workload.check(&server).await;
+            counts += &format!(" {} {}", workload.name(), workload.operations());
+        }
+        println!("cycle {cycle}: started in {started:.1?}; operations so far:{counts}");
+    }
+    for workload in &mut workloads {
+        workload.finish(&server).await;
+        let enough = workload.operations() > 2 * cycles;
+        assert!(enough, "there was hardly any load of {}", workload.name());
+    }
+}
