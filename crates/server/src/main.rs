@@ -10,6 +10,8 @@ mod background;
 mod clock;
 mod command_line;
 mod file;
+#[cfg(test)]
+mod hostile;
 mod logging;
 mod run;
 mod seed;
@@ -18,9 +20,10 @@ mod tls;
 mod wiring;
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::command_line::SettingsError;
+use crate::command_line::{Environment, SettingsError};
 use crate::run::Prepared;
 
 /// A request makes and drops tens of small values, which the C library's allocator spends several
@@ -32,7 +35,9 @@ const FAULT: u8 = 1;
 const BAD_SETTINGS: u8 = 2;
 
 fn main() -> ExitCode {
-    let prepared = match prepare() {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let environment = std::env::vars_os().collect();
+    let prepared = match prepare(&arguments, &environment) {
         Ok(prepared) => prepared,
         Err(SettingsError::Usage(usage)) => {
             let _ = usage.print();
@@ -53,10 +58,8 @@ fn main() -> ExitCode {
 }
 
 /// Everything that can be refused before anything is opened.
-fn prepare() -> Result<Prepared, SettingsError> {
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let environment = std::env::vars_os().collect();
-    let settings = settings::read(&arguments, &environment)?;
+fn prepare(arguments: &[OsString], environment: &Environment) -> Result<Prepared, SettingsError> {
+    let settings = settings::read(arguments, environment)?;
     let tls = settings.tls.as_ref().map(tls::load).transpose()?;
     let accounts: Vec<&str> = settings.accounts.iter().map(|it| it.name.as_str()).collect();
     let seed = settings.seed.as_deref().map(|path| seed::read(path, &accounts)).transpose()?;
