@@ -141,7 +141,7 @@ impl Domain {
     /// Records the time for the next run, see [`recorded_time`].
     pub(crate) async fn record_time(&self) -> Result<(), CommitError> {
         let mut batch = Batch::blind();
-        batch.put(rows::clock(), self.now().encode());
+        batch.put(rows::clock(), self.now().encode()).even_without_room();
         self.engine.commit(batch).await
     }
 }

@@ -22,6 +22,7 @@ pub mod metadata;
 pub mod names;
 pub mod queue;
 mod rows;
+pub mod scrub;
 mod service_properties;
 pub mod share;
 pub mod table;

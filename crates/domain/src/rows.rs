@@ -11,6 +11,7 @@ use holdfast_store::{ExtentId, Fault};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::share::NODE;
 use crate::time::Timestamp;
 
 const CLOCK: u8 = b'k';
@@ -375,6 +376,36 @@ pub fn inline_content(id: u64) -> Bytes {
 
 pub fn extents_of_segment(segment: u64) -> Bytes {
     numbered(EXTENT, segment).freeze()
+}
+
+pub fn all_extents() -> Bytes {
+    Bytes::from_static(&[EXTENT])
+}
+
+pub fn all_map_entries() -> Bytes {
+    Bytes::from_static(&[MAP_ENTRY])
+}
+
+/// Which rows say where a content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HasContent {
+    Blob,
+    Past,
+    Node,
+}
+
+/// The beginnings of the keys of all rows that say where a content is.
+pub fn with_contents() -> [Bytes; 3] {
+    [&[BLOB], &[PAST_BLOB], &[NODE]].map(|kind| Bytes::from_static(kind))
+}
+
+pub fn content_kind(key: &[u8]) -> Option<HasContent> {
+    match *key.first()? {
+        BLOB => Some(HasContent::Blob),
+        PAST_BLOB => Some(HasContent::Past),
+        NODE => Some(HasContent::Node),
+        _ => None,
+    }
 }
 
 pub fn extent(id: ExtentId) -> Bytes {

@@ -74,6 +74,11 @@ impl Transaction {
         self.batch.delete(key);
     }
 
+    /// For what removes things without deleting a row at once.
+    pub fn even_without_room(&mut self) {
+        self.batch.even_without_room();
+    }
+
     pub(crate) fn note_usage(&mut self, change: UsageChange) {
         self.usage.push(change);
     }

@@ -45,6 +45,10 @@ impl<R: Into<Self>> From<Failure<R>> for Error {
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         tracing::error!(?fault, "a request failed");
+        if fault.is_no_room() {
+            return Self::from(Code::ServerBusy)
+                .with_message("The server has no room left on its disk. Nothing was written.");
+        }
         Code::InternalError.into()
     }
 }

@@ -14,6 +14,7 @@ mod file;
 mod hostile;
 mod logging;
 mod run;
+mod scrub;
 mod seed;
 mod settings;
 mod tls;
@@ -37,6 +38,10 @@ const BAD_SETTINGS: u8 = 2;
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let environment = std::env::vars_os().collect();
+    match arguments.get(1).and_then(|word| word.to_str()) {
+        Some("scrub") => return scrub::run(&arguments[2..]),
+        Some(_) | None => {}
+    }
     let prepared = match prepare(&arguments, &environment) {
         Ok(prepared) => prepared,
         Err(SettingsError::Usage(usage)) => {

@@ -96,9 +96,10 @@ impl Node {
 
 impl Observed for Node {
     fn unhealthy(&self) -> Option<String> {
-        let rows = self.domain.engine().poisoned();
-        let poisoned = rows.or_else(|| self.domain.extents().poisoned());
-        poisoned.map(|fault| format!("{fault:?}"))
+        let engine = self.domain.engine();
+        let poisoned = engine.poisoned().or_else(|| self.domain.extents().poisoned());
+        let fault = poisoned.or_else(|| engine.short_of_room())?;
+        Some(format!("{fault:?}"))
     }
 
     fn figures(&self) -> Figures {

@@ -1,11 +1,12 @@
 //! A flipped bit on disk, seen through the real binary: a clear 500 and a log line, never wrong
-//! bytes.
+//! bytes; and a line of `holdfast scrub` that names what is hurt.
 
 mod support;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use support::Server;
 use support::client::Client;
@@ -67,4 +68,83 @@ async fn a_flipped_bit_is_a_500_and_a_log_line_that_names_the_extent() {
     drop(server);
     let log = fs::read_to_string(&log).expect("a log");
     assert!(log.contains("extent"), "the log names the extent:\n{log}");
+}
+
+/// The exit code and what is printed.
+fn scrub(data: &Path) -> (i32, String) {
+    let program = env!("CARGO_BIN_EXE_holdfast");
+    let done = Command::new(program).arg("scrub").arg("--data").arg(data).output().expect("run");
+    let text = String::from_utf8(done.stdout).expect("UTF-8");
+    (done.status.code().expect("an exit code"), text)
+}
+
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
+}
+
+/// The segment of the log that was begun last: its header has the highest number.
+fn newest_log(folder: &Path) -> PathBuf {
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
+    let segments =
+        files(folder).into_iter().filter(|(path, _)| path.extension() == Some("log".as_ref()));
+    segments.max_by_key(|(_, bytes)| number(bytes)).expect("a segment").0
+}
+
+fn longest(folder: &Path) -> PathBuf {
+    files(folder).into_iter().max_by_key(|(_, bytes)| bytes.len()).expect("a file").0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scrub_names_every_kind_of_file_that_is_hurt() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    let mut server = Server::start(&data, &log);
+    let mut client = Client::new(server.blob);
+    let container = [("restype", "container")];
+    let created = client.send("PUT", "/rot", &container, &[], Vec::new()).await.expect("an answer");
+    assert_eq!(created.status, 201);
+    let put = [("x-ms-blob-type", "BlockBlob")];
+    // Enough in rows that some of them are in a table by now.
+    for number in 0..700 {
+        let name = format!("/rot/row-{number}");
+        let body = vec![number as u8; 15_000];
+        let answer = client.send("PUT", &name, &[], &put, body).await.expect("an answer");
+        assert_eq!(answer.status, 201);
+    }
+    let content = content();
+    let answer = client.send("PUT", "/rot/hurt", &[], &put, content.clone()).await;
+    assert_eq!(answer.expect("an answer").status, 201);
+    server.kill();
+
+    let rows = data.join("rows");
+    let current = fs::read(rows.join("current")).expect("the manifest's number");
+    let number = u64::from_le_bytes(current[..8].try_into().expect("eight bytes"));
+    let hurt = [
+        (data.join("FORMAT"), 0),
+        (data.join("log/checkpoint"), 10),
+        (newest_log(&data.join("log")), 4096 + 40),
+        (rows.join("current"), 3),
+        (rows.join(format!("v{number}")), 40),
+        (longest(&rows.join("tables")), 5000),
+    ];
+    for (path, position) in hurt {
+        let whole = fs::read(&path).expect("a file");
+        let mut bytes = whole.clone();
+        bytes[position] ^= 4;
+        fs::write(&path, bytes).expect("written");
+        let (code, said) = scrub(&data);
+        assert_eq!(code, 1, "{}: {said}", path.display());
+        assert!(said.contains(path.to_str().expect("UTF-8")), "{}: {said}", path.display());
+        fs::write(&path, whole).expect("written");
+    }
+    assert_eq!(scrub(&data).0, 0);
+
+    flip(&data, &content, 70_000);
+    let (code, said) = scrub(&data);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("blob devstoreaccount1/rot/hurt"), "{said}");
+    assert!(said.contains(".seg from byte "), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }

@@ -16,7 +16,7 @@ pub fn of_handle(failure: Failure<HandleRefusal>) -> Status {
 
 pub fn of_fault(fault: &Fault) -> Status {
     tracing::error!(?fault, "an SMB command failed");
-    Status::INTERNAL_ERROR
+    if fault.is_no_room() { Status::DISK_FULL } else { Status::INTERNAL_ERROR }
 }
 
 fn of_refusal(refusal: HandleRefusal) -> Status {

@@ -30,6 +30,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Why the engine no longer accepts commits, once a write or sync has failed.
     fn poisoned(&self) -> Option<Fault>;
 
+    /// Why only batches that give room back are committed, while that is so.
+    fn short_of_room(&self) -> Option<Fault> {
+        None
+    }
+
     fn statistics(&self) -> EngineStatistics;
 }
 
@@ -163,7 +168,11 @@ pub struct Batch {
     pub(crate) expected_rows: Vec<Bytes>,
     pub(crate) expected_ranges: Vec<KeyRange>,
     pub(crate) writes: Vec<Write>,
+    pub(crate) without_room: bool,
 }
+
+/// What a batch that deletes rows may put in their place and still count as giving room back.
+const REPLACED_BYTES_MAX: usize = 4 * 1024;
 
 impl Batch {
     /// A batch that relies on nothing it has read.
@@ -209,6 +218,25 @@ impl Batch {
     pub fn writes(&self) -> &[Write] {
         &self.writes
     }
+
+    /// Commit it even where there is no room for more: it is short, and things would be worse
+    /// without it.
+    pub fn even_without_room(&mut self) -> &mut Self {
+        self.without_room = true;
+        self
+    }
+
+    /// Whether it is committed even where there is no room for more: it deletes rows, and puts
+    /// little in their place.
+    pub fn gives_room(&self) -> bool {
+        let put_bytes = |write: &Write| match write {
+            Write::Put { key, value } => key.len() + value.len(),
+            Write::Delete { .. } => 0,
+        };
+        let deletes = self.writes.iter().any(|write| matches!(write, Write::Delete { .. }));
+        let put = self.writes.iter().map(put_bytes).sum::<usize>();
+        self.without_room || (deletes && put <= REPLACED_BYTES_MAX)
+    }
 }
 
 /// Why a batch is not known to be committed.
@@ -243,6 +271,19 @@ impl Fault {
         why: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
         Self { what: what.into(), why: Some(Arc::new(why)) }
+    }
+
+    /// Whether there was no room on the disk. Then nothing was written, and it can be tried again.
+    pub fn is_no_room(&self) -> bool {
+        let mut cause = std::error::Error::source(self);
+        while let Some(why) = cause {
+            if let Some(why) = why.downcast_ref::<std::io::Error>() {
+                use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+                return matches!(why.kind(), StorageFull | QuotaExceeded);
+            }
+            cause = why.source();
+        }
+        false
     }
 }
 
@@ -293,6 +334,28 @@ mod tests {
         for (key, inside) in [("ab", true), ("abc", true), ("aa", false), ("ac", false)] {
             assert_eq!(range.contains(key.as_bytes()), inside, "{key}");
         }
+    }
+
+    #[test]
+    fn only_what_deletes_and_puts_little_gives_room() {
+        let (mut deletes, mut puts, mut both) = (Batch::blind(), Batch::blind(), Batch::blind());
+        deletes.delete("a").put("mark", "");
+        puts.put("a", "1");
+        both.delete("a").put("b", vec![0; REPLACED_BYTES_MAX]);
+        assert!(deletes.gives_room());
+        assert!(!puts.gives_room());
+        assert!(!both.gives_room());
+        assert!(puts.even_without_room().gives_room());
+    }
+
+    #[test]
+    fn a_full_disk_is_known_at_the_end_of_the_chain() {
+        let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let chain = Fault::because("outer", Fault::because("inner", full()));
+        assert!(chain.is_no_room());
+        let other = std::io::Error::from(std::io::ErrorKind::NotFound);
+        assert!(!Fault::because("outer", other).is_no_room());
+        assert!(!Fault::new("no space").is_no_room());
     }
 
     #[test]

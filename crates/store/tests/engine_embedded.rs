@@ -111,6 +111,31 @@ async fn log_without_its_checkpoint_is_refused() {
 }
 
 #[tokio::test]
+async fn flipped_bit_of_a_manifest_is_refused() {
+    let fixture = InFolder::new(small());
+    let engine = fixture.open();
+    for number in 0..200 {
+        put(&*engine, &number.to_string()).await;
+    }
+    drop(engine);
+    let rows = fixture.folder.path().join("data/rows");
+    let current = rows.join("current");
+    let number = u64::from_le_bytes(std::fs::read(&current).unwrap()[..8].try_into().unwrap());
+    for path in [current, rows.join(format!("v{number}"))] {
+        let whole = std::fs::read(&path).unwrap();
+        for bit in (0..whole.len() * 8).step_by(7) {
+            let mut hurt = whole.clone();
+            hurt[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, hurt).unwrap();
+            let why = refusal(&fixture);
+            assert!(why.contains(rows.to_str().unwrap()), "bit {bit} of {}: {why}", path.display());
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    drop(fixture.open());
+}
+
+#[tokio::test]
 async fn keys_and_values_over_the_limits_are_refused_whole() {
     use holdfast_store::engine::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
     let fixture = InFolder::new(EngineOptions::default());

@@ -26,7 +26,7 @@ pub(crate) use differences::Differences;
 pub(crate) use layers::{entries, fill_layered_map, first_layered_map};
 pub(crate) use map::{Entry, Map, MapWriter, remove_condemned_map};
 pub use reader::ContentReader;
-pub(crate) use references::{References, Released, named_extent};
+pub(crate) use references::{References, Released, named_extent, stored_extent};
 pub(crate) use seal::Seal;
 pub use seal::{CustomerKey, Sealing};
 
@@ -84,6 +84,17 @@ impl Piece {
     }
 }
 
+impl Content {
+    /// The extents that it names itself; those of a map are named by its entries.
+    pub fn extents(&self) -> impl Iterator<Item = ExtentId> {
+        let pieces = match self {
+            Self::Extents(pieces) => pieces.as_slice(),
+            Self::Empty | Self::Inline(_) | Self::Mapped(_) => &[],
+        };
+        pieces.iter().map(Piece::extent)
+    }
+}
+
 /// Bytes that were received together, as a row that is not a content of its own keeps them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Part {
@@ -103,6 +114,10 @@ impl Part {
             Self::Sealed(seal, _) => seal.length,
             Self::Hole => 0,
         }
+    }
+
+    pub fn extents(&self) -> impl Iterator<Item = ExtentId> {
+        self.pieces().iter().map(Piece::extent)
     }
 
     fn pieces(&self) -> &[Piece] {

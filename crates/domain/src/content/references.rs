@@ -158,6 +158,12 @@ pub(crate) fn named_extent(key: &[u8], value: &[u8]) -> Result<(ExtentId, u64), 
     Ok((rows::extent_id(key)?, ExtentRow::decode(value)?.length))
 }
 
+/// The extent that a row describes.
+pub(crate) fn stored_extent(key: &[u8], value: &[u8]) -> Result<Extent, Fault> {
+    let ExtentRow { length, checksums, .. } = ExtentRow::decode(value)?;
+    Ok(Extent { id: rows::extent_id(key)?, length, checksums })
+}
+
 /// How many contents have this map.
 pub(super) async fn map_references(snapshot: &dyn Snapshot, id: u64) -> Result<u64, Fault> {
     let row = snapshot.get(&rows::map(id)).await?;

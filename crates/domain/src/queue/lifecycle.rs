@@ -94,6 +94,7 @@ impl Domain {
                 self.known_queues.start_empty(queue.id);
                 transaction.put(key.clone(), queue.encode());
                 transaction.put(rows::condemned_queue(old), NOTHING);
+                transaction.even_without_room();
                 Ok((old, transaction))
             })
             .await?;

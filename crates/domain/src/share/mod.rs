@@ -64,7 +64,7 @@ pub use range::{
 };
 pub use refusal::FileRefusal;
 pub use rename::{RenameNode, Renamed};
-pub(crate) use rows::{condemned_shares, condemned_snapshots, is_node};
+pub(crate) use rows::{NODE, condemned_shares, condemned_snapshots, is_node};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
 pub(crate) use usage::{KnownShares, UsageChange};

@@ -10,7 +10,7 @@ use crate::rows::{corrupt, named, number_at, numbered, text};
 use crate::time::Timestamp;
 
 const SHARE: u8 = b'0';
-const NODE: u8 = b'1';
+pub const NODE: u8 = b'1';
 const PAST_NODE: u8 = b'2';
 const PERMISSION: u8 = b'3';
 const SNAPSHOT: u8 = b'4';

@@ -71,7 +71,15 @@ impl Committer {
         drop(guard);
     }
 
-    fn commit(&mut self, group: Vec<Waiting>) {
+    fn commit(&mut self, mut group: Vec<Waiting>) {
+        if let Some(fault) = self.shared.upkeep.lock().room.refusal().cloned() {
+            for grows in group.extract_if(.., |waiting| !waiting.batch.gives_room()) {
+                let _ = grows.answer.send(Err(CommitError::Fault(fault.clone())));
+            }
+            if group.is_empty() {
+                return;
+            }
+        }
         let sizes = group.iter().map(|waiting| payload_bytes(waiting.batch.writes()));
         // Before any sequence is given out: the tree numbers its versions from the same counter and
         // shows a snapshot the newest version below it, so between a batch's number and its place
@@ -173,6 +181,9 @@ impl Committer {
             {
                 return Ok(());
             }
+            if let Some(fault) = upkeep.room.standstill() {
+                return Err(fault.clone());
+            }
             self.shared.upkeep_changed.wait(&mut upkeep);
         }
     }
@@ -187,11 +198,14 @@ impl Committer {
         }
         let mut upkeep = self.shared.upkeep.lock();
         loop {
-            if let Some(spare) = upkeep.spares.pop() {
+            if let Some(spare) = upkeep.spares.pop_front() {
                 self.shared.upkeep_changed.notify_all();
                 return Ok(spare);
             }
             if let Some(fault) = self.shared.poison.get() {
+                return Err(fault.clone());
+            }
+            if let Some(fault) = upkeep.room.standstill() {
                 return Err(fault.clone());
             }
             self.shared.upkeep_changed.wait(&mut upkeep);

@@ -21,17 +21,18 @@ use super::folder::{DataFolder, sync_folder};
 use super::log::{Fill, SegmentHeader, Spare};
 use super::recent::RecentWrites;
 use super::recovery::FoundLog;
+use super::room::{Reserve, Room, is_no_room};
 use super::shared::{Shared, Upkeep, Visible};
 use super::turns::Turns;
 use super::upkeep::{Compactor, Flusher, SPARES_MAX};
-use super::{Durability, OpenError};
+use super::{Durability, OpenError, manifest};
 use crate::engine::{
     Batch, CommitError, Engine, EngineStatistics, Fault, KEY_BYTES_MAX, KeyRange, Moment, Order,
     Row, Snapshot, VALUE_BYTES_MAX, Write,
 };
 
-const LOG_FOLDER: &str = "log";
-const ROWS_FOLDER: &str = "rows";
+pub(super) const LOG_FOLDER: &str = "log";
+pub(super) const ROWS_FOLDER: &str = "rows";
 
 /// Opening waits until a first segment is filled; while it is in use, larger ones are made ready.
 const FIRST_SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -101,7 +102,9 @@ impl EmbeddedEngine {
             visible: Mutex::new(Visible { before: 1, held: Default::default() }),
             upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
             upkeep_changed: Condvar::new(),
+            reserve: Reserve::new(&log_folder, options.log_segment_bytes),
             log_folder,
+            rows_folder,
             poison: OnceLock::new(),
             commits: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
@@ -122,18 +125,36 @@ impl EmbeddedEngine {
         // successor that was not must not be read as one history some day.
         let segment = (|| {
             let mut spares = found.into_spares(options.log_segment_bytes, SPARES_MAX)?;
-            let spare = match spares.pop() {
-                Some(spare) => spare,
-                None => Spare::create(
+            let create = || {
+                Spare::create(
                     &shared.log_folder,
                     next_file.fetch_add(1, Ordering::Relaxed),
                     options.log_segment_bytes.min(FIRST_SEGMENT_BYTES_MAX),
                     Fill::Zeros,
-                )?,
+                )
+            };
+            let spare = match spares.pop_front() {
+                Some(spare) => spare,
+                None => match create() {
+                    // On a full disk it is opened too, so that something can be deleted.
+                    Err(why) if is_no_room(&why) => {
+                        shared.reserve.spend()?;
+                        create()?
+                    }
+                    created => created?,
+                },
             };
             let mut upkeep = shared.upkeep.lock();
             upkeep.sealed = sealed;
             upkeep.spares = spares;
+            upkeep.room = match shared.reserve.take() {
+                Ok(()) => Room::Enough,
+                Err(why) if is_no_room(&why) => {
+                    tracing::error!("the disk is full: only what gives room back is taken");
+                    Room::Reserve(Fault::because("the reserve cannot be taken", why))
+                }
+                Err(why) => return Err(why),
+            };
             spare.begin(SegmentHeader {
                 incarnation: last_incarnation + 1,
                 base_sequence: last_sequence,
@@ -190,6 +211,7 @@ fn open_tree(
 ) -> Result<AnyTree, Fault> {
     remove_drafts(folder)
         .map_err(|why| Fault::because(format!("clean {}", folder.display()), why))?;
+    manifest::check(folder)?;
     // The tree raises its own idea of what is visible when its files change. Ours is `Visible`.
     let visible = SequenceNumberCounter::new(1);
     let tree = lsm_tree::Config::new(folder, sequences.clone(), visible)
@@ -255,6 +277,10 @@ impl Engine for EmbeddedEngine {
 
     fn poisoned(&self) -> Option<Fault> {
         self.shared.poison.get().cloned()
+    }
+
+    fn short_of_room(&self) -> Option<Fault> {
+        self.shared.upkeep.lock().room.refusal().cloned()
     }
 
     fn statistics(&self) -> EngineStatistics {

@@ -133,19 +133,15 @@ impl Spare {
     pub fn create(folder: &Path, number: u64, capacity: u64, fill: Fill) -> io::Result<Self> {
         let path = folder.join(format!("{number:08}.log"));
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-        match fill {
-            Fill::Zeros => {
-                let zeros = vec![0; ZEROS_BYTES.min(capacity as usize)];
-                let mut position = 0;
-                while position < capacity {
-                    let length = zeros.len().min((capacity - position) as usize);
-                    file.write_all_at(&zeros[..length], position)?;
-                    position += length as u64;
-                }
-            }
-            Fill::Reserved => reserve(&file, capacity)?,
+        let filled = match fill {
+            Fill::Zeros => fill_with_zeros(&file, capacity),
+            Fill::Reserved => reserve(&file, capacity),
+        };
+        if let Err(why) = filled.and_then(|()| file.sync_all()) {
+            // What there was no room for does not stay in the way.
+            fs::remove_file(&path)?;
+            return Err(why);
         }
-        file.sync_all()?;
         sync_folder(folder)?;
         Ok(Self { file, path, capacity })
     }
@@ -172,7 +168,18 @@ impl Spare {
 
 const ZEROS_BYTES: usize = 1024 * 1024;
 
-fn reserve(file: &File, capacity: u64) -> io::Result<()> {
+fn fill_with_zeros(file: &File, capacity: u64) -> io::Result<()> {
+    let zeros = vec![0; ZEROS_BYTES.min(capacity as usize)];
+    let mut position = 0;
+    while position < capacity {
+        let length = zeros.len().min((capacity - position) as usize);
+        file.write_all_at(&zeros[..length], position)?;
+        position += length as u64;
+    }
+    Ok(())
+}
+
+pub(super) fn reserve(file: &File, capacity: u64) -> io::Result<()> {
     use std::os::fd::AsRawFd;
     let length = libc::off_t::try_from(capacity)
         .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;

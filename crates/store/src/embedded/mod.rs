@@ -8,8 +8,11 @@ mod commit;
 mod engine;
 mod folder;
 mod log;
+mod manifest;
 mod recent;
 mod recovery;
+mod room;
+mod scrub;
 mod segments;
 mod shared;
 mod turns;
@@ -17,6 +20,7 @@ mod upkeep;
 
 pub use engine::{EmbeddedEngine, EngineOptions};
 pub use folder::{DataFolder, OpenError};
+pub use scrub::{Damage, scrub_rows};
 pub use segments::{SegmentExtents, SegmentOptions};
 
 /// What must be on disk before a write is acknowledged.

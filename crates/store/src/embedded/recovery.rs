@@ -1,5 +1,6 @@
 //! Opening: which files of the log are needed, and their records back into the tree.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use lsm_tree::AbstractTree;
 use super::log::{
     BLOCK_BYTES, Checkpoint, SealedSegment, SegmentHeader, SegmentReader, Spare, decode_writes,
 };
-use super::{Durability, shared::Shared};
+use super::{Damage, Durability, shared::Shared};
 use crate::engine::Fault;
 
 /// What the log folder holds.
@@ -60,6 +61,32 @@ impl FoundLog {
         Ok(())
     }
 
+    /// What is hurt in the segments that are needed; they are only read.
+    pub fn damages(&self) -> Vec<Damage> {
+        let mut found = Vec::new();
+        for (index, (header, path)) in self.live.iter().enumerate() {
+            let damage = |offset, what: String| Damage { file: path.clone(), offset, what };
+            let content = match fs::read(path) {
+                Ok(content) => content,
+                Err(why) => {
+                    found.push(damage(None, why.to_string()));
+                    continue;
+                }
+            };
+            let mut reader = SegmentReader::new(Bytes::from(content), *header);
+            let whole = reader.by_ref().all(|(_, payload)| decode_writes(&payload).is_some());
+            let ends_early = match self.live.get(index + 1) {
+                Some((next, _)) => next.base_sequence != reader.last_sequence(),
+                None => header.durability == Durability::Fsync && reader.later_group_exists(),
+            };
+            if !whole || ends_early {
+                let what = "a segment of the log is not what was written".to_owned();
+                found.push(damage(Some(reader.position() as u64), what));
+            }
+        }
+        found
+    }
+
     pub fn last_incarnation(&self) -> u64 {
         self.live.last().map_or(self.checkpoint.incarnation, |(header, _)| header.incarnation)
     }
@@ -90,12 +117,12 @@ impl FoundLog {
     }
 
     /// The unused files of the usual size, opened; the others are removed.
-    pub fn into_spares(self, capacity: u64, spares_max: usize) -> io::Result<Vec<Spare>> {
-        let mut spares = Vec::new();
+    pub fn into_spares(self, capacity: u64, spares_max: usize) -> io::Result<VecDeque<Spare>> {
+        let mut spares = VecDeque::new();
         for path in self.unused {
             let spare = Spare::open(path)?;
             if spare.capacity == capacity && spares.len() < spares_max {
-                spares.push(spare);
+                spares.push_back(spare);
             } else {
                 fs::remove_file(&spare.path)?;
             }

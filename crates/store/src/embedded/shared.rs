@@ -1,6 +1,7 @@
 //! What the threads of the engine and its snapshots share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::folder::DataFolder;
 use super::log::{SealedSegment, Spare};
+use super::room::{Reserve, Room};
 use super::turns::Turns;
 use crate::engine::{Fault, Write};
 
@@ -24,6 +26,8 @@ pub(super) struct Shared {
     /// Signalled at every change of `upkeep` and when the engine is poisoned.
     pub upkeep_changed: Condvar,
     pub log_folder: PathBuf,
+    pub rows_folder: PathBuf,
+    pub reserve: Reserve,
     pub poison: OnceLock<Fault>,
     pub commits: AtomicU64,
     pub conflicts: AtomicU64,
@@ -45,7 +49,9 @@ pub(super) struct Visible {
 pub(super) struct Upkeep {
     /// Oldest first; each has its own memtable, sealed with it.
     pub sealed: Vec<SealedSegment>,
-    pub spares: Vec<Spare>,
+    /// Oldest first.
+    pub spares: VecDeque<Spare>,
+    pub room: Room,
     pub compaction_is_due: bool,
     pub stopping: bool,
 }
@@ -59,6 +65,43 @@ impl Shared {
         // Under the lock, so that nobody misses it between looking and waiting.
         let _upkeep = self.upkeep.lock();
         self.upkeep_changed.notify_all();
+    }
+
+    /// Upkeep found no room: the reserve is spent or, if it is already, those who wait are let go.
+    pub fn note_no_room(&self, fault: Fault) {
+        let mut upkeep = self.upkeep.lock();
+        upkeep.room = match upkeep.room {
+            Room::Enough => {
+                tracing::error!(?fault, "the disk is full: only what gives room back is taken");
+                if let Err(why) = self.reserve.spend() {
+                    tracing::error!(%why, "the reserve cannot be used");
+                }
+                Room::Reserve(fault)
+            }
+            Room::Reserve(_) | Room::None(_) => Room::None(fault),
+        };
+        self.upkeep_changed.notify_all();
+    }
+
+    /// Upkeep has done something after all.
+    pub fn note_progress(&self) {
+        let mut upkeep = self.upkeep.lock();
+        if let Room::None(fault) = &upkeep.room {
+            upkeep.room = Room::Reserve(fault.clone());
+        }
+        self.upkeep_changed.notify_all();
+    }
+
+    /// Takes the reserve again, if there is room for it and for more.
+    pub fn restore_reserve(&self) -> io::Result<()> {
+        if !self.reserve.could_be_taken()? {
+            return Ok(());
+        }
+        self.reserve.take()?;
+        tracing::warn!("there is room on the disk again");
+        self.upkeep.lock().room = Room::Enough;
+        self.upkeep_changed.notify_all();
+        Ok(())
     }
 
     pub fn apply(&self, sequence: u64, writes: Vec<Write>) {

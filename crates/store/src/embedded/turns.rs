@@ -12,6 +12,7 @@ use lsm_tree::compaction::filter::Context;
 use lsm_tree::compaction::{CompactionFilter, Factory, ItemAccessor, Verdict};
 use parking_lot::{Condvar, Mutex};
 
+use super::room::Failed;
 use crate::engine::Fault;
 
 #[derive(Default)]
@@ -24,6 +25,8 @@ pub(super) struct Turns {
 struct State {
     holder: Option<Change>,
     failed: Option<Fault>,
+    begun: u64,
+    under_way: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,23 +37,36 @@ enum Change {
 
 impl Turns {
     /// Flushes, if no change has failed so far.
-    pub fn flush(&self, flush: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
-        let turn = self.begin(Change::Flush)?;
+    pub fn flush(&self, flush: impl FnOnce() -> Result<(), Failed>) -> Result<(), Failed> {
+        let turn = self.begin(Change::Flush).map_err(Failed::Broken)?;
         turn.end(flush())
     }
 
     /// Merges, if no change has failed so far. The tree has to have `between_turns` as its filter:
     /// while tables are read and written, which is long, others have their turns. Should one of
     /// those fail, the merge is abandoned before it writes the manifest.
-    pub fn merge(&self, merge: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
-        let turn = self.begin(Change::Merge)?;
+    pub fn merge(&self, merge: impl FnOnce() -> Result<(), Failed>) -> Result<(), Failed> {
+        let turn = self.begin(Change::Merge).map_err(Failed::Broken)?;
         let outcome = catch_unwind(AssertUnwindSafe(merge)).unwrap_or_else(|panic| match panic
             .downcast::<Abandoned>(
         ) {
-            Ok(abandoned) => Err(abandoned.0),
+            Ok(abandoned) => Err(Failed::Broken(abandoned.0)),
             Err(panic) => resume_unwind(panic),
         });
         turn.end(outcome)
+    }
+
+    /// Asked by a merge that failed: whether it had come to the manifest, or not even given its turn
+    /// away yet.
+    pub fn merge_has_turn(&self) -> bool {
+        self.state.lock().holder == Some(Change::Merge)
+    }
+
+    /// How many changes were begun, if the one that asks is the only one under way: when it gets the
+    /// same answer later, it was alone all the time.
+    pub fn begun_alone(&self) -> Option<u64> {
+        let state = self.state.lock();
+        (state.under_way == 1).then_some(state.begun)
     }
 
     pub fn between_turns(self: &Arc<Self>) -> Arc<dyn Factory> {
@@ -59,6 +75,9 @@ impl Turns {
 
     fn begin(&self, change: Change) -> Result<Turn<'_>, Fault> {
         self.hold(change)?;
+        let mut state = self.state.lock();
+        state.begun += 1;
+        state.under_way += 1;
         Ok(Turn { turns: self, change, ended: false })
     }
 
@@ -74,6 +93,11 @@ impl Turns {
             }
             self.changed.wait(&mut state);
         }
+    }
+
+    fn end(&self, change: Change, failed: Option<Fault>) {
+        self.state.lock().under_way -= 1;
+        self.let_go(change, failed);
     }
 
     fn let_go(&self, change: Change, failed: Option<Fault>) {
@@ -96,9 +120,13 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// A failure is known to the others before they can have their turn.
-    fn end(mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
+    fn end(mut self, outcome: Result<(), Failed>) -> Result<(), Failed> {
         self.ended = true;
-        self.turns.let_go(self.change, outcome.as_ref().err().cloned());
+        let broken = match &outcome {
+            Err(Failed::Broken(fault)) => Some(fault.clone()),
+            Ok(()) | Err(Failed::NoRoom(_)) => None,
+        };
+        self.turns.end(self.change, broken);
         outcome
     }
 }
@@ -107,7 +135,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.ended {
             let fault = Fault::new("a change of the tables has panicked");
-            self.turns.let_go(self.change, Some(fault));
+            self.turns.end(self.change, Some(fault));
         }
     }
 }
@@ -167,7 +195,7 @@ mod tests {
         fn make_filter(&self, context: &Context) -> Box<dyn CompactionFilter> {
             let filter = BetweenTurns(AssertUnwindSafe(Arc::clone(&self.turns)));
             let filter = filter.make_filter(context);
-            let flushed = self.turns.flush(|| self.outcome.0.clone());
+            let flushed = self.turns.flush(|| self.outcome.0.clone().map_err(Failed::Broken));
             assert_eq!(flushed.is_ok(), self.outcome.is_ok());
             filter
         }
@@ -187,7 +215,7 @@ mod tests {
         tree
     }
 
-    fn merge_with_flush_between(outcome: Result<(), Fault>) -> (Result<(), Fault>, bool) {
+    fn merge_with_flush_between(outcome: Result<(), Fault>) -> (Result<(), Failed>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let turns = Arc::new(Turns::default());
         let between = FlushBetween {
@@ -198,7 +226,8 @@ mod tests {
         let next_manifest = folder.path().join(format!("v{}", tree.current_version().id() + 1));
         let strategy = Arc::new(Leveled::default().with_l0_threshold(2));
         let merged = turns.merge(|| {
-            tree.compact(strategy, 0).map_err(|why| Fault::because("merging failed", why))
+            let merged = tree.compact(strategy, 0);
+            merged.map_err(|why| Failed::Broken(Fault::because("merging failed", why)))
         });
         let value = tree.get("key", u64::MAX >> 1).unwrap().unwrap();
         assert_eq!(&*value, b"second");
@@ -223,9 +252,16 @@ mod tests {
     fn nobody_has_a_turn_after_a_failure() {
         let turns = Turns::default();
         assert!(turns.merge(|| Ok(())).is_ok());
-        assert!(turns.merge(|| Err(Fault::new("no space"))).is_err());
+        assert!(turns.merge(|| Err(Failed::Broken(Fault::new("no space")))).is_err());
         assert!(turns.flush(|| panic!("must not begin")).is_err());
         assert!(turns.merge(|| panic!("must not begin")).is_err());
+    }
+
+    #[test]
+    fn others_go_on_after_one_that_found_no_room() {
+        let turns = Turns::default();
+        assert!(turns.flush(|| Err(Failed::NoRoom(Fault::new("no space")))).is_err());
+        assert!(turns.flush(|| Ok(())).is_ok());
     }
 
     #[test]

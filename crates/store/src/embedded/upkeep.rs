@@ -1,22 +1,31 @@
 //! The two threads behind the committing one: one flushes memtables so that the log can be used
 //! again, one merges tables so that reads stay cheap.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lsm_tree::AbstractTree;
 use lsm_tree::compaction::CompactionStrategy;
+use lsm_tree::{AbstractTree, AnyTree};
 
 use super::commit::PoisonOnPanic;
 use super::folder::sync_folder;
 use super::log::{Fill, SealedSegment, Spare};
+use super::room::{Failed, RETRY, Room, check_available, is_no_room};
 use super::shared::Shared;
 use crate::engine::Fault;
 
 /// Segments kept ready: one to go on in, one for when the next is needed before this work is done.
 pub(super) const SPARES_MAX: usize = 2;
+/// What a flush writes beside its rows: filters, indexes and the manifest.
+const FLUSH_BYTES_MORE: u64 = 1024 * 1024;
+/// A merge writes what it reads, which is not known before. Where so much is left, it has room unless
+/// it is an unusually large one; and if it has not, it fails before it changes anything.
+const MERGE_BYTES: u64 = 256 * 1024 * 1024;
+const TABLES_FOLDER: &str = "tables";
 
 pub(super) struct Flusher {
     pub shared: Arc<Shared>,
@@ -27,6 +36,7 @@ pub(super) struct Flusher {
 enum FlusherWork {
     MakeSpare,
     Flush { segments: usize },
+    RestoreReserve,
     Stop,
 }
 
@@ -38,10 +48,21 @@ impl Flusher {
                 FlusherWork::Stop => break,
                 FlusherWork::MakeSpare => self.make_spare(),
                 FlusherWork::Flush { segments } => self.flush(segments),
+                FlusherWork::RestoreReserve => {
+                    // Somebody else may have taken the room just now: then it is tried again.
+                    if let Err(why) = self.shared.restore_reserve() {
+                        tracing::warn!(%why, "the reserve cannot be restored yet");
+                    }
+                    continue;
+                }
             };
-            if let Err(fault) = done {
-                self.shared.poison(fault);
-                break;
+            match done {
+                Ok(()) => self.shared.note_progress(),
+                Err(Failed::NoRoom(fault)) => self.shared.note_no_room(fault),
+                Err(Failed::Broken(fault)) => {
+                    self.shared.poison(fault);
+                    break;
+                }
             }
         }
         drop(guard);
@@ -53,51 +74,69 @@ impl Flusher {
             if upkeep.stopping || self.shared.poison.get().is_some() {
                 return FlusherWork::Stop;
             }
-            // A segment to go on in comes first: without one, commits wait.
-            if upkeep.spares.is_empty() {
+            let standstill = upkeep.room.standstill().is_some();
+            if standstill {
+                self.shared.upkeep_changed.wait_for(&mut upkeep, RETRY);
+            }
+            // A segment to go on in comes first: without one, commits wait. Where there is no room
+            // for one, flushing gives one back.
+            let can_flush = !upkeep.sealed.is_empty();
+            if upkeep.spares.is_empty() && !(standstill && can_flush) {
                 return FlusherWork::MakeSpare;
             }
-            if !upkeep.sealed.is_empty() {
+            if can_flush {
                 return FlusherWork::Flush { segments: upkeep.sealed.len() };
             }
-            self.shared.upkeep_changed.wait(&mut upkeep);
+            match upkeep.room {
+                Room::Enough => self.shared.upkeep_changed.wait(&mut upkeep),
+                Room::Reserve(_) | Room::None(_) => {
+                    self.shared.upkeep_changed.wait_for(&mut upkeep, RETRY);
+                    if !upkeep.stopping {
+                        return FlusherWork::RestoreReserve;
+                    }
+                }
+            }
         }
     }
 
-    fn make_spare(&self) -> Result<(), Fault> {
+    fn make_spare(&self) -> Result<(), Failed> {
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);
         let spare = Spare::create(&self.shared.log_folder, number, self.segment_bytes, Fill::Zeros)
-            .map_err(|why| Fault::because("making a segment of the log failed", why))?;
-        self.shared.upkeep.lock().spares.push(spare);
+            .map_err(|why| Failed::because("making a segment of the log failed", why))?;
+        self.shared.upkeep.lock().spares.push_back(spare);
         self.shared.upkeep_changed.notify_all();
         Ok(())
     }
 
     /// Flushes the memtables of the oldest `segments` segments, and then lets those be used again.
-    fn flush(&self, segments: usize) -> Result<(), Fault> {
+    fn flush(&self, segments: usize) -> Result<(), Failed> {
         self.shared.turns.flush(|| {
-            let tree = &self.shared.tree;
-            let lock = tree.get_flush_lock();
-            tree.flush(&lock, self.shared.oldest_visible())
-                .map(|_| ())
-                .map_err(|why| Fault::because("flushing rows failed", why))
+            let bytes = segments as u64 * self.segment_bytes + FLUSH_BYTES_MORE;
+            check_available(&self.shared.rows_folder, bytes)?;
+            let begun = || true;
+            change_tables(&self.shared, "flushing rows failed", begun, |tree| {
+                let lock = tree.get_flush_lock();
+                tree.flush(&lock, self.shared.oldest_visible()).map(|_| ())
+            })
         })?;
-        let released: Vec<SealedSegment> = {
+        let newest = {
             let mut upkeep = self.shared.upkeep.lock();
             upkeep.compaction_is_due = true;
-            upkeep.sealed.drain(..segments).collect()
+            upkeep.sealed[..segments].last().map(|segment| segment.checkpoint)
         };
         // The tables are durable by now. The checkpoint is durable before any segment it releases
-        // is written again: whatever a crash leaves, the log from the checkpoint on is whole.
-        if let Some(newest) = released.last() {
-            newest
-                .checkpoint
+        // is written again: whatever a crash leaves, the log from the checkpoint on is whole. Where
+        // there is no room for it, the old one is still there, and the segments are still sealed.
+        if let Some(checkpoint) = newest {
+            checkpoint
                 .store(&self.shared.log_folder)
-                .map_err(|why| Fault::because("storing the checkpoint failed", why))?;
+                .map_err(|why| Failed::because("storing the checkpoint failed", why))?;
         }
+        let released: Vec<SealedSegment> =
+            self.shared.upkeep.lock().sealed.drain(..segments).collect();
         for segment in released {
             self.reuse(segment.spare)
-                .map_err(|why| Fault::because("releasing a segment of the log failed", why))?;
+                .map_err(|why| Failed::because("releasing a segment of the log failed", why))?;
         }
         self.shared.upkeep_changed.notify_all();
         Ok(())
@@ -107,7 +146,7 @@ impl Flusher {
         if spare.capacity == self.segment_bytes {
             let mut upkeep = self.shared.upkeep.lock();
             if upkeep.spares.len() < SPARES_MAX {
-                upkeep.spares.push(spare);
+                upkeep.spares.push_back(spare);
                 return Ok(());
             }
         }
@@ -125,12 +164,28 @@ impl Compactor {
     pub fn run(self) {
         let guard = PoisonOnPanic(Arc::clone(&self.shared));
         while self.wait_until_due() {
-            if let Err(fault) = self.compact_once() {
-                self.shared.poison(fault);
-                break;
+            match self.compact_once() {
+                Ok(()) => {}
+                Err(Failed::NoRoom(fault)) => {
+                    self.shared.note_no_room(fault);
+                    self.wait_for_room();
+                }
+                Err(Failed::Broken(fault)) => {
+                    self.shared.poison(fault);
+                    break;
+                }
             }
         }
         drop(guard);
+    }
+
+    /// Merging is due again after a while.
+    fn wait_for_room(&self) {
+        let mut upkeep = self.shared.upkeep.lock();
+        upkeep.compaction_is_due = true;
+        if !upkeep.stopping {
+            self.shared.upkeep_changed.wait_for(&mut upkeep, RETRY);
+        }
     }
 
     fn wait_until_due(&self) -> bool {
@@ -148,12 +203,15 @@ impl Compactor {
     }
 
     /// One step of merging. As long as a step changes something, another is due.
-    fn compact_once(&self) -> Result<(), Fault> {
+    fn compact_once(&self) -> Result<(), Failed> {
         let tree = &self.shared.tree;
         let before = tree.current_version().id();
         self.shared.turns.merge(|| {
-            tree.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())
-                .map_err(|why| Fault::because("merging tables failed", why))
+            check_available(&self.shared.rows_folder, tree.disk_space().min(MERGE_BYTES))?;
+            let begun = || self.shared.turns.merge_has_turn();
+            change_tables(&self.shared, "merging tables failed", begun, |tree| {
+                tree.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())
+            })
         })?;
         if tree.current_version().id() != before {
             self.shared.upkeep.lock().compaction_is_due = true;
@@ -161,4 +219,40 @@ impl Compactor {
         }
         Ok(())
     }
+}
+
+/// Changes the tables. If there was no room for it, and the change had not come to the manifest, then
+/// nothing has happened: tables that nobody knows of are removed, and it can be tried again.
+/// `may_have_begun` says whether the manifest can have been begun at all.
+fn change_tables(
+    shared: &Shared,
+    what: &'static str,
+    may_have_begun: impl FnOnce() -> bool,
+    change: impl FnOnce(&AnyTree) -> lsm_tree::Result<()>,
+) -> Result<(), Failed> {
+    let alone = shared.turns.begun_alone();
+    let before = table_files(shared);
+    let why = match change(&shared.tree) {
+        Ok(()) => return Ok(()),
+        Err(lsm_tree::Error::Io(why)) if is_no_room(&why) => why,
+        Err(why) => return Err(Failed::Broken(Fault::because(what, why))),
+    };
+    let next_manifest = format!("v{}", shared.tree.current_version().id() + 1);
+    if may_have_begun() && shared.rows_folder.join(next_manifest).exists() {
+        return Err(Failed::Broken(Fault::because(what, why)));
+    }
+    // Of two changes at once nobody can tell whose a file is; then it stays until the next opening.
+    if alone.is_some() && alone == shared.turns.begun_alone() {
+        for name in table_files(shared).difference(&before) {
+            if let Err(why) = fs::remove_file(shared.rows_folder.join(TABLES_FOLDER).join(name)) {
+                tracing::warn!(?name, %why, "a table that was not finished cannot be removed");
+            }
+        }
+    }
+    Err(Failed::NoRoom(Fault::because(what, why)))
+}
+
+fn table_files(shared: &Shared) -> BTreeSet<OsString> {
+    let entries = fs::read_dir(shared.rows_folder.join(TABLES_FOLDER));
+    entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }

@@ -2,7 +2,6 @@
 //! written with one call and made durable with one sync; long ones, already written, join that sync.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +11,7 @@ use tokio::sync::oneshot;
 use super::buffer::Buffer;
 use super::file::SegmentFile;
 use super::space::Run;
-use super::{BLOCK_BYTES, Durability, Shared};
+use super::{BLOCK_BYTES, Durability, Shared, is_no_room};
 use crate::engine::Fault;
 
 /// The most that waits for one sync: enough to keep the disk busy, not so much that the first in the
@@ -264,7 +263,7 @@ impl Shared {
     /// A full disk tears nothing that anybody was promised: that one write has failed, and others
     /// may succeed. Anything else means that the disk cannot be trusted.
     pub(super) fn write_failed(&self, why: std::io::Error) -> Fault {
-        if matches!(why.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+        if is_no_room(&why) {
             return Fault::because("no space left to write an extent", why);
         }
         self.poison("cannot write to a segment", why)

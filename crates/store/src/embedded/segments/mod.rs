@@ -20,7 +20,7 @@ mod writer;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -35,6 +35,7 @@ use self::met::Met;
 use self::queue::Queue;
 use self::space::{Run, Space};
 use self::writer::SegmentWriter;
+use super::room::is_no_room;
 use super::{DataFolder, Durability};
 use crate::engine::Fault;
 use crate::extents::{Extent, ExtentId, ExtentStatistics, ExtentWriter, Extents, Pin};
@@ -42,6 +43,8 @@ use crate::pins::{Freed, Pins};
 
 /// Extents begin at a multiple of this: what direct I/O and punching holes work in.
 const BLOCK_BYTES: u64 = 4096;
+/// A segment that is shorter, for lack of room, is not worth its file.
+const SEGMENT_BYTES_MIN: u64 = 4 * 1024 * 1024;
 /// Threads that write chunks of long streams. Each waits for the disk most of the time; a few keep
 /// it busy.
 const WRITE_THREADS: usize = 4;
@@ -114,6 +117,7 @@ impl SegmentExtents {
             met: Met::default(),
             opening: Mutex::new(()),
             poison: OnceLock::new(),
+            short_of_room: AtomicBool::new(false),
             commits: Queue::default(),
             jobs: Queue::default(),
             chores: Queue::default(),
@@ -272,6 +276,7 @@ struct Shared {
     /// Held while a segment is opened, so that those who find no room open one and not one each.
     opening: Mutex<()>,
     poison: OnceLock<Fault>,
+    short_of_room: AtomicBool,
     commits: Queue<Commit>,
     /// For the threads that write chunks.
     jobs: Queue<Job>,
@@ -320,10 +325,19 @@ impl Shared {
     }
 
     fn look_for_chores(&self, space: &Space) {
-        let slack = self.options.slack_bytes / BLOCK_BYTES;
-        if space.has_chores(self.options.empty_segments_kept, slack) {
+        let (kept, slack) = self.kept_and_slack();
+        if space.has_chores(kept, slack) {
             self.chores.push_if_empty(());
         }
+    }
+
+    /// How many empty segments are kept, and how many freed blocks: none that could be spared while
+    /// the disk is full.
+    fn kept_and_slack(&self) -> (usize, u64) {
+        if self.short_of_room.load(Ordering::Relaxed) {
+            return (0, 0);
+        }
+        (self.options.empty_segments_kept, self.options.slack_bytes / BLOCK_BYTES)
     }
 
     /// Makes room for a claim of `blocks`, by reusing an empty segment or creating one. Blocks on
@@ -338,19 +352,20 @@ impl Shared {
             }
             (space.next_number(), space.take_empty())
         };
-        let bytes = self.options.segment_bytes;
         let opened = match empty {
-            None => self.folder.create(number, bytes),
+            None => self.create_segment(number, blocks),
             Some((from, _)) => {
                 self.files.forget(from);
-                self.folder.recycle(from, number, bytes)
+                let bytes = self.options.segment_bytes;
+                self.folder.recycle(from, number, bytes).map(|file| (file, bytes))
             }
         };
-        let file = opened.map_err(|why| {
+        self.note_room(opened.as_ref().err());
+        let (file, bytes) = opened.map_err(|why| {
             if let Some((from, _)) = empty {
                 self.space.lock().put_back_empty(from);
             }
-            Fault::because(format!("cannot allocate {bytes} bytes for a segment"), why)
+            Fault::because("cannot allocate a segment", why)
         })?;
         // No extent may be acknowledged in a file whose name a crash could take away.
         if self.options.durability == Durability::Fsync {
@@ -365,6 +380,36 @@ impl Shared {
         self.files.keep_active(|number| space.is_active(number));
         self.look_for_chores(&space);
         Ok(())
+    }
+
+    /// Of the usual length or, on a disk that has no room for it, of a fraction that is enough for
+    /// `blocks`.
+    fn create_segment(&self, number: u64, blocks: u64) -> io::Result<(Arc<dyn SegmentFile>, u64)> {
+        let mut bytes = self.options.segment_bytes;
+        loop {
+            match self.folder.create(number, bytes) {
+                Err(why) if is_no_room(&why) && bytes / 4 >= SEGMENT_BYTES_MIN => {
+                    bytes = (bytes / 4).next_multiple_of(BLOCK_BYTES);
+                    if bytes < blocks * BLOCK_BYTES {
+                        return Err(why);
+                    }
+                }
+                other => return other.map(|file| (file, bytes)),
+            }
+        }
+    }
+
+    /// As long as the disk is full, space that could be kept for later is given back.
+    fn note_room(&self, failed: Option<&io::Error>) {
+        let is_short = failed.is_some_and(is_no_room);
+        if self.short_of_room.swap(is_short, Ordering::Relaxed) != is_short {
+            tracing::warn!(is_short, "room for extents on the disk");
+        }
+        if is_short {
+            let mut space = self.space.lock();
+            space.seal_all();
+            self.look_for_chores(&space);
+        }
     }
 
     fn file(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {

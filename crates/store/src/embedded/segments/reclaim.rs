@@ -16,7 +16,8 @@ pub(super) fn run(shared: &Arc<Shared>) {
 /// more when its garbage is collected.
 fn delete_surplus(shared: &Shared) {
     loop {
-        let surplus = shared.space.lock().take_surplus(shared.options.empty_segments_kept);
+        let (kept, _) = shared.kept_and_slack();
+        let surplus = shared.space.lock().take_surplus(kept);
         let Some(segment) = surplus else { return };
         shared.files.forget(segment);
         if let Err(error) = shared.folder.delete(segment) {
@@ -27,7 +28,7 @@ fn delete_surplus(shared: &Shared) {
 
 fn punch_holes(shared: &Shared) {
     loop {
-        let slack = shared.options.slack_bytes / BLOCK_BYTES;
+        let (_, slack) = shared.kept_and_slack();
         let Some((segment, runs)) = shared.space.lock().next_to_punch(slack) else { return };
         let punched = shared.file(segment).and_then(|file| {
             runs.iter().try_for_each(|run| {

@@ -142,6 +142,14 @@ impl Space {
         }
     }
 
+    /// Nothing more is placed in the segments there are, so that what is free in them can be given
+    /// back.
+    pub(super) fn seal_all(&mut self) {
+        for number in std::mem::take(&mut self.active) {
+            self.seal(number);
+        }
+    }
+
     /// What is left of its gaps is free from now on.
     fn seal(&mut self, number: u64) {
         self.active.retain(|active| *active != number);
@@ -397,6 +405,20 @@ mod tests {
         assert_eq!(space.borrow_behind(run(1, 0, 9), 100), 0);
         space.give_back(run(1, 2, 7));
         assert_eq!(space.claim(8, 8), Some(run(1, 2, 8)));
+    }
+
+    #[test]
+    fn what_is_free_can_be_given_back_once_all_are_sealed() {
+        let mut space = with_active(2, 10);
+        let first = space.claim(4, 4).unwrap();
+        let _kept = space.claim(2, 2).unwrap();
+        space.free(first);
+        assert!(space.next_to_punch(0).is_none(), "both are active");
+        space.seal_all();
+        assert!(!space.has_gap(1));
+        let (segment, runs) = space.next_to_punch(0).expect("something to punch");
+        assert_eq!((segment, runs), (1, vec![run(1, 0, 4), run(1, 6, 4)]));
+        assert_eq!(space.take_empty().map(|(number, _)| number), Some(2));
     }
 
     #[test]

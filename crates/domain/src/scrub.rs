@@ -1,0 +1,147 @@
+//! Looks at the bytes of every extent that a row names, and says whose they are where they are hurt.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdfast_store::{Engine, ExtentId, Extents, Fault, KeyRange, Order, Row, Snapshot};
+
+use crate::blob::{Blob, ContainerPlace, Past};
+use crate::content::{Content, Entry, stored_extent};
+use crate::rows::{self, Stored};
+use crate::share::{Node, NodeKind};
+
+/// What is compared with one checksum, and so the finest that damage can be told.
+const PIECE_BYTES: u64 = 64 * 1024;
+const ROWS_PER_SCAN: usize = 1024;
+
+/// Bytes that are not what was written.
+#[derive(Debug)]
+pub struct HurtExtent {
+    pub id: ExtentId,
+    /// Where in the extent the pieces begin that do not fit their checksums.
+    pub pieces: Vec<u64>,
+    pub why: Fault,
+    /// What has these bytes, as far as that is known.
+    pub owners: Vec<String>,
+}
+
+/// Reads everything: rows whose tables are hurt fail it.
+pub async fn scrub_extents(
+    engine: &dyn Engine,
+    extents: &dyn Extents,
+) -> Result<Vec<HurtExtent>, Fault> {
+    let snapshot = engine.snapshot().await?;
+    let mut hurt = BTreeMap::new();
+    let mut after = None;
+    while let Some(rows) = page(&*snapshot, rows::all_extents(), &mut after).await? {
+        for row in rows {
+            let extent = stored_extent(&row.key, &row.value)?;
+            for start in (0..extent.length).step_by(PIECE_BYTES as usize) {
+                let end = (start + PIECE_BYTES).min(extent.length);
+                if let Err(why) = extents.read(&extent, start..end).await {
+                    let found = hurt.entry(extent.id).or_insert_with(|| HurtExtent {
+                        id: extent.id,
+                        pieces: Vec::new(),
+                        why,
+                        owners: Vec::new(),
+                    });
+                    found.pieces.push(start);
+                }
+            }
+        }
+    }
+    if !hurt.is_empty() {
+        name_owners(&*snapshot, &mut hurt).await?;
+    }
+    Ok(hurt.into_values().collect())
+}
+
+async fn page(
+    snapshot: &dyn Snapshot,
+    prefix: bytes::Bytes,
+    after: &mut Option<bytes::Bytes>,
+) -> Result<Option<Vec<Row>>, Fault> {
+    let mut range = KeyRange::prefix(prefix);
+    if let Some(after) = after.take() {
+        range = range.after(after);
+    }
+    let rows = snapshot.scan(&range, Order::Ascending, ROWS_PER_SCAN).await?;
+    *after = rows.last().map(|row| row.key.clone());
+    Ok((!rows.is_empty()).then_some(rows))
+}
+
+async fn name_owners(
+    snapshot: &dyn Snapshot,
+    hurt: &mut BTreeMap<ExtentId, HurtExtent>,
+) -> Result<(), Fault> {
+    // Which maps have hurt extents comes first, then what has those maps.
+    let mut maps: BTreeMap<u64, BTreeSet<ExtentId>> = BTreeMap::new();
+    let mut after = None;
+    while let Some(rows) = page(snapshot, rows::all_map_entries(), &mut after).await? {
+        for row in rows {
+            let map = rows::number_at(&row.key, 1).unwrap_or_default();
+            let entry = Entry::decode(&row.value)?;
+            let hurt_here = entry.part.extents().filter(|id| hurt.contains_key(id));
+            maps.entry(map).or_default().extend(hurt_here);
+        }
+    }
+    for prefix in rows::with_contents() {
+        let mut after = None;
+        while let Some(rows) = page(snapshot, prefix.clone(), &mut after).await? {
+            for row in rows {
+                let content = content_of(&row)?;
+                let extents: BTreeSet<ExtentId> = match &content {
+                    Some(Content::Mapped(map)) => maps.get(map).cloned().unwrap_or_default(),
+                    Some(content) => content.extents().collect(),
+                    None => continue,
+                };
+                for id in extents {
+                    if let Some(hurt) = hurt.get_mut(&id) {
+                        hurt.owners.push(name(snapshot, &row).await?);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn content_of(row: &Row) -> Result<Option<Content>, Fault> {
+    Ok(match rows::content_kind(&row.key) {
+        Some(rows::HasContent::Blob) => Some(Blob::decode(&row.value)?.content),
+        Some(rows::HasContent::Past) => Some(Past::decode(&row.value)?.blob.content),
+        Some(rows::HasContent::Node) => match Node::decode(&row.value)?.kind {
+            NodeKind::File(file) => Some(file.content),
+            NodeKind::Directory(_) | NodeKind::SymbolicLink(_) => None,
+        },
+        None => None,
+    })
+}
+
+async fn name(snapshot: &dyn Snapshot, row: &Row) -> Result<String, Fault> {
+    Ok(match rows::content_kind(&row.key) {
+        Some(rows::HasContent::Blob) => {
+            format!("blob {}{}", container(snapshot, &row.key).await?, rows::blob_name(&row.key)?)
+        }
+        Some(rows::HasContent::Past) => {
+            let (name, moment) = rows::past_blob_name(&row.key)?;
+            let container = container(snapshot, &row.key).await?;
+            format!("blob {container}{name} as of {}", moment.rfc1123())
+        }
+        Some(rows::HasContent::Node) => {
+            let name = Node::decode(&row.value)?.name;
+            let share = rows::number_at(&row.key, 1).unwrap_or_default();
+            format!("file {} of share number {share}", name.as_ref().map_or("", |it| it.as_str()))
+        }
+        None => String::new(),
+    })
+}
+
+/// Account and name of the container in the key of something in it, with a slash behind each.
+async fn container(snapshot: &dyn Snapshot, key: &[u8]) -> Result<String, Fault> {
+    let number = rows::container_of(key)?;
+    let Some(place) = snapshot.get(&rows::container_place(number)).await? else {
+        return Ok(format!("container number {number}/"));
+    };
+    let ContainerPlace { account, name } = ContainerPlace::decode(&place)?;
+    Ok(format!("{account}/{name}/"))
+}

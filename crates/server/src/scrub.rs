@@ -1,0 +1,99 @@
+//! `holdfast scrub --data DIR`: compares everything in a data folder that no server has open with its
+//! checksums, and names what is hurt. Exit code 0 is a folder that is whole, 1 one that is hurt, 2 a
+//! command that cannot be followed.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Arg, Command, value_parser};
+use holdfast_domain::scrub::{HurtExtent, scrub_extents};
+use holdfast_store::embedded::{
+    Damage, DataFolder, EmbeddedEngine, EngineOptions, OpenError, SegmentExtents, SegmentOptions,
+    scrub_rows,
+};
+
+const HURT: u8 = 1;
+const USAGE: u8 = 2;
+
+/// `arguments` are those behind the word `scrub`.
+pub fn run(arguments: &[OsString]) -> ExitCode {
+    let data = Arg::new("data").long("data").value_name("DIR").required(true);
+    let command = Command::new("holdfast scrub")
+        .about("Compares a data folder with its checksums and names what is hurt")
+        .no_binary_name(true)
+        .arg(
+            data.value_parser(value_parser!(OsString))
+                .help("The folder; no server may be using it"),
+        );
+    let given = match command.try_get_matches_from(arguments) {
+        Ok(given) => given,
+        Err(usage) => {
+            let _ = usage.print();
+            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(USAGE));
+        }
+    };
+    let path = given.get_one::<OsString>("data").expect("it is required");
+    match scrub(Path::new(path)) {
+        Ok(found) if found.is_empty() => {
+            println!("whole: {}", Path::new(path).display());
+            ExitCode::SUCCESS
+        }
+        Ok(found) => {
+            for line in found {
+                println!("hurt: {line}");
+            }
+            ExitCode::from(HURT)
+        }
+        Err(error) => {
+            eprintln!("holdfast scrub: {}", crate::with_reasons(error.as_ref()));
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+type AnyError = Box<dyn std::error::Error>;
+
+fn scrub(path: &Path) -> Result<Vec<String>, AnyError> {
+    if !path.is_dir() {
+        return Err(format!("{} is not a folder", path.display()).into());
+    }
+    let folder = match DataFolder::open(path) {
+        Ok(folder) => folder,
+        Err(why @ (OpenError::NotADataFolder { .. } | OpenError::NewerFormat { .. }))
+            if path.join("FORMAT").exists() =>
+        {
+            return Ok(vec![format!("{}: {why}", path.join("FORMAT").display())]);
+        }
+        Err(why) => return Err(why.into()),
+    };
+    let rows = scrub_rows(&folder)?;
+    if !rows.is_empty() {
+        // Without its rows nobody can tell what is in a segment.
+        return Ok(rows.iter().map(describe).collect());
+    }
+    let engine = EmbeddedEngine::open(&folder, &EngineOptions::default())?;
+    let extents = SegmentExtents::open(&folder, &SegmentOptions::default())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let hurt = runtime.block_on(scrub_extents(&engine, &extents))?;
+    Ok(hurt.iter().flat_map(|extent| describe_extent(path, extent)).collect())
+}
+
+fn describe(damage: &Damage) -> String {
+    let Damage { file, offset, what } = damage;
+    let place = offset.map_or(String::new(), |offset| format!(" at byte {offset}"));
+    format!("{}{place}: {what}", file.display())
+}
+
+fn describe_extent(path: &Path, extent: &HurtExtent) -> Vec<String> {
+    let file = path.join("segments").join(format!("{:08}.seg", extent.id.segment));
+    let owners = match extent.owners.as_slice() {
+        [] => "what has these bytes is not known".to_owned(),
+        owners => format!("these bytes belong to {}", owners.join(" and ")),
+    };
+    let line = |piece: &u64| {
+        let offset = extent.id.offset + piece;
+        format!("{} from byte {offset} on: {}; {owners}", file.display(), extent.why)
+    };
+    extent.pieces.iter().map(line).collect()
+}

@@ -1,0 +1,75 @@
+//! Looks at every file of the row store and compares it with its checksums, without opening it: so it
+//! can say what is hurt where an opening would only be refused. Contents are looked at by whoever knows
+//! the rows that name them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::engine::{LOG_FOLDER, ROWS_FOLDER};
+use super::log::Checkpoint;
+use super::recovery::FoundLog;
+use super::{DataFolder, manifest};
+use crate::engine::Fault;
+
+const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// Something that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub file: PathBuf,
+    /// Where in the file, if that is known.
+    pub offset: Option<u64>,
+    pub what: String,
+}
+
+/// Everything that is hurt in the log, the manifest and the tables.
+pub fn scrub_rows(folder: &DataFolder) -> Result<Vec<Damage>, Fault> {
+    let mut found = scrub_log(&folder.subfolder(LOG_FOLDER)?);
+    found.extend(scrub_tables(&folder.subfolder(ROWS_FOLDER)?)?);
+    Ok(found)
+}
+
+fn scrub_log(folder: &Path) -> Vec<Damage> {
+    if let Err(why) = Checkpoint::load(folder) {
+        let file = folder.join("checkpoint");
+        return vec![Damage { file, offset: None, what: why.to_string() }];
+    }
+    match FoundLog::look(folder) {
+        Ok(log) => log.damages(),
+        Err(why) => {
+            vec![Damage { file: folder.to_path_buf(), offset: None, what: format!("{why:?}") }]
+        }
+    }
+}
+
+fn scrub_tables(folder: &Path) -> Result<Vec<Damage>, Fault> {
+    if let Err(why) = manifest::check(folder) {
+        let file = folder.join("current");
+        return Ok(vec![Damage { file, offset: None, what: format!("{why:?}") }]);
+    }
+    let mut found = Vec::new();
+    for (number, expected) in manifest::tables(folder)? {
+        let file = folder.join("tables").join(number.to_string());
+        let what = match checksum(&file) {
+            Ok(actual) if actual == expected => continue,
+            Ok(_) => "a table of rows is not what was written".to_owned(),
+            Err(why) => format!("a table of rows cannot be read: {why}"),
+        };
+        found.push(Damage { file, offset: None, what });
+    }
+    Ok(found)
+}
+
+fn checksum(path: &Path) -> io::Result<u128> {
+    let mut file = File::open(path)?;
+    let (mut hasher, mut chunk) = (Xxh3Default::new(), vec![0; CHUNK_BYTES]);
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hasher.digest128()),
+            read => hasher.update(&chunk[..read]),
+        }
+    }
+}
