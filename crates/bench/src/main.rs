@@ -1,15 +1,11 @@
 //! `holdfast-bench`: loads a storage server, or two in turns, and reports how fast they were.
 
-mod account;
-mod answer;
 mod ceiling;
-mod client;
 mod compare;
 mod load;
 mod process;
 mod report;
 mod servers;
-mod signature;
 mod workload;
 
 use std::error::Error;
@@ -18,6 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use holdfast_testkit::{account, client};
 
 use account::Account;
 use compare::Side;

@@ -56,7 +56,12 @@ impl Signer {
         }
         text.push_str("\n\n");
         text.push_str(request.content_type);
-        text.push_str("\n\n\n\n\n\n\n");
+        let condition = |wanted: &str| {
+            let found = request.headers.iter().find(|(name, _)| *name == wanted);
+            found.map_or("", |(_, value)| *value)
+        };
+        let (is, is_not) = (condition("if-match"), condition("if-none-match"));
+        text.extend(["\n\n\n", is, "\n", is_not, "\n\n\n"]);
         let signed = request.headers.iter().filter(|(name, _)| name.starts_with("x-ms-"));
         for (name, value) in signed {
             text.extend([*name, ":", *value, "\n"]);
@@ -110,6 +115,22 @@ mod tests {
              x-ms-version:2024-11-04\n/devstoreaccount1/devstoreaccount1/container/blob\n\
              comp:tier\ntimeout:30"
         );
+    }
+
+    #[test]
+    fn conditions_have_lines_of_their_own_in_the_blob_form() {
+        let signed = string_to_sign(&Signed {
+            service: Service::Blob,
+            method: "PUT",
+            content_length: 0,
+            content_type: "",
+            date: "",
+            headers: &[("if-match", "\"0x1\""), ("if-none-match", "*")],
+            path: "/devstoreaccount1/c/b",
+            query: &[],
+        });
+        let expected = "PUT\n\n\n\n\n\n\n\n\"0x1\"\n*\n\n\n/devstoreaccount1/devstoreaccount1/c/b";
+        assert_eq!(signed, expected);
     }
 
     #[test]

@@ -49,9 +49,21 @@ pub struct AnswerReader {
     /// Before it everything is used.
     used: usize,
     filled: usize,
+    /// Whether heads are kept; whoever only counts answers does not pay for that.
+    keeps_head: bool,
+    head: Vec<u8>,
 }
 
 impl AnswerReader {
+    pub fn keep_head(&mut self, keeps_head: bool) {
+        self.keeps_head = keeps_head;
+    }
+
+    /// The headers of the last answer, if they were kept.
+    pub fn take_headers(&mut self) -> Headers {
+        Headers(std::mem::take(&mut self.head))
+    }
+
     /// Reads one answer whole. `may_have_body` is false for what answers a HEAD.
     pub async fn read(
         &mut self,
@@ -62,6 +74,9 @@ impl AnswerReader {
         let head = loop {
             if let Some(length) = head_length(self.unused()) {
                 let head = Head::parse(&self.unused()[..length])?;
+                if self.keeps_head {
+                    self.head = self.unused()[..length].to_vec();
+                }
                 self.used += length;
                 break head;
             }
@@ -211,6 +226,17 @@ impl Head {
     }
 }
 
+/// The headers of one answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers(Vec<u8>);
+
+impl Headers {
+    /// The value of the first header of this name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        Lines(&self.0).find_map(|line| value_of(line, name))
+    }
+}
+
 /// The lines of a head, without their ends.
 struct Lines<'head>(&'head [u8]);
 
@@ -288,6 +314,14 @@ mod tests {
         for piece in [1, 2, 3, 7, 50, ANSWERS.len()] {
             assert_eq!(read(ANSWERS, piece, 4), Ok(expected.clone()), "{piece}");
         }
+    }
+
+    #[test]
+    fn headers_are_found_by_names_of_either_case() {
+        let headers = Headers(b"HTTP/1.1 200 OK\r\nETag: \"0x1\"\r\nx-ms-a:b\r\n\r\n".to_vec());
+        assert_eq!(headers.get("etag"), Some("\"0x1\""));
+        assert_eq!(headers.get("x-ms-a"), Some("b"));
+        assert_eq!(headers.get("x-ms"), None);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use crate::account::{Account, Endpoint, Service};
+pub use crate::answer::Headers;
 use crate::answer::{AnswerReader, Body};
 use crate::signature::{Signed, Signer};
 
@@ -47,6 +48,16 @@ impl<'call> Call<'call> {
     pub fn new(method: Method, path: &'call str) -> Self {
         Self { method, path, query: &[], headers: &[], content_type: "", body: Bytes::new() }
     }
+}
+
+/// An answer with everything that was said in it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// Empty unless the server says that the request failed.
+    pub code: String,
+    pub headers: Headers,
+    pub body: Bytes,
 }
 
 /// Why an operation did not succeed.
@@ -125,6 +136,18 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Makes a call, whatever its answer is.
+    pub async fn exchange(&mut self, call: Call<'_>) -> Result<Answer, Failure> {
+        self.wire.answer.keep_head(true);
+        let mut body = Body::Kept(Vec::new());
+        let (status, code) = self.patience.bound(self.wire.send(call, &mut body)).await?;
+        self.wire.answer.keep_head(false);
+        let headers = self.wire.answer.take_headers();
+        Ok(Answer { status, code, headers, body: body.into_bytes() })
+    }
+}
+
 struct Wire {
     request: RequestWriter,
     stream: TcpStream,
@@ -138,6 +161,11 @@ impl Wire {
         expected: u16,
         body: &mut Body,
     ) -> Result<(), Failure> {
+        let (status, code) = self.send(call, body).await?;
+        if status == expected { Ok(()) } else { Err(Failure::Refused { status, code }) }
+    }
+
+    async fn send(&mut self, call: Call<'_>, body: &mut Body) -> Result<(u16, String), Failure> {
         let has_body = call.method != Method::HEAD;
         let content = call.body.clone();
         self.request.write_head(call);
@@ -149,8 +177,7 @@ impl Wire {
         if !joined {
             self.stream.write_all(&content).await.map_err(Failure::broken)?;
         }
-        let (status, code) = self.answer.read(&mut self.stream, has_body, body).await?;
-        if status == expected { Ok(()) } else { Err(Failure::Refused { status, code }) }
+        self.answer.read(&mut self.stream, has_body, body).await
     }
 }
 

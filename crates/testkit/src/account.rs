@@ -8,7 +8,7 @@ use sha2::Sha256;
 /// The account of Azurite, and of `UseDevelopmentStorage=true`, with the key that the service's
 /// documentation publishes for it.
 pub const DEVELOPMENT_NAME: &str = "devstoreaccount1";
-const DEVELOPMENT_KEY: &str =
+pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Service {
 }
 
 impl Service {
-    const ALL: [Self; 4] = [Self::Blob, Self::Queue, Self::Table, Self::File];
+    pub const ALL: [Self; 4] = [Self::Blob, Self::Queue, Self::Table, Self::File];
 
     pub fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,272 @@
+//! Whether a history of one object can be told as operations that happened one after another, each
+//! at some instant between its call and its return. The search is porcupine's; here are time that
+//! passes, operations that may have happened, and the shortest history that cannot be told so.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use porcupine_rs::{CheckResult, Model, Operation, check_operations_timeout};
+
+use crate::history::{Instant, Record};
+use crate::report::{Verdict, Violation};
+
+/// An object as it would be if it served one client at a time.
+pub trait Object: Clone + Debug + Send + Sync + 'static {
+    type State: Clone + Debug + Eq + Hash + Send + Sync;
+    type Request: Clone + Debug + Send + Sync + 'static;
+    type Answer: Clone + Debug + Send + Sync + 'static;
+
+    const NAME: &'static str;
+
+    fn start() -> Self::State;
+
+    /// The state after the request, if the answer is right in this state. A request without an
+    /// answer is always right and does what it can. `number` is unique in the history and names
+    /// the timer that the request starts.
+    fn step(
+        state: &Self::State,
+        number: u32,
+        request: &Self::Request,
+        answer: Option<&Self::Answer>,
+    ) -> Option<Self::State>;
+
+    /// The state after the end of a timer; the same if the timer has been stopped.
+    fn timer_ends(state: &Self::State, _number: u32) -> Self::State {
+        state.clone()
+    }
+
+    /// How long a timer runs that this request starts if it succeeds.
+    fn timer(_request: &Self::Request, _answer: Option<&Self::Answer>) -> Option<Duration> {
+        None
+    }
+
+    /// Whether the object is the same afterwards, in whichever state it was.
+    fn changes_nothing(request: &Self::Request, answer: Option<&Self::Answer>) -> bool;
+
+    /// The state that the answer proves the object to be in afterwards, if it proves all of it.
+    fn proves(request: &Self::Request, answer: &Self::Answer) -> Option<Self::State>;
+}
+
+/// A server may keep time in ticks: a timer may end so much early or late.
+const EARLY: Duration = Duration::from_millis(20);
+const LATE: Duration = Duration::from_millis(1500);
+/// The search for an order is given up after this long.
+const SEARCH_TIME_MAX: Duration = Duration::from_secs(30);
+/// Shortening a history is worth less of it.
+const SHORTENING_TIME_MAX: Duration = Duration::from_secs(5);
+/// Histories tried while one is shortened.
+const SHORTENING_TRIES_MAX: u32 = 400;
+
+type HistoryOf<O> = [Record<<O as Object>::Request, <O as Object>::Answer>];
+
+pub fn check<O: Object>(history: &HistoryOf<O>) -> Verdict {
+    let whole = Part::<O>::whole(history);
+    match whole.judge(SEARCH_TIME_MAX) {
+        CheckResult::Ok => Verdict::default(),
+        CheckResult::Unknown => Verdict { violations: Vec::new(), is_unjudged: true },
+        CheckResult::Illegal => {
+            let shortest = whole.shortest();
+            let what =
+                format!("no order of these operations on one {} explains their answers", O::NAME);
+            vec![Violation { checker: "linearizability", what, history: shortest.lines() }].into()
+        }
+    }
+}
+
+/// A part of a history, which can be told whenever the whole can.
+struct Part<O: Object> {
+    records: Vec<Numbered<O>>,
+    /// Whether operations were left out at the beginning, so that the state there is not known.
+    begins_unknown: bool,
+}
+
+struct Numbered<O: Object> {
+    number: u32,
+    record: Record<O::Request, O::Answer>,
+    /// Began before operations that were left out had ended: it may have happened among them.
+    straddles: bool,
+}
+
+impl<O: Object> Clone for Numbered<O> {
+    fn clone(&self) -> Self {
+        Self { number: self.number, record: self.record.clone(), straddles: self.straddles }
+    }
+}
+
+impl<O: Object> Part<O> {
+    fn whole(history: &HistoryOf<O>) -> Self {
+        let records = history.iter().zip(0..).map(|(record, number)| Numbered {
+            number,
+            record: record.clone(),
+            straddles: false,
+        });
+        Self { records: records.collect(), begins_unknown: false }
+    }
+
+    fn judge(&self, time_max: Duration) -> CheckResult {
+        let state = if self.begins_unknown { None } else { Some(O::start()) };
+        let mut operations = vec![operation::<O>(i64::MIN, i64::MIN, Step::Begin(state))];
+        for Numbered { number, record, straddles } in &self.records {
+            let Record { call, end, request, answer, .. } = record;
+            let step = Step::Operation {
+                number: *number,
+                request: request.clone(),
+                answer: answer.clone(),
+                straddles: *straddles,
+            };
+            operations.push(operation(call.0, end.0, step));
+            if let Some(timer) = O::timer(request, answer.as_ref()) {
+                let (from, to) = (call.plus(timer).minus(EARLY), end.plus(timer).plus(LATE));
+                operations.push(operation(from.0.max(call.0), to.0, Step::TimerEnds(*number)));
+            }
+        }
+        check_operations_timeout(&operations, time_max)
+    }
+
+    fn is_illegal(&self) -> bool {
+        self.judge(SHORTENING_TIME_MAX) == CheckResult::Illegal
+    }
+
+    /// Leaves out what is not needed: the end, the beginning, and what changes nothing.
+    fn shortest(self) -> Self {
+        let ended = self.smallest(self.instants(|record| record.end), |at| self.until(at));
+        let ended = ended.unwrap_or(self);
+        let mut calls = ended.instants(|record| record.call);
+        calls.reverse();
+        let begun = ended.smallest(calls, |at| ended.from(at)).unwrap_or(ended);
+        begun.without_needless()
+    }
+
+    fn instants(&self, of: impl Fn(&Record<O::Request, O::Answer>) -> Instant) -> Vec<Instant> {
+        let mut instants: Vec<_> = self.records.iter().map(|it| of(&it.record)).collect();
+        instants.retain(|instant| *instant != Instant::NEVER);
+        instants.sort_unstable();
+        instants
+    }
+
+    /// The part for the first of these instants whose part is illegal; they are so ordered that
+    /// all after an illegal one are illegal too.
+    fn smallest(&self, instants: Vec<Instant>, part: impl Fn(Instant) -> Self) -> Option<Self> {
+        let index = instants.partition_point(|instant| !part(*instant).is_illegal());
+        instants.get(index).map(|instant| part(*instant))
+    }
+
+    /// What had been called by then; what had not returned has no answer yet.
+    fn until(&self, instant: Instant) -> Self {
+        let called = self.records.iter().filter(|it| it.record.call <= instant);
+        let records = called.map(|it| {
+            let mut it = it.clone();
+            if it.record.end > instant {
+                (it.record.end, it.record.answer) = (Instant::NEVER, None);
+            }
+            it
+        });
+        Self { records: records.collect(), begins_unknown: self.begins_unknown }
+    }
+
+    /// What had not returned by then.
+    fn from(&self, instant: Instant) -> Self {
+        let left = self.records.iter().filter(|it| it.record.end >= instant);
+        let records: Vec<_> =
+            left.map(|it| Numbered { straddles: it.record.call < instant, ..it.clone() }).collect();
+        let begins_unknown = self.begins_unknown || records.len() < self.records.len();
+        Self { records, begins_unknown }
+    }
+
+    fn without_needless(mut self) -> Self {
+        let mut tries = 0;
+        let mut size = self.records.len().div_ceil(2).max(1);
+        loop {
+            let mut from = 0;
+            while from < self.records.len() && tries < SHORTENING_TRIES_MAX {
+                let to = (from + size).min(self.records.len());
+                let kept = self.records.iter().enumerate().filter(|(index, it)| {
+                    let Record { request, answer, .. } = &it.record;
+                    !(from..to).contains(index) || !O::changes_nothing(request, answer.as_ref())
+                });
+                let records: Vec<_> = kept.map(|(_, it)| it.clone()).collect();
+                let part = Self { records, begins_unknown: self.begins_unknown };
+                if part.records.len() < self.records.len() {
+                    tries += 1;
+                    if part.is_illegal() {
+                        self = part;
+                        continue;
+                    }
+                }
+                from = to;
+            }
+            if size == 1 || tries >= SHORTENING_TRIES_MAX {
+                return self;
+            }
+            size = size.div_ceil(2);
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let start = self.begins_unknown.then(|| "(in whichever state it was before)".to_owned());
+        start.into_iter().chain(self.records.iter().map(|it| it.record.to_string())).collect()
+    }
+}
+
+fn operation<O: Object>(call: i64, end: i64, step: Step<O>) -> Operation<Sequential<O>> {
+    Operation {
+        client_id: None,
+        call_time: call,
+        return_time: end,
+        op: Arc::new(step),
+        metadata: None,
+    }
+}
+
+#[derive(Debug)]
+enum Step<O: Object> {
+    Begin(Option<O::State>),
+    Operation { number: u32, request: O::Request, answer: Option<O::Answer>, straddles: bool },
+    TimerEnds(u32),
+}
+
+/// The object for porcupine.
+#[derive(Debug)]
+struct Sequential<O>(PhantomData<O>);
+
+impl<O> Clone for Sequential<O> {
+    fn clone(&self) -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<O: Object> Model for Sequential<O> {
+    /// None where it is not known: then every answer is right.
+    type State = Option<O::State>;
+    type Op = Arc<Step<O>>;
+    type Metadata = ();
+
+    fn init() -> Self::State {
+        None
+    }
+
+    fn step(state: &Self::State, step: &Self::Op) -> (bool, Self::State) {
+        match (step.as_ref(), state) {
+            (Step::Begin(state), _) => (true, state.clone()),
+            (Step::TimerEnds(number), state) => {
+                (true, state.as_ref().map(|state| O::timer_ends(state, *number)))
+            }
+            (Step::Operation { number, request, answer, .. }, Some(state)) => {
+                match O::step(state, *number, request, answer.as_ref()) {
+                    Some(state) => (true, Some(state)),
+                    None => (false, None),
+                }
+            }
+            (Step::Operation { straddles: true, .. }, None) => (true, None),
+            (Step::Operation { request, answer, .. }, None) => {
+                (true, answer.as_ref().and_then(|answer| O::proves(request, answer)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Small servers in memory with one bug each, to show that the checkers find it. They run on
+//! paused time and one thread: a seed is a run.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+pub mod append;
+pub mod blob;
+pub mod entity;
+pub mod file;
+pub mod partition;
+pub mod queue;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use holdfast_testkit::random::Random;
+use holdfast_testkit::record::{Extent, Target, Workload, record};
+use holdfast_testkit::report::Verdict;
+use tokio::time::{Instant, sleep};
+
+/// A way through a network that takes up to a few milliseconds.
+pub async fn travel(random: &mut Random) {
+    sleep(Duration::from_micros(random.below(4000) + 1)).await;
+}
+
+/// What is found in the histories of clients of one object, over several seeds.
+pub fn verdicts<W: Workload, T: Target<W>>(
+    workload: &W,
+    seeds: std::ops::Range<u64>,
+    extent: Extent,
+    mut targets: impl FnMut(u64) -> Vec<T>,
+) -> Vec<Verdict> {
+    let check = |seed: u64| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime can be made");
+        let targets = targets(seed);
+        let history = runtime.block_on(async {
+            let begun = Instant::now();
+            let (mut history, mut targets) = record(workload, targets, seed, begun, extent).await;
+            if let Some((closing, extent)) = workload.closing() {
+                targets.truncate(1);
+                history.extend(record(&closing, targets, seed, begun, extent).await.0);
+            }
+            history
+        });
+        workload.check(&history)
+    };
+    seeds.map(check).collect()
+}
+
+/// The checkers that found something.
+pub fn found_by(verdicts: &[Verdict]) -> BTreeSet<&'static str> {
+    verdicts.iter().flat_map(|verdict| &verdict.violations).map(|it| it.checker).collect()
+}
+
+/// Fails unless this checker found something in some history.
+#[track_caller]
+pub fn assert_found(checker: &str, verdicts: &[Verdict]) {
+    assert!(found_by(verdicts).contains(checker), "{verdicts:#?}");
+}
+
+/// Fails unless every history was judged and cleared.
+#[track_caller]
+pub fn assert_clean(verdicts: &[Verdict]) {
+    for verdict in verdicts {
+        assert_eq!(*verdict, Verdict::default());
+    }
+}
+
+pub const SHORT: Extent =
+    Extent { operations_per_client: 60, duration_max: Duration::from_secs(600) };
