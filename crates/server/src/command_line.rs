@@ -302,6 +302,7 @@ pub fn command() -> Command {
         .after_help(
             "A flag wins over its environment variable, the variable over the configuration file.\n\
              TIME is a number with ms, s, m or h (seconds without a unit).\n\
+             holdfast verify checks the concurrency of a running server: holdfast verify --help.\n\
              Run under the name azurite, azurite-blob, azurite-queue or azurite-table (a link to \
              this file is\nenough) it takes the flags of Azurite instead.",
         );

@@ -18,6 +18,8 @@ mod scrub;
 mod seed;
 mod settings;
 mod tls;
+#[cfg(feature = "verify")]
+mod verify;
 mod wiring;
 
 use std::error::Error;
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
     let environment = std::env::vars_os().collect();
     match arguments.get(1).and_then(|word| word.to_str()) {
         Some("scrub") => return scrub::run(&arguments[2..]),
+        #[cfg(feature = "verify")]
+        Some("verify") => return verify::main(&arguments[1..]),
         Some(_) | None => {}
     }
     let prepared = match prepare(&arguments, &environment) {

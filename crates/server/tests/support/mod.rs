@@ -25,19 +25,34 @@ pub struct Server {
     pub queue: SocketAddr,
     pub table: SocketAddr,
     pub file: SocketAddr,
+    /// None where it is not served.
+    pub smb: Option<SocketAddr>,
 }
 
 impl Server {
     /// Starts the binary on free ports over `data` and waits until it accepts connections. Its log is
     /// appended to `log`, which outlives it.
     pub fn start(data: &Path, log: &Path) -> Self {
+        Self::start_on(data, log, ["0"; 4])
+    }
+
+    pub fn start_with_smb(data: &Path, log: &Path) -> Self {
+        Self::spawn(data, log, ["0"; 4], "0")
+    }
+
+    /// The same on given ports for Blob, Queue, Table and File.
+    pub fn start_on(data: &Path, log: &Path, ports: [&str; 4]) -> Self {
+        Self::spawn(data, log, ports, "off")
+    }
+
+    fn spawn(data: &Path, log: &Path, ports: [&str; 4], smb_port: &str) -> Self {
         let log = File::options().create(true).append(true).open(log).expect("the log opens");
-        let ports = ["--blob-port", "--queue-port", "--table-port", "--file-port", "--admin-port"];
+        let flags = ["--blob-port", "--queue-port", "--table-port", "--file-port"];
         let mut process = Command::new(env!("CARGO_BIN_EXE_holdfast"))
             .arg("--data")
             .arg(data)
-            .args(ports.iter().flat_map(|port| [*port, "0"]))
-            .args(["--smb-port", "off", "--log", "warn"])
+            .args(flags.iter().zip(ports).flat_map(|(flag, port)| [flag, port]))
+            .args(["--admin-port", "0", "--smb-port", smb_port, "--log", "warn"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -62,8 +77,9 @@ impl Server {
             }
         };
         let [blob, queue, table, file] =
-            ["blob", "queue", "table", "file"].map(|name| address(&ready, name));
-        Self { process, blob, queue, table, file }
+            ["blob", "queue", "table", "file"].map(|name| address(&ready, name, "http"));
+        let smb = (smb_port != "off").then(|| address(&ready, "smb", "smb"));
+        Self { process, blob, queue, table, file, smb }
     }
 
     /// SIGKILL: no handler runs, nothing is flushed.
@@ -80,9 +96,9 @@ impl Drop for Server {
     }
 }
 
-/// The host and port of `service=http://HOST:PORT[/...]` in the ready line.
-fn address(ready: &str, service: &str) -> SocketAddr {
-    let prefix = format!("{service}=http://");
+/// The host and port of `service=scheme://HOST:PORT[/...]` in the ready line.
+fn address(ready: &str, service: &str, scheme: &str) -> SocketAddr {
+    let prefix = format!("{service}={scheme}://");
     ready
         .split(' ')
         .find_map(|word| word.strip_prefix(&prefix))
