@@ -12,6 +12,8 @@ class CopySource:
         self.contents = {}
         self.headers = {}
         self.etags = {}
+        # From a path to where it leads instead.
+        self.redirects = {}
         self.asked = []
         self.go_on = threading.Event()
         self.go_on.set()
@@ -38,6 +40,11 @@ class CopySource:
             def answer(self, with_body):
                 path = self.path.split("?")[0]
                 source.asked.append((self.command, dict(self.headers)))
+                if path in source.redirects:
+                    self.send_response(302)
+                    self.send_header("Location", source.redirects[path])
+                    self.send_header("Content-Length", "0")
+                    return self.end_headers()
                 if path not in source.contents:
                     return self.refuse(404, "BlobNotFound")
                 if self.headers.get("If-Match", source.etags[path]) != source.etags[path]:
