@@ -33,7 +33,7 @@ CIPHERS = [Ciphers.AES_128_CCM, Ciphers.AES_128_GCM, Ciphers.AES_256_CCM, Cipher
 
 
 @contextlib.contextmanager
-def smb_server(*settings: str, shares=SHARES, permissions=None):
+def smb_server(*settings: str, shares=SHARES, permissions=None, file_port=0):
     """The port of a new server with these shares of ACCOUNT, and files in them with these permissions."""
     program = os.environ.get("CONFORMANCE_PROGRAM")
     if program is None:
@@ -41,7 +41,7 @@ def smb_server(*settings: str, shares=SHARES, permissions=None):
     off = [f"--{name}-port=off" for name in ("blob", "queue", "table", "admin")]
     accounts = [f"--account={ACCOUNT}:{FIRST_KEY}:{SECOND_KEY}", f"--account={OTHER_ACCOUNT}:{FIRST_KEY}"]
     process = subprocess.Popen(
-        [program, "--memory", *off, "--file-port=0", "--smb-port=0", "--log=warn", *accounts, *settings],
+        [program, "--memory", *off, f"--file-port={file_port}", "--smb-port=0", "--log=warn", *accounts, *settings],
         stdout=subprocess.PIPE,
         text=True,
     )
