@@ -1,8 +1,6 @@
 //! The operations of the File service over REST.
 
-use super::need::{
-    Actions, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, WRITE, WRITE_OR_DELETE,
-};
+use super::need::{Actions, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, WRITE};
 use super::row::{Comp, Restype, Row, Scope, Selector, Verbs};
 use super::{Conditions, LeaseHeaders, Operation};
 use crate::service::Service;
@@ -245,14 +243,10 @@ pub(super) const ROWS: &[Row] = &[
     file_lease(Operation::ChangeFileLease, "Lease File: change", FILE_WRITE)
         .when(CHANGE)
         .lease(LeaseHeaders::IdRequiredAndProposedId),
-    file_lease(
-        Operation::BreakFileLease,
-        "Lease File: break",
-        file_need(WRITE_OR_DELETE, WRITE_FILE),
-    )
-    .when(BREAK)
-    .success(&[202])
-    .lease(LeaseHeaders::Id),
+    file_lease(Operation::BreakFileLease, "Lease File: break", FILE_WRITE)
+        .when(BREAK)
+        .success(&[202])
+        .lease(LeaseHeaders::Id),
     file(Operation::PutRange, "Put Range (update or clear)", Verbs::PUT, FILE_WRITE)
         .comp(Comp::Range)
         .when(&[Selector::HeaderIs("x-ms-write", &["update", "clear"])])
