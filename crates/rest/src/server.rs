@@ -22,8 +22,10 @@ pub struct ConnectionLimits {
     pub connections_max: usize,
     /// The request line and all headers together.
     pub header_bytes_max: usize,
-    /// How long a connection may be idle, and how long a request's headers may take.
+    /// How long a connection may be idle.
     pub idle_timeout: Duration,
+    /// How long a request's headers may take, from their first byte on.
+    pub head_timeout: Duration,
     /// How long a client may leave bytes unread, or a body unsent, without any progress.
     pub stall_timeout: Duration,
 }
@@ -34,18 +36,22 @@ impl Default for ConnectionLimits {
             connections_max: 10_000,
             header_bytes_max: 64 * 1024,
             idle_timeout: Duration::from_secs(120),
-            stall_timeout: Duration::from_secs(60),
+            head_timeout: HEAD_TIMEOUT,
+            stall_timeout: Duration::from_secs(30),
         }
     }
 }
 
 impl ConnectionLimits {
     fn connection(&self) -> connection::Limits {
-        let Self { header_bytes_max, idle_timeout, stall_timeout, .. } = *self;
-        connection::Limits { header_bytes_max, idle_timeout, stall_timeout }
+        let Self { header_bytes_max, idle_timeout, head_timeout, stall_timeout, .. } = *self;
+        connection::Limits { header_bytes_max, idle_timeout, head_timeout, stall_timeout }
     }
 }
 
+/// No client needs more than one packet for its headers; whoever takes this long wants the
+/// connection, not the answer.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After a failed accept (no more file descriptors, say) trying again at once would only spin.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);

@@ -160,7 +160,7 @@ pub const SETTINGS: &[Setting] = &[
         "Connections open at once, over all services"),
     row(LIMITS, "idle-timeout", Kind::Value, "TIME", "120s",
         "Close a connection that has had no request for this long"),
-    row(LIMITS, "body-timeout", Kind::Value, "TIME", "60s",
+    row(LIMITS, "body-timeout", Kind::Value, "TIME", "30s",
         "Give up on a request whose body has not moved for this long"),
     row(LIMITS, "max-header-bytes", Kind::Value, "BYTES", "65536",
         "The longest request line and headers"),

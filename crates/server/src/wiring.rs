@@ -14,7 +14,7 @@ use holdfast_rest::address::HostStyle;
 use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key};
 use holdfast_rest::frontend::{Frontend, Settings as FrontendSettings};
 use holdfast_rest::metrics::Metrics;
-use holdfast_rest::server::{ConnectionLimits, serve};
+use holdfast_rest::server::{ConnectionLimits, HEAD_TIMEOUT, serve};
 use holdfast_rest::service::Endpoint;
 use holdfast_rest::source::{self, OwnAddress, SourceSettings};
 use holdfast_smb::frontend::Frontend as SmbFrontend;
@@ -212,6 +212,7 @@ fn connection_limits(limits: Limits) -> ConnectionLimits {
         connections_max: limits.connections_max,
         header_bytes_max: limits.header_bytes_max,
         idle_timeout: limits.idle_timeout,
+        head_timeout: HEAD_TIMEOUT.min(limits.idle_timeout),
         stall_timeout: limits.body_timeout,
     }
 }

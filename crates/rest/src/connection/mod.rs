@@ -41,8 +41,10 @@ const UNREADABLE_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Limits {
     /// The request line and all headers together.
     pub header_bytes_max: usize,
-    /// How long a connection may be idle, and how long the head of a request may take.
+    /// How long a connection may be idle.
     pub idle_timeout: Duration,
+    /// How long the head of a request may take, from its first byte on.
+    pub head_timeout: Duration,
     /// How long a client may leave bytes unread without any progress.
     pub stall_timeout: Duration,
 }
@@ -195,7 +197,9 @@ where
 
     /// The next request; none if the client is done, or the server is.
     async fn next_head(&mut self) -> Result<Option<RequestHead>, Ended> {
-        let mut deadline = Instant::now() + self.limits.idle_timeout;
+        let begun = !self.io.lock().input.is_empty();
+        let patience = if begun { self.limits.head_timeout } else { self.limits.idle_timeout };
+        let mut deadline = Instant::now() + patience;
         let mut end = HeadEnd::default();
         loop {
             {
@@ -213,6 +217,10 @@ where
             if idle && self.is_stopping {
                 return Ok(None);
             }
+            // Only a head that comes in pieces gets here.
+            if !idle && self.timer.deadline() > deadline {
+                self.timer.as_mut().reset(deadline);
+            }
             tokio::select! {
                 biased;
                 read = poll_fn(|context| self.io.lock().poll_read_head(context)) => match read {
@@ -221,7 +229,7 @@ where
                     // A client that is gone between two requests is nobody's failure.
                     Err(_) if idle => return Ok(None),
                     Err(error) => return Err(error.into()),
-                    Ok(_) if idle => deadline = Instant::now() + self.limits.idle_timeout,
+                    Ok(_) if idle => deadline = Instant::now() + self.limits.head_timeout,
                     Ok(_) => {}
                 },
                 () = self.stopping.as_mut(), if !self.is_stopping => self.is_stopping = true,

@@ -20,10 +20,12 @@ use crate::request_headers::ascii;
 const LIMITS: Limits = Limits {
     header_bytes_max: 4096,
     idle_timeout: Duration::from_secs(20),
+    head_timeout: Duration::from_secs(20),
     stall_timeout: Duration::from_secs(20),
 };
 const HASTY: Limits = Limits {
     idle_timeout: Duration::from_millis(50),
+    head_timeout: Duration::from_millis(50),
     stall_timeout: Duration::from_millis(50),
     ..LIMITS
 };
@@ -288,6 +290,31 @@ async fn a_connection_that_waits_too_long_is_ended() {
         assert!(matches!(ended, Err(Ended::Idle)), "{sent:?}: {ended:?}");
         let waited = begun.elapsed();
         assert!(waited >= HASTY.idle_timeout, "{waited:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_trickles_is_cut_off_long_before_an_idle_connection() {
+    let limits = Limits { head_timeout: Duration::from_millis(200), ..LIMITS };
+    for before in ["", "GET /a HTTP/1.1\r\n\r\n", "GET /a HTTP/1.1\r\n\r\nG"] {
+        let (mut client, server) = duplex(64 * 1024);
+        client.write_all(before.as_bytes()).await.expect("sent");
+        let begun = Instant::now();
+        let trickle = async {
+            while client.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let echo = Echo::default();
+        let serving = serve(server, limits, std::future::pending(), &echo);
+        let ended = tokio::select! {
+            ended = serving => ended,
+            () = trickle => panic!("the server ends it"),
+        };
+        assert!(matches!(ended, Err(Ended::Idle)), "{before:?}: {ended:?}");
+        let waited = begun.elapsed();
+        assert!(waited >= limits.head_timeout, "{before:?}: {waited:?}");
+        assert!(waited < limits.idle_timeout / 2, "{before:?}: {waited:?}");
     }
 }
 
