@@ -2,6 +2,8 @@
 //!
 //! No HTTP, no sockets, no files and no clocks: time and randomness are arguments.
 
+#![forbid(unsafe_code)]
+
 pub mod access;
 pub mod account;
 pub mod background;

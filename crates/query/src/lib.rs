@@ -5,6 +5,8 @@
 //! Memory is bounded whatever the length of the blob: a record of text up to 4 MiB, a batch and the
 //! pages of the named columns of Parquet, and the answer up to 256 KiB before it is handed on.
 
+#![forbid(unsafe_code)]
+
 mod aggregate;
 mod evaluate;
 mod frames;

@@ -3,6 +3,8 @@
 //! A request travels through [`server`] (its connection), [`frontend`] (address, operation, caller)
 //! and the folder of its service, where each operation is parse, call, respond.
 
+#![deny(unsafe_code)]
+
 pub mod acl;
 pub mod address;
 mod answer;

@@ -260,6 +260,41 @@ fn every_module_says_what_it_owns() {
     assert_none(&findings);
 }
 
+/// Where what is shipped may use `unsafe`; each says why at its top. Nothing else compiles with it, as
+/// long as every crate denies it.
+const UNSAFE: &[&str] = &[
+    "crates/rest/src/connection/io.rs",
+    "crates/store/src/embedded/log.rs",
+    "crates/store/src/embedded/segments/buffer.rs",
+    "crates/store/src/embedded/segments/file.rs",
+];
+/// Never shipped.
+const TOOLS: &[&str] = &["bench", "fuzz", "testkit"];
+
+#[test]
+fn what_is_shipped_is_safe_but_for_a_short_list_that_says_why() {
+    let (mut findings, mut allowed) = (Vec::new(), Vec::new());
+    for name in crate_names().iter().filter(|name| !TOOLS.contains(&name.as_str())) {
+        let folder = root().join("crates").join(name).join("src");
+        let main = ["lib.rs", "main.rs"].map(|file| folder.join(file));
+        let main = main.iter().find(|path| path.is_file()).expect("a crate has a root");
+        let denied = ["#![forbid(unsafe_code)]", "#![deny(unsafe_code)]"];
+        if !denied.iter().any(|denied| text(main).contains(denied)) {
+            findings.push(format!("{}: forbid `unsafe_code`", shown(main)));
+        }
+        let mut found = Vec::new();
+        files(&folder, &mut found);
+        for path in found.iter().filter(|path| text(path).contains("allow(unsafe_code")) {
+            allowed.push(shown(path));
+            if !text(path).contains("allow(unsafe_code, reason = ") {
+                findings.push(format!("{}: say why", shown(path)));
+            }
+        }
+    }
+    assert_none(&findings);
+    assert_eq!(allowed, UNSAFE, "the list in tidy.rs is what is allowed");
+}
+
 #[test]
 fn lock_file_of_javascript_names_no_registry() {
     let lock = text(&root().join("tests/conformance/javascript/package-lock.json"));

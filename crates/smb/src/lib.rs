@@ -1,6 +1,8 @@
 //! The SMB front end: packets to commands of the domain and back. What a share is and what may be
 //! done with it is the domain's; statuses and bytes are this crate's.
 
+#![forbid(unsafe_code)]
+
 pub mod answer;
 pub mod auth;
 pub mod call;

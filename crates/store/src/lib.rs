@@ -3,6 +3,8 @@
 //! This crate knows keys, values, snapshots and pieces of files. It must not know a word of the
 //! services built on it, nor the time of day.
 
+#![deny(unsafe_code)]
+
 pub mod contract;
 pub mod embedded;
 pub mod engine;

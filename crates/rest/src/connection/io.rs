@@ -1,6 +1,8 @@
 //! The bytes of a connection, shared by the loop that answers requests and the body of the request
 //! that is being handled. The two take turns: while a handler runs only its body is read.
 
+#![allow(unsafe_code, reason = "bytes are read into memory that need not be cleared first")]
+
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;

@@ -6,6 +6,8 @@
 //! with a number of its own, which each record carries, so that what an earlier use left behind can
 //! never be taken for a record of this one.
 
+#![allow(unsafe_code, reason = "fallocate has no safe form that says which blocks are written")]
+
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;

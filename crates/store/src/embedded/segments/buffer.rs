@@ -1,5 +1,7 @@
 //! Buffers that direct I/O accepts: aligned to a block, a whole number of blocks long.
 
+#![allow(unsafe_code, reason = "direct I/O needs memory that is aligned to a block")]
+
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Segment files on the operating system. Everything that reaches the disk goes through the two
 //! traits here, so that the crash tests can put a simulated disk in their place.
 
+#![allow(unsafe_code, reason = "direct and vectored calls of the system on those buffers")]
+
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
