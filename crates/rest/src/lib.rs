@@ -19,6 +19,8 @@ pub mod document;
 mod error;
 mod file;
 pub mod frontend;
+#[doc(hidden)]
+pub mod fuzz;
 mod lease_headers;
 mod listing;
 pub mod metrics;

@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("server", &["rest", "smb", "domain", "store", "testkit"]),
     ("testkit", &["domain"]),
     ("bench", &["testkit"]),
+    ("fuzz", &["rest", "smb", "query", "domain"]),
 ];
 
 /// Names a crate must not use in its source, and what to use instead.

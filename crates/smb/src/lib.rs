@@ -11,6 +11,7 @@ pub mod connection;
 pub mod crypto;
 pub mod dialect;
 pub mod frontend;
+#[doc(hidden)]
 pub mod fuzz;
 pub mod info;
 pub mod ipc;

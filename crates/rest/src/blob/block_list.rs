@@ -47,6 +47,10 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     Ok(answer)
 }
 
+pub fn can_be_list(bytes: &[u8]) -> bool {
+    parse(bytes).is_ok()
+}
+
 fn parse(bytes: &[u8]) -> Result<Vec<BlockListEntry>, Error> {
     let root = document::parse_within(bytes, "BlockList", DOCUMENT)?;
     let entry = |element: &document::Element| {

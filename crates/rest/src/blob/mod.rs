@@ -47,6 +47,15 @@ use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::service_operations;
 
+/// Whether bytes are a document that an operation on blobs reads: a list of blocks, tags, a query.
+pub(crate) fn can_be_document(bytes: &[u8]) -> bool {
+    #[cfg(feature = "query")]
+    let query = query::can_be_request(bytes);
+    #[cfg(not(feature = "query"))]
+    let query = false;
+    block_list::can_be_list(bytes) | tags::parse(bytes).is_ok() | query
+}
+
 /// Get Blob, or Get Blob Properties if the call says so, for a website.
 pub async fn read(call: &Call<'_>) -> Result<Answer, Error> {
     if call.operation == Operation::GetBlobProperties {

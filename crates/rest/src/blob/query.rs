@@ -106,6 +106,10 @@ fn broken_off(fault: impl std::error::Error + Send + Sync + 'static) -> io::Erro
     io::Error::other(fault)
 }
 
+pub fn can_be_request(bytes: &[u8]) -> bool {
+    parse(bytes, Version::V2027_03_07).is_ok_and(|request| Query::new(request).is_ok())
+}
+
 /// The document `QueryRequest`.
 fn parse(bytes: &[u8], version: Version) -> Result<QueryRequest, DocumentRefusal> {
     let root = document::parse(bytes, "QueryRequest")?;

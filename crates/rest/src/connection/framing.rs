@@ -104,6 +104,20 @@ impl Framing {
     }
 }
 
+/// The body that comes in chunks in pieces of `step`, and how much of the input is behind it; `None`
+/// if it is malformed or has no end.
+pub(crate) fn decode_chunked(bytes: &[u8], step: usize) -> Option<(Vec<u8>, usize)> {
+    let mut framing = Framing::chunked();
+    let (mut input, mut body) = (BytesMut::new(), Vec::new());
+    for piece in bytes.chunks(step) {
+        input.extend_from_slice(piece);
+        while let Some(taken) = framing.take(&mut input).ok()? {
+            body.extend_from_slice(&taken);
+        }
+    }
+    framing.has_ended().then_some((body, input.len()))
+}
+
 fn take_up_to(left: &mut u64, input: &mut BytesMut) -> Option<Bytes> {
     let length = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
     if length == 0 {

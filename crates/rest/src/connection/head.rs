@@ -99,7 +99,7 @@ impl HeadEnd {
 }
 
 /// Takes a whole head of at most `bytes_max` from the front of `input`; `None` if it is not whole.
-pub(super) fn take(
+pub(crate) fn take(
     input: &mut BytesMut,
     bytes_max: usize,
 ) -> Result<Option<RequestHead>, HeadRefusal> {

@@ -10,6 +10,8 @@ mod io;
 mod tests;
 mod write;
 
+pub(crate) use framing::decode_chunked;
+pub(crate) use head::take as take_head;
 pub use head::{HeadRefusal, Parts, RequestCase, RequestHead};
 pub use io::Incoming;
 

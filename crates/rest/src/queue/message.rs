@@ -104,7 +104,7 @@ fn message_id(call: &Call<'_>) -> Option<MessageId> {
     MessageId::parse(message)
 }
 
-fn parse_text(body: &Bytes, version: Version) -> Result<String, Error> {
+pub fn parse_text(body: &Bytes, version: Version) -> Result<String, Error> {
     let mut root = document::parse(body, ROOT)?;
     root.fields(&[TEXT])?;
     let element = root.children.pop().ok_or(DocumentRefusal::MissingNode { name: TEXT })?;

@@ -6,6 +6,7 @@ mod parameters;
 mod refusals;
 mod resource;
 
+use bytes::Bytes;
 use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::names::{AccountName, QueueName};
 use holdfast_domain::queue::{QueuePath, QueueRefusal};
@@ -17,6 +18,12 @@ use crate::operation::Operation;
 use crate::request::Call;
 use crate::request_body::RequestBody;
 use crate::service_operations;
+use crate::version::Version;
+
+/// Whether bytes are a message that can be put.
+pub(crate) fn can_be_message(bytes: &Bytes) -> bool {
+    message::parse_text(bytes, Version::V2027_03_07).is_ok()
+}
 
 /// Runs an operation of the Queue service that the operation table calls built.
 #[allow(

@@ -49,6 +49,7 @@ pub use failure::{FailureKind, SourceFailure};
 pub use fetch::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
 pub use headers::SourceConditions;
 pub use locate::{LocalFile, LocalSource, LocalUrl, Located, OwnAddress};
+pub(crate) use locate::{Vicinity, locate};
 pub use resolve::{Resolver, SystemResolver};
 pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
@@ -63,7 +64,6 @@ use crate::body::ExpectedDigests;
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::version::Version;
-use locate::Vicinity;
 
 const NAME: &str = "x-ms-copy-source";
 

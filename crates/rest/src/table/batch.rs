@@ -22,7 +22,7 @@ use crate::query::Query;
 use crate::request::{Call, RequestId};
 use crate::request_body::RequestBody;
 
-const CHANGES_MAX: usize = 100;
+pub const CHANGES_MAX: usize = 100;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 pub async fn run(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<Answer, Error> {

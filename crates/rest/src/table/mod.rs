@@ -28,6 +28,11 @@ use crate::request_body::RequestBody;
 use crate::service_operations;
 use format::{Level, Preference};
 
+/// Whether bytes are an entity group transaction.
+pub(crate) fn can_be_batch(body: &[u8], boundary: &str) -> bool {
+    batch_body::parse(body, boundary, batch::CHANGES_MAX).is_ok()
+}
+
 /// Runs an operation of the Table service that the operation table calls built.
 #[allow(
     clippy::wildcard_enum_match_arm,
