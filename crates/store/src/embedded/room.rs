@@ -2,10 +2,8 @@
 //! back goes on, in a reserve that was kept for it. When there is room again the reserve is restored
 //! and everything is taken as before.
 
-use std::ffi::CString;
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -124,14 +122,8 @@ pub(super) fn check_available(folder: &Path, bytes: u64) -> Result<(), Failed> {
 }
 
 fn available(folder: &Path) -> io::Result<u64> {
-    let path = CString::new(folder.as_os_str().as_bytes())?;
-    // SAFETY: all zeros are a valid value of the structure, which is numbers only.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero, and the structure outlives the call.
-    match unsafe { libc::statvfs(path.as_ptr(), &mut found) } {
-        0 => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let found = rustix::fs::statvfs(folder)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 #[cfg(test)]
