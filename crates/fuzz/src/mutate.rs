@@ -15,7 +15,7 @@ impl Random {
         Self(seed | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -23,7 +23,7 @@ impl Random {
     }
 
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
+        (self.number() % bound.max(1) as u64) as usize
     }
 }
 
@@ -37,11 +37,11 @@ pub fn mutate(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         match random.below(11) {
             0 => input.truncate(place),
             1 => drop(input.drain(place..end)),
-            2 => input[place..end].fill(random.next() as u8),
+            2 => input[place..end].fill(random.number() as u8),
             3 => input[place..end].fill(EDGES[random.below(EDGES.len())]),
             4 if place < input.len() => input[place] ^= 1 << random.below(8),
             5 => input.insert(place, MARKS[random.below(MARKS.len())]),
-            6 => insert(input, place, &random.next().to_le_bytes()),
+            6 => insert(input, place, &random.number().to_le_bytes()),
             7 => {
                 let piece = input[place..end].to_vec();
                 insert(input, place, &piece);
@@ -57,7 +57,7 @@ pub fn mutate(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             }
             _ => {
                 if let Some(byte) = input.get_mut(place) {
-                    *byte = byte.wrapping_add(if random.next() & 1 == 0 { 1 } else { 255 });
+                    *byte = byte.wrapping_add(if random.number() & 1 == 0 { 1 } else { 255 });
                 }
             }
         }

@@ -9,7 +9,7 @@ pub fn encode(value: u64, pieces: usize) -> Vec<u8> {
 
 /// The values of consecutive pieces.
 pub fn decode_pieces(bytes: &[u8]) -> Option<Vec<u64>> {
-    if bytes.len() % PIECE_BYTES != 0 {
+    if !bytes.len().is_multiple_of(PIECE_BYTES) {
         return None;
     }
     let values = bytes.chunks(PIECE_BYTES).map(|piece| {

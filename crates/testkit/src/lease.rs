@@ -109,7 +109,11 @@ impl Lease {
                 Self::Breaking { id: held, .. } | Self::Broken { id: held } if *held == id => {
                     Err(BROKEN_RENEW)
                 }
-                _ => Err(MISMATCH),
+                Self::Available
+                | Self::Leased { .. }
+                | Self::Breaking { .. }
+                | Self::Broken { .. }
+                | Self::Expired { .. } => Err(MISMATCH),
             },
             Action::Change { id, to } => match self {
                 Self::Leased { id: held, timer, seconds } if *held == id || *held == to => {
@@ -129,7 +133,11 @@ impl Lease {
                 {
                     Ok(Self::Available)
                 }
-                _ => Err(MISMATCH),
+                Self::Available
+                | Self::Leased { .. }
+                | Self::Breaking { .. }
+                | Self::Broken { .. }
+                | Self::Expired { .. } => Err(MISMATCH),
             },
             Action::Break { seconds } => self.broken(seconds, number),
         }
@@ -164,7 +172,11 @@ impl Lease {
                 Self::Expired { id: *id, seconds: *seconds }
             }
             Self::Breaking { id, timers } if timers.contains(&number) => Self::Broken { id: *id },
-            _ => self.clone(),
+            Self::Available
+            | Self::Leased { .. }
+            | Self::Breaking { .. }
+            | Self::Broken { .. }
+            | Self::Expired { .. } => self.clone(),
         }
     }
 

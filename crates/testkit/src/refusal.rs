@@ -4,5 +4,5 @@ pub type Reasons = Vec<(u16, &'static str)>;
 
 /// Whether an answer gives one of the reasons.
 pub fn is_among(reasons: &Reasons, status: u16, code: &str) -> bool {
-    reasons.iter().any(|reason| *reason == (status, code))
+    reasons.contains(&(status, code))
 }

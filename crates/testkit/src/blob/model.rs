@@ -65,7 +65,10 @@ impl Object for BlobModel {
             Request::Lease(Action::Acquire { seconds, .. }) => *seconds,
             Request::Lease(Action::Renew { .. }) => Some(LEASE_SECONDS),
             Request::Lease(Action::Break { seconds }) => seconds.filter(|seconds| *seconds > 0),
-            _ => None,
+            Request::Lease(Action::Change { .. } | Action::Release { .. })
+            | Request::Put { .. }
+            | Request::Get
+            | Request::Delete { .. } => None,
         };
         seconds.map(|seconds| Duration::from_secs(seconds.into()))
     }

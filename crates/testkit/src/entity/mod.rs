@@ -111,7 +111,10 @@ impl Workload for EntityWorkload {
                 Answer::Read { properties, etag } => {
                     Some((etag.clone(), *properties, record.to_string()))
                 }
-                _ => None,
+                Answer::Written { .. }
+                | Answer::Deleted
+                | Answer::Refused { .. }
+                | Answer::Nonsense(_) => None,
             }
         })));
         verdict

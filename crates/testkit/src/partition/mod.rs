@@ -61,9 +61,11 @@ const CHANGES_MAX: u64 = 3;
 /// Of no entity.
 pub const STALE_ETAG: &str = "W/\"datetime'2001-01-01T00%3A00%3A00.0000000Z'\"";
 
-/// What the last query read.
+type Page = BTreeMap<Row, (List, ETag)>;
+
+/// What the last query read, and of which rows.
 #[derive(Debug, Default)]
-pub struct Memory(Option<(Range<Row>, BTreeMap<Row, (List, ETag)>)>);
+pub struct Memory(Option<(Range<Row>, Page)>);
 
 impl Workload for PartitionWorkload {
     type Request = Request;

@@ -77,7 +77,7 @@ fn messages<'history>(
         .iter()
         .filter_map(|record| match &record.request {
             Request::Put { value, .. } => Some((*value, record)),
-            _ => None,
+            Request::Get { .. } | Request::Delete(_) | Request::Update { .. } => None,
         })
         .collect();
     for record in history {
