@@ -153,16 +153,20 @@ impl Message<'_> {
     fn handed_out_while_hidden(&self) -> Option<Violation> {
         if let (Some(put), Some((_, first))) = (self.put, self.deliveries.first())
             && let Request::Put { delay_seconds, .. } = put.request
-            && first.end < put.call.plus(seconds(delay_seconds)).minus(EARLY)
+            && let Some(Answer::Put(held)) = &put.answer
         {
-            return Some(violation(
-                "a message was handed out before its delay was over",
-                &[put, first],
-            ));
+            let delayed = (put.call.plus(seconds(delay_seconds)), put);
+            let (until, by) = self.hidden_until(&held.receipt, delayed);
+            if first.end < until.minus(EARLY) {
+                let what = "a message was handed out before its delay was over";
+                return Some(violation(what, &[put, by, first]));
+            }
         }
         for pair in self.deliveries.windows(2) {
             let [(delivery, record), (_, next)] = pair else { continue };
-            let (until, by) = self.hidden_until(delivery, record);
+            let Request::Get { visibility_seconds, .. } = record.request else { continue };
+            let hidden = (record.call.plus(seconds(visibility_seconds)), *record);
+            let (until, by) = self.hidden_until(&delivery.held.receipt, hidden);
             if next.end < until.minus(EARLY) {
                 let what = "a message was handed out again although it was still hidden";
                 return Some(violation(what, &[record, by, next]));
@@ -171,17 +175,13 @@ impl Message<'_> {
         None
     }
 
-    /// The earliest that a delivered message can be visible again, and what made it so.
+    /// The earliest that a hidden message can be visible again, and what made it so: what hid it,
+    /// or the last of the updates that began with the receipt it was hidden with.
     fn hidden_until<'record>(
         &'record self,
-        delivery: &Delivery,
-        record: &'record Recorded,
+        mut receipt: &'record Word,
+        mut hidden: (Instant, &'record Recorded),
     ) -> (Instant, &'record Recorded) {
-        let Request::Get { visibility_seconds, .. } = record.request else {
-            return (record.call, record);
-        };
-        let mut hidden = (record.call.plus(seconds(visibility_seconds)), record);
-        let mut receipt = &delivery.held.receipt;
         // Updates follow one another by their receipts; one whose outcome is not known ends what
         // can be followed.
         loop {

@@ -83,7 +83,9 @@ impl Target<BlobWorkload> for FaultyBlob {
             match refused {
                 Some(refused) => refused,
                 None => {
-                    sleep(Duration::from_millis(3)).await;
+                    // Clients of leases pause for longer between their requests.
+                    let is_leased = self.bug == Bug::LeaseCheckedOutsideCommit;
+                    sleep(Duration::from_millis(if is_leased { 60 } else { 3 })).await;
                     self.lock().commit(request, self.bug)
                 }
             }
