@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant as Clock};
 
 use porcupine_rs::{CheckResult, Model, Operation, check_operations_timeout};
 
@@ -55,10 +55,9 @@ const EARLY: Duration = Duration::from_millis(20);
 const LATE: Duration = Duration::from_millis(1500);
 /// The search for an order is given up after this long.
 const SEARCH_TIME_MAX: Duration = Duration::from_secs(30);
-/// Shortening a history is worth less of it.
-const SHORTENING_TIME_MAX: Duration = Duration::from_secs(5);
-/// Histories tried while one is shortened.
-const SHORTENING_TRIES_MAX: u32 = 400;
+/// Shortening a history is worth less of it, at one try and in all.
+const SHORTENING_TRY_MAX: Duration = Duration::from_secs(2);
+const SHORTENING_TIME_MAX: Duration = Duration::from_secs(10);
 
 type HistoryOf<O> = [Record<<O as Object>::Request, <O as Object>::Answer>];
 
@@ -126,18 +125,20 @@ impl<O: Object> Part<O> {
         check_operations_timeout(&operations, time_max)
     }
 
-    fn is_illegal(&self) -> bool {
-        self.judge(SHORTENING_TIME_MAX) == CheckResult::Illegal
+    fn is_illegal(&self, deadline: Clock) -> bool {
+        Clock::now() < deadline && self.judge(SHORTENING_TRY_MAX) == CheckResult::Illegal
     }
 
     /// Leaves out what is not needed: the end, the beginning, and what changes nothing.
     fn shortest(self) -> Self {
-        let ended = self.smallest(self.instants(|record| record.end), |at| self.until(at));
+        let deadline = Clock::now() + SHORTENING_TIME_MAX;
+        let ended =
+            self.smallest(self.instants(|record| record.end), deadline, |at| self.until(at));
         let ended = ended.unwrap_or(self);
         let mut calls = ended.instants(|record| record.call);
         calls.reverse();
-        let begun = ended.smallest(calls, |at| ended.from(at)).unwrap_or(ended);
-        begun.without_needless()
+        let begun = ended.smallest(calls, deadline, |at| ended.from(at)).unwrap_or(ended);
+        begun.without_needless(deadline)
     }
 
     fn instants(&self, of: impl Fn(&Record<O::Request, O::Answer>) -> Instant) -> Vec<Instant> {
@@ -149,8 +150,13 @@ impl<O: Object> Part<O> {
 
     /// The part for the first of these instants whose part is illegal; they are so ordered that
     /// all after an illegal one are illegal too.
-    fn smallest(&self, instants: Vec<Instant>, part: impl Fn(Instant) -> Self) -> Option<Self> {
-        let index = instants.partition_point(|instant| !part(*instant).is_illegal());
+    fn smallest(
+        &self,
+        instants: Vec<Instant>,
+        deadline: Clock,
+        part: impl Fn(Instant) -> Self,
+    ) -> Option<Self> {
+        let index = instants.partition_point(|instant| !part(*instant).is_illegal(deadline));
         instants.get(index).map(|instant| part(*instant))
     }
 
@@ -176,12 +182,11 @@ impl<O: Object> Part<O> {
         Self { records, begins_unknown }
     }
 
-    fn without_needless(mut self) -> Self {
-        let mut tries = 0;
+    fn without_needless(mut self, deadline: Clock) -> Self {
         let mut size = self.records.len().div_ceil(2).max(1);
         loop {
             let mut from = 0;
-            while from < self.records.len() && tries < SHORTENING_TRIES_MAX {
+            while from < self.records.len() {
                 let to = (from + size).min(self.records.len());
                 let kept = self.records.iter().enumerate().filter(|(index, it)| {
                     let Record { request, answer, .. } = &it.record;
@@ -189,16 +194,13 @@ impl<O: Object> Part<O> {
                 });
                 let records: Vec<_> = kept.map(|(_, it)| it.clone()).collect();
                 let part = Self { records, begins_unknown: self.begins_unknown };
-                if part.records.len() < self.records.len() {
-                    tries += 1;
-                    if part.is_illegal() {
-                        self = part;
-                        continue;
-                    }
+                if part.records.len() < self.records.len() && part.is_illegal(deadline) {
+                    self = part;
+                    continue;
                 }
                 from = to;
             }
-            if size == 1 || tries >= SHORTENING_TRIES_MAX {
+            if size == 1 {
                 return self;
             }
             size = size.div_ceil(2);
