@@ -88,7 +88,7 @@ impl Smb {
 }
 
 enum Client {
-    Rest(FileTarget),
+    Rest(Box<FileTarget>),
     Smb(Smb),
 }
 
@@ -114,10 +114,10 @@ async fn histories_of_one_file_by_both_protocols_are_explained() {
     for (round, seed) in [5_u64, 6, 7].into_iter().enumerate() {
         let file = format!("file{round}");
         let rest = |_| {
-            Client::Rest(FileTarget {
+            Client::Rest(Box::new(FileTarget {
                 connection: Connection::new(Arc::clone(&account), Service::File),
                 path: format!("/{share}/{file}"),
-            })
+            }))
         };
         let mut clients: Vec<Client> = (0..3).map(rest).collect();
         clients.extend((0..3).map(|_| Client::Smb(Smb::start(smb, &share, &file))));
