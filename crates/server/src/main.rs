@@ -2,7 +2,7 @@
 //! what is running and closes. Exit code 0 is a clean end, 2 settings that cannot be used, 1 a
 //! fault: a port in use, a locked folder, a disk that fails.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod account;
 mod admin;

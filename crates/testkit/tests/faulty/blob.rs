@@ -76,7 +76,7 @@ impl Target<BlobWorkload> for FaultyBlob {
             Request::Put { condition: Condition::Absent, .. } => self.bug == Bug::CreatedTwice,
             Request::Put { condition: Condition::Is(_), .. } => self.bug == Bug::LostUpdate,
             Request::Put { .. } => self.bug == Bug::LeaseCheckedOutsideCommit,
-            _ => false,
+            Request::Get | Request::Delete { .. } | Request::Lease(_) => false,
         };
         let answer = if is_split {
             let refused = self.lock().refusal(request, self.bug);

@@ -75,7 +75,9 @@ impl Target<QueueWorkload> for FaultyQueue {
                 }
                 lock().hand_out(&found, *visibility_seconds, self.bug)
             }
-            _ => lock().serve(request, self.bug, unlucky),
+            Request::Put { .. } | Request::Delete(_) | Request::Update { .. } => {
+                lock().serve(request, self.bug, unlucky)
+            }
         };
         travel(&mut self.random).await;
         Some(answer)
@@ -140,7 +142,7 @@ impl Server {
                         }
                         Answer::Updated { receipt }
                     }
-                    _ => {
+                    Request::Put { .. } | Request::Get { .. } | Request::Delete(_) => {
                         if !(unlucky && bug == Bug::DeletionForgotten) {
                             self.messages.remove(index);
                         }
@@ -154,9 +156,10 @@ impl Server {
     fn held(&self, held: &Held, bug: Bug) -> Option<usize> {
         let index = self.messages.iter().position(|it| it.id == held.message)?;
         let message = &self.messages[index];
-        let is_current = match bug {
-            Bug::StaleReceiptAccepted => message.receipts.contains(&held.receipt),
-            _ => message.receipts.last() == Some(&held.receipt),
+        let is_current = if bug == Bug::StaleReceiptAccepted {
+            message.receipts.contains(&held.receipt)
+        } else {
+            message.receipts.last() == Some(&held.receipt)
         };
         let is_late = bug == Bug::LateReceiptRefused
             && message.count > 0
