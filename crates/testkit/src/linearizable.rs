@@ -11,27 +11,45 @@ use std::time::{Duration, Instant as Clock};
 use porcupine_rs::{CheckResult, Model, Operation, check_operations_timeout};
 
 use crate::history::{Instant, Record};
+use crate::refusal::Reasons;
 use crate::report::{Verdict, Violation};
 
-/// An object as it would be if it served one client at a time.
+/// An object as it would be if it served one client at a time. At first it is not there.
 pub trait Object: Clone + Debug + Send + Sync + 'static {
-    type State: Clone + Debug + Eq + Hash + Send + Sync;
+    type State: Clone + Debug + Default + Eq + Hash + Send + Sync;
     type Request: Clone + Debug + Send + Sync + 'static;
     type Answer: Clone + Debug + Send + Sync + 'static;
 
     const NAME: &'static str;
 
-    fn start() -> Self::State;
-
-    /// The state after the request, if the answer is right in this state. A request without an
-    /// answer is always right and does what it can. `number` is unique in the history and names
-    /// the timer that the request starts.
-    fn step(
+    /// What the request makes of the state, or why it must be refused. `number` is unique in the
+    /// history and names the timer that the request starts. The answer is for what only it tells.
+    fn decide(
         state: &Self::State,
         number: u32,
         request: &Self::Request,
         answer: Option<&Self::Answer>,
+    ) -> Result<Self::State, Reasons>;
+
+    /// The state after a success, which the answer may tell more of, if the answer fits it.
+    fn after_success(
+        before: &Self::State,
+        after: Self::State,
+        request: &Self::Request,
+        answer: &Self::Answer,
     ) -> Option<Self::State>;
+
+    /// Status and code of an answer that refuses.
+    fn refusal(answer: &Self::Answer) -> Option<(u16, &str)>;
+
+    /// Whether the request changes nothing even if it succeeds.
+    fn only_reads(request: &Self::Request) -> bool;
+
+    /// The value that this request alone leaves in the object, if answers can show it.
+    fn written(request: &Self::Request) -> Option<u64>;
+
+    /// Whether a request that wrote this value must have happened for this answer to be given.
+    fn shows(answer: &Self::Answer, value: u64) -> bool;
 
     /// The state after the end of a timer; the same if the timer has been stopped.
     fn timer_ends(state: &Self::State, _number: u32) -> Self::State {
@@ -43,11 +61,29 @@ pub trait Object: Clone + Debug + Send + Sync + 'static {
         None
     }
 
-    /// Whether the object is the same afterwards, in whichever state it was.
-    fn changes_nothing(request: &Self::Request, answer: Option<&Self::Answer>) -> bool;
-
     /// The state that the answer proves the object to be in afterwards, if it proves all of it.
     fn proves(request: &Self::Request, answer: &Self::Answer) -> Option<Self::State>;
+}
+
+/// The state after the request, if the answer is right in this state. A request without an answer is
+/// always right and does what it can.
+fn after_request<O: Object>(
+    state: &O::State,
+    number: u32,
+    request: &O::Request,
+    answer: Option<&O::Answer>,
+) -> Option<O::State> {
+    let decided = O::decide(state, number, request, answer);
+    let Some(answer) = answer else { return Some(decided.unwrap_or_else(|_| state.clone())) };
+    match (decided, O::refusal(answer)) {
+        (Ok(after), _) => O::after_success(state, after, request, answer),
+        (Err(reasons), Some(reason)) => reasons.contains(&reason).then(|| state.clone()),
+        (Err(_), None) => None,
+    }
+}
+
+fn changes_nothing<O: Object>(request: &O::Request, answer: Option<&O::Answer>) -> bool {
+    O::only_reads(request) || answer.is_some_and(|answer| O::refusal(answer).is_some())
 }
 
 /// A server may keep time in ticks: a timer may end so much early or late.
@@ -63,6 +99,9 @@ type HistoryOf<O> = [Record<<O as Object>::Request, <O as Object>::Answer>];
 
 pub fn check<O: Object>(history: &HistoryOf<O>) -> Verdict {
     let whole = Part::<O>::whole(history);
+    if whole.without_unseen().judge(SEARCH_TIME_MAX) == CheckResult::Ok {
+        return Verdict::default();
+    }
     match whole.judge(SEARCH_TIME_MAX) {
         CheckResult::Ok => Verdict::default(),
         CheckResult::Unknown => Verdict { violations: Vec::new(), is_unjudged: true },
@@ -105,11 +144,29 @@ impl<O: Object> Part<O> {
         Self { records: records.collect(), begins_unknown: false }
     }
 
+    /// Without the operations that have no answer and whose effect nobody saw. A history that can be
+    /// told without them can be told, for they need not have happened; and every one of them makes
+    /// the search many times longer.
+    fn without_unseen(&self) -> Self {
+        let is_seen = |value| {
+            let mut answers = self.records.iter().filter_map(|it| it.record.answer.as_ref());
+            answers.any(|answer| O::shows(answer, value))
+        };
+        let may_matter = |record: &Record<O::Request, O::Answer>| {
+            !record.is_maybe() || O::written(&record.request).is_none_or(is_seen)
+        };
+        let records = self.records.iter().filter(|it| may_matter(&it.record)).cloned().collect();
+        Self { records, begins_unknown: self.begins_unknown }
+    }
+
     fn judge(&self, time_max: Duration) -> CheckResult {
-        let state = if self.begins_unknown { None } else { Some(O::start()) };
+        let state = if self.begins_unknown { None } else { Some(O::State::default()) };
         let mut operations = vec![operation::<O>(i64::MIN, i64::MIN, Step::Begin(state))];
         for Numbered { number, record, straddles } in &self.records {
             let Record { call, end, request, answer, .. } = record;
+            if record.is_maybe() && O::only_reads(request) {
+                continue;
+            }
             let step = Step::Operation {
                 number: *number,
                 request: request.clone(),
@@ -190,7 +247,7 @@ impl<O: Object> Part<O> {
                 let to = (from + size).min(self.records.len());
                 let kept = self.records.iter().enumerate().filter(|(index, it)| {
                     let Record { request, answer, .. } = &it.record;
-                    !(from..to).contains(index) || !O::changes_nothing(request, answer.as_ref())
+                    !(from..to).contains(index) || !changes_nothing::<O>(request, answer.as_ref())
                 });
                 let records: Vec<_> = kept.map(|(_, it)| it.clone()).collect();
                 let part = Self { records, begins_unknown: self.begins_unknown };
@@ -257,7 +314,7 @@ impl<O: Object> Model for Sequential<O> {
                 (true, state.as_ref().map(|state| O::timer_ends(state, *number)))
             }
             (Step::Operation { number, request, answer, .. }, Some(state)) => {
-                match O::step(state, *number, request, answer.as_ref()) {
+                match after_request::<O>(state, *number, request, answer.as_ref()) {
                     Some(state) => (true, Some(state)),
                     None => (false, None),
                 }

@@ -5,7 +5,7 @@ mod faulty;
 use std::time::Duration;
 
 use faulty::blob::{Bug, targets};
-use faulty::{SHORT, assert_clean, assert_found, verdicts};
+use faulty::{SHORT, assert_clean, assert_found, unanswered, verdicts};
 use holdfast_testkit::blob::BlobWorkload;
 use holdfast_testkit::record::Extent;
 use holdfast_testkit::report::Verdict;
@@ -27,6 +27,15 @@ fn a_blob_without_bugs_is_cleared_in_every_workload() {
     all.extend(leases(BlobWorkload::Leases, Bug::None));
     all.extend(leases(BlobWorkload::Expiry, Bug::None));
     assert_clean(&all);
+}
+
+#[test]
+fn histories_with_lost_answers_are_judged() {
+    for workload in [BlobWorkload::Register, BlobWorkload::Leases] {
+        assert_clean(&verdicts(&workload, 0..10, SHORT, |seed| {
+            unanswered(targets(Bug::None, CLIENTS, seed), seed)
+        }));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod faulty;
 
-use faulty::{SHORT, append, assert_clean, assert_found, entity, file, verdicts};
+use faulty::{SHORT, append, assert_clean, assert_found, entity, file, unanswered, verdicts};
 use holdfast_testkit::append::AppendWorkload;
 use holdfast_testkit::entity::EntityWorkload;
 use holdfast_testkit::file::FileWorkload;
@@ -27,6 +27,19 @@ fn objects_without_bugs_are_cleared() {
     assert_clean(&appends(append::Bug::None));
     assert_clean(&entities(entity::Bug::None));
     assert_clean(&files(file::Bug::None));
+}
+
+#[test]
+fn histories_with_lost_answers_are_judged() {
+    assert_clean(&verdicts(&AppendWorkload, 0..20, SHORT, |seed| {
+        unanswered(append::targets(append::Bug::None, CLIENTS, seed), seed)
+    }));
+    assert_clean(&verdicts(&EntityWorkload, 0..20, SHORT, |seed| {
+        unanswered(entity::targets(entity::Bug::None, CLIENTS, seed), seed)
+    }));
+    assert_clean(&verdicts(&FileWorkload::Rest, 0..20, SHORT, |seed| {
+        unanswered(file::targets(file::Bug::None, CLIENTS, seed), seed)
+    }));
 }
 
 #[test]

@@ -11,6 +11,7 @@ import hmac
 import http.client
 import os
 import re
+import time
 import urllib.parse
 import uuid
 from dataclasses import dataclass
@@ -180,3 +181,10 @@ def crc64_text(content: bytes) -> str:
 
 ETAG = re.compile(r'^"0x[0-9A-F]+"$')
 REQUEST_ID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
+
+def wait_for(condition, seconds=20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to pass"
+        time.sleep(0.1)

@@ -18,7 +18,7 @@ from azure.storage.blob import (
 )
 from copy_source import copy_source
 from own_server import own_server
-from support import base64_text, md5, refused, unique
+from support import base64_text, md5, refused, unique, wait_for
 from test_access import unsigned_token
 
 HOUR = timedelta(hours=1)
@@ -27,13 +27,6 @@ COPY_TAGS = {"x-ms-copy-source-tag-option": "COPY"}
 OTHER_ACCOUNT, OTHER_KEY = "otheraccount", base64.b64encode(b"o" * 64).decode()
 WELL_KNOWN_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 UNSERVED = "http://127.0.0.1:9/nothing"
-
-
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to pass"
-        time.sleep(0.1)
 
 
 def sas_url(client, key, permission="r", expiry=HOUR, **arguments):

@@ -7,7 +7,7 @@ import pytest
 from azure.storage.fileshare import ContentSettings, NTFSAttributes, ShareServiceClient
 from copy_source import copy_source
 from own_server import own_server
-from support import quoted, refused, unique
+from support import quoted, refused, unique, wait_for
 
 CONTENT = bytes(range(256)) * 100
 MOMENT = datetime(2018, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
@@ -199,13 +199,6 @@ def remote(elsewhere):
     source, url, share = elsewhere
     yield source, url, share.get_file_client(unique("copy"))
     source.go_on.set()
-
-
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to pass"
-        time.sleep(0.1)
 
 
 def status(file) -> str:

@@ -6,7 +6,7 @@ use super::{Answer, LEASE_SECONDS, Request};
 use crate::etag::{Condition, ETag, KnownETag};
 use crate::lease::{self, Action, Lease, LeaseId};
 use crate::linearizable::Object;
-use crate::refusal::{Reasons, is_among};
+use crate::refusal::Reasons;
 
 #[derive(Clone, Debug)]
 pub struct BlobModel;
@@ -31,25 +31,62 @@ impl Object for BlobModel {
 
     const NAME: &'static str = "blob";
 
-    fn start() -> State {
-        None
-    }
-
-    fn step(
+    fn decide(
         state: &State,
         number: u32,
         request: &Request,
         answer: Option<&Answer>,
-    ) -> Option<State> {
-        let outcome = decide(state, number, request, answer);
-        match (outcome, answer) {
-            (Ok(after), None) => Some(after),
-            (Err(_), None) => Some(state.clone()),
-            (Err(reasons), Some(Answer::Refused { status, code })) => {
-                is_among(&reasons, *status, code).then(|| state.clone())
+    ) -> Result<State, Reasons> {
+        match (request, state) {
+            (Request::Put { value, condition, lease }, state) => {
+                let mut reasons = unmet(state.as_ref(), condition, answer);
+                let after = leased_write(state.as_ref(), *lease, &mut reasons);
+                if !reasons.is_empty() {
+                    return Err(reasons);
+                }
+                Ok(Some(Blob { value: *value, etag: None, lease: after }))
             }
-            (Ok(after), Some(answer)) => after_success(state, after, request, answer),
-            (Err(_), Some(_)) => None,
+            (Request::Delete { condition, lease }, None) => {
+                let mut reasons = unmet(None, condition, answer);
+                reasons.push(NOT_FOUND);
+                leased_write(None, *lease, &mut reasons);
+                Err(reasons)
+            }
+            (Request::Delete { condition, lease }, Some(blob)) => {
+                let mut reasons = unmet(Some(blob), condition, answer);
+                leased_write(Some(blob), *lease, &mut reasons);
+                if reasons.is_empty() { Ok(None) } else { Err(reasons) }
+            }
+            (Request::Get | Request::Lease(_), None) => Err(vec![NOT_FOUND]),
+            (Request::Get, Some(blob)) => Ok(Some(blob.clone())),
+            (Request::Lease(action), Some(blob)) => match blob.lease.after(*action, number) {
+                Ok(lease) => Ok(Some(Blob { lease, ..blob.clone() })),
+                Err(code) => Err(vec![(409, code)]),
+            },
+        }
+    }
+
+    fn after_success(
+        before: &State,
+        after: State,
+        request: &Request,
+        answer: &Answer,
+    ) -> Option<State> {
+        match (request, answer, after) {
+            (Request::Put { .. }, Answer::Written { etag }, Some(blob)) => {
+                let old = before.as_ref().and_then(|blob| blob.etag.as_ref());
+                let is_new = old != Some(etag);
+                is_new.then(|| Some(Blob { etag: Some(etag.clone()), ..blob }))
+            }
+            (Request::Get, Answer::Read { value, etag, lease }, Some(blob)) => {
+                let is_right = blob.value == *value
+                    && blob.etag.as_ref().is_none_or(|known| known == etag)
+                    && blob.lease.word() == lease;
+                is_right.then(|| Some(Blob { etag: Some(etag.clone()), ..blob }))
+            }
+            (Request::Delete { .. }, Answer::Deleted, after) => Some(after),
+            (Request::Lease(_), Answer::Done, after) => Some(after),
+            _ => None,
         }
     }
 
@@ -73,8 +110,22 @@ impl Object for BlobModel {
         seconds.map(|seconds| Duration::from_secs(seconds.into()))
     }
 
-    fn changes_nothing(request: &Request, answer: Option<&Answer>) -> bool {
-        *request == Request::Get || matches!(answer, Some(Answer::Refused { .. }))
+    fn refusal(answer: &Answer) -> Option<(u16, &str)> {
+        let Answer::Refused { status, code } = answer else { return None };
+        Some((*status, code))
+    }
+
+    fn only_reads(request: &Request) -> bool {
+        *request == Request::Get
+    }
+
+    fn written(request: &Request) -> Option<u64> {
+        let Request::Put { value, .. } = request else { return None };
+        Some(*value)
+    }
+
+    fn shows(answer: &Answer, value: u64) -> bool {
+        matches!(answer, Answer::Read { value: read, .. } if *read == value)
     }
 
     fn proves(request: &Request, answer: &Answer) -> Option<State> {
@@ -92,42 +143,6 @@ impl Object for BlobModel {
             (_, Answer::Refused { status: 404, .. }) => Some(None),
             _ => None,
         }
-    }
-}
-
-/// What the request makes of the blob, or why it must be refused.
-fn decide(
-    state: &State,
-    number: u32,
-    request: &Request,
-    answer: Option<&Answer>,
-) -> Result<State, Reasons> {
-    match (request, state) {
-        (Request::Put { value, condition, lease }, state) => {
-            let mut reasons = unmet(state.as_ref(), condition, answer);
-            let after = leased_write(state.as_ref(), *lease, &mut reasons);
-            if !reasons.is_empty() {
-                return Err(reasons);
-            }
-            Ok(Some(Blob { value: *value, etag: None, lease: after }))
-        }
-        (Request::Delete { condition, lease }, None) => {
-            let mut reasons = unmet(None, condition, answer);
-            reasons.push(NOT_FOUND);
-            leased_write(None, *lease, &mut reasons);
-            Err(reasons)
-        }
-        (Request::Delete { condition, lease }, Some(blob)) => {
-            let mut reasons = unmet(Some(blob), condition, answer);
-            leased_write(Some(blob), *lease, &mut reasons);
-            if reasons.is_empty() { Ok(None) } else { Err(reasons) }
-        }
-        (Request::Get | Request::Lease(_), None) => Err(vec![NOT_FOUND]),
-        (Request::Get, Some(blob)) => Ok(Some(blob.clone())),
-        (Request::Lease(action), Some(blob)) => match blob.lease.after(*action, number) {
-            Ok(lease) => Ok(Some(Blob { lease, ..blob.clone() })),
-            Err(code) => Err(vec![(409, code)]),
-        },
     }
 }
 
@@ -156,30 +171,5 @@ fn leased_write(blob: Option<&Blob>, id: Option<LeaseId>, reasons: &mut Reasons)
             reasons.extend(codes.iter().map(|code| (412, *code)));
             lease.clone()
         }
-    }
-}
-
-/// The state after a success, if what was answered fits it.
-fn after_success(
-    before: &State,
-    after: State,
-    request: &Request,
-    answer: &Answer,
-) -> Option<State> {
-    match (request, answer, after) {
-        (Request::Put { .. }, Answer::Written { etag }, Some(blob)) => {
-            let old = before.as_ref().and_then(|blob| blob.etag.as_ref());
-            let is_new = old != Some(etag);
-            is_new.then(|| Some(Blob { etag: Some(etag.clone()), ..blob }))
-        }
-        (Request::Get, Answer::Read { value, etag, lease }, Some(blob)) => {
-            let is_right = blob.value == *value
-                && blob.etag.as_ref().is_none_or(|known| known == etag)
-                && blob.lease.word() == lease;
-            is_right.then(|| Some(Blob { etag: Some(etag.clone()), ..blob }))
-        }
-        (Request::Delete { .. }, Answer::Deleted, after) => Some(after),
-        (Request::Lease(_), Answer::Done, after) => Some(after),
-        _ => None,
     }
 }

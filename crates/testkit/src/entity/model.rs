@@ -3,7 +3,7 @@
 use super::{Answer, Properties, Request, Write};
 use crate::etag::{Condition, ETag, KnownETag};
 use crate::linearizable::Object;
-use crate::refusal::{Reasons, is_among};
+use crate::refusal::Reasons;
 
 #[derive(Clone, Debug)]
 pub struct EntityModel;
@@ -26,29 +26,81 @@ impl Object for EntityModel {
 
     const NAME: &'static str = "entity";
 
-    fn start() -> State {
-        None
-    }
-
-    fn step(
+    fn decide(
         state: &State,
         _number: u32,
         request: &Request,
         answer: Option<&Answer>,
-    ) -> Option<State> {
-        match (decide(state, request, answer), answer) {
-            (Ok(after), None) => Some(after),
-            (Err(_), None) => Some(state.clone()),
-            (Err(reasons), Some(Answer::Refused { status, code })) => {
-                is_among(&reasons, *status, code).then(|| state.clone())
+    ) -> Result<State, Reasons> {
+        match (request, state) {
+            (Request::Insert(_), Some(_)) => Err(vec![(409, "EntityAlreadyExists")]),
+            (Request::Insert(properties), None) => written(*properties),
+            (Request::Update { properties, condition: Condition::None, .. }, None) => {
+                written(*properties)
             }
-            (Ok(after), Some(answer)) => after_success(state, after, request, answer),
-            (Err(_), Some(_)) => None,
+            (Request::Update { .. } | Request::Delete { .. } | Request::Get, None) => {
+                Err(vec![NOT_FOUND])
+            }
+            (Request::Update { write, properties, condition }, Some(entity)) => {
+                meets(entity, condition, answer)?;
+                match write {
+                    Write::Replace => written(*properties),
+                    Write::Merge => written(merged(entity.properties, *properties)),
+                }
+            }
+            (Request::Delete { condition }, Some(entity)) => {
+                meets(entity, condition, answer)?;
+                Ok(None)
+            }
+            (Request::Get, Some(entity)) => Ok(Some(entity.clone())),
         }
     }
 
-    fn changes_nothing(request: &Request, answer: Option<&Answer>) -> bool {
-        *request == Request::Get || matches!(answer, Some(Answer::Refused { .. }))
+    fn after_success(
+        before: &State,
+        after: State,
+        request: &Request,
+        answer: &Answer,
+    ) -> Option<State> {
+        match (request, answer, after) {
+            (
+                Request::Insert(_) | Request::Update { .. },
+                Answer::Written { etag },
+                Some(entity),
+            ) => {
+                let old = before.as_ref().and_then(|entity| entity.etag.as_ref());
+                let is_new = old != Some(etag);
+                is_new.then(|| Some(Entity { etag: Some(etag.clone()), ..entity }))
+            }
+            (Request::Get, Answer::Read { properties, etag }, Some(entity)) => {
+                let is_right = entity.properties == *properties
+                    && entity.etag.as_ref().is_none_or(|known| known == etag);
+                is_right.then(|| Some(Entity { etag: Some(etag.clone()), ..entity }))
+            }
+            (Request::Delete { .. }, Answer::Deleted, after) => Some(after),
+            _ => None,
+        }
+    }
+
+    fn refusal(answer: &Answer) -> Option<(u16, &str)> {
+        let Answer::Refused { status, code } = answer else { return None };
+        Some((*status, code))
+    }
+
+    fn only_reads(request: &Request) -> bool {
+        *request == Request::Get
+    }
+
+    fn written(request: &Request) -> Option<u64> {
+        let (Request::Insert(properties) | Request::Update { properties, .. }) = request else {
+            return None;
+        };
+        Some(properties.left.max(properties.right))
+    }
+
+    fn shows(answer: &Answer, value: u64) -> bool {
+        let Answer::Read { properties, .. } = answer else { return false };
+        properties.left == value || properties.right == value
     }
 
     fn proves(request: &Request, answer: &Answer) -> Option<State> {
@@ -65,32 +117,6 @@ impl Object for EntityModel {
             (_, Answer::Deleted | Answer::Refused { status: 404, .. }) => Some(None),
             _ => None,
         }
-    }
-}
-
-/// What the request makes of the entity, or why it must be refused.
-fn decide(state: &State, request: &Request, answer: Option<&Answer>) -> Result<State, Reasons> {
-    match (request, state) {
-        (Request::Insert(_), Some(_)) => Err(vec![(409, "EntityAlreadyExists")]),
-        (Request::Insert(properties), None) => written(*properties),
-        (Request::Update { properties, condition: Condition::None, .. }, None) => {
-            written(*properties)
-        }
-        (Request::Update { .. } | Request::Delete { .. } | Request::Get, None) => {
-            Err(vec![NOT_FOUND])
-        }
-        (Request::Update { write, properties, condition }, Some(entity)) => {
-            meets(entity, condition, answer)?;
-            match write {
-                Write::Replace => written(*properties),
-                Write::Merge => written(merged(entity.properties, *properties)),
-            }
-        }
-        (Request::Delete { condition }, Some(entity)) => {
-            meets(entity, condition, answer)?;
-            Ok(None)
-        }
-        (Request::Get, Some(entity)) => Ok(Some(entity.clone())),
     }
 }
 
@@ -115,27 +141,4 @@ fn meets(entity: &Entity, condition: &Condition, answer: Option<&Answer>) -> Res
     };
     let reasons = || vec![(412, "UpdateConditionNotSatisfied"), (412, "ConditionNotMet")];
     if is_met { Ok(()) } else { Err(reasons()) }
-}
-
-/// The state after a success, if what was answered fits it.
-fn after_success(
-    before: &State,
-    after: State,
-    request: &Request,
-    answer: &Answer,
-) -> Option<State> {
-    match (request, answer, after) {
-        (Request::Insert(_) | Request::Update { .. }, Answer::Written { etag }, Some(entity)) => {
-            let old = before.as_ref().and_then(|entity| entity.etag.as_ref());
-            let is_new = old != Some(etag);
-            is_new.then(|| Some(Entity { etag: Some(etag.clone()), ..entity }))
-        }
-        (Request::Get, Answer::Read { properties, etag }, Some(entity)) => {
-            let is_right = entity.properties == *properties
-                && entity.etag.as_ref().is_none_or(|known| known == etag);
-            is_right.then(|| Some(Entity { etag: Some(etag.clone()), ..entity }))
-        }
-        (Request::Delete { .. }, Answer::Deleted, after) => Some(after),
-        _ => None,
-    }
 }

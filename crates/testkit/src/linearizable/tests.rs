@@ -22,6 +22,8 @@ enum Answer {
     Refused,
 }
 
+const REFUSED: (u16, &str) = (412, "AnotherValue");
+
 impl Object for Register {
     /// The value, and the timer that ends it.
     type State = (u32, Option<u32>);
@@ -30,30 +32,42 @@ impl Object for Register {
 
     const NAME: &'static str = "register";
 
-    fn start() -> Self::State {
-        (0, None)
-    }
-
-    fn step(
+    fn decide(
         state: &Self::State,
         number: u32,
         request: &Request,
-        answer: Option<&Answer>,
+        _answer: Option<&Answer>,
+    ) -> Result<Self::State, Reasons> {
+        match *request {
+            Request::Read => Ok(*state),
+            Request::Write(value) => Ok((value, None)),
+            Request::Swap(old, new) if old == state.0 => Ok((new, None)),
+            Request::Swap(..) => Err(vec![REFUSED]),
+            Request::Flash(value) => Ok((value, Some(number))),
+        }
+    }
+
+    fn after_success(
+        _before: &Self::State,
+        after: Self::State,
+        request: &Request,
+        answer: &Answer,
     ) -> Option<Self::State> {
-        let (after, right) = match *request {
-            Request::Read => (*state, Answer::Value(state.0)),
-            Request::Write(value) => ((value, None), Answer::Done),
-            Request::Swap(old, new) if old == state.0 => ((new, None), Answer::Done),
-            Request::Swap(..) => (*state, Answer::Refused),
-            Request::Flash(value) => ((value, Some(number)), Answer::Done),
-        };
-        let is_right = match (answer, right) {
-            (None, _) | (Some(Answer::Done), Answer::Done) => true,
-            (Some(Answer::Refused), Answer::Refused) => true,
-            (Some(Answer::Value(given)), Answer::Value(value)) => *given == value,
-            (Some(_), _) => false,
+        let is_right = match (request, answer) {
+            (Request::Read, Answer::Value(value)) => *value == after.0,
+            (Request::Read, Answer::Done) => false,
+            (Request::Write(_) | Request::Swap(..) | Request::Flash(_), Answer::Done) => true,
+            (_, Answer::Value(_) | Answer::Refused) => false,
         };
         is_right.then_some(after)
+    }
+
+    fn refusal(answer: &Answer) -> Option<(u16, &str)> {
+        matches!(answer, Answer::Refused).then_some(REFUSED)
+    }
+
+    fn only_reads(request: &Request) -> bool {
+        matches!(request, Request::Read)
     }
 
     fn timer_ends(state: &Self::State, number: u32) -> Self::State {
@@ -64,8 +78,17 @@ impl Object for Register {
         matches!(request, Request::Flash(_)).then_some(Duration::from_secs(1))
     }
 
-    fn changes_nothing(request: &Request, answer: Option<&Answer>) -> bool {
-        matches!(request, Request::Read) || matches!(answer, Some(Answer::Refused))
+    fn written(request: &Request) -> Option<u64> {
+        match request {
+            Request::Read => None,
+            Request::Write(value) | Request::Swap(_, value) | Request::Flash(value) => {
+                Some((*value).into())
+            }
+        }
+    }
+
+    fn shows(answer: &Answer, value: u64) -> bool {
+        matches!(answer, Answer::Value(read) if u64::from(*read) == value)
     }
 
     fn proves(request: &Request, answer: &Answer) -> Option<Self::State> {
@@ -117,6 +140,13 @@ fn stale_read_is_found() {
 #[test]
 fn a_value_that_goes_back_is_found() {
     assert!(!is_legal(&[write(0, 20, 1), read(1, 2, 1), read(3, 4, 0)]));
+}
+
+#[test]
+fn a_refusal_needs_a_reason() {
+    let refused = |old| at(2, 3, Request::Swap(old, 2), Some(Answer::Refused));
+    assert!(is_legal(&[write(0, 1, 1), refused(0), read(4, 5, 1)]));
+    assert!(!is_legal(&[write(0, 1, 1), refused(1), read(4, 5, 1)]));
 }
 
 #[test]

@@ -23,6 +23,34 @@ pub async fn travel(random: &mut Random) {
     sleep(Duration::from_micros(random.below(4000) + 1)).await;
 }
 
+/// A way on which answers are lost as when a server is killed: now and then two requests of every
+/// client are not answered, and half of those are not even made.
+pub struct Unanswered<T> {
+    target: T,
+    random: Random,
+    calls: u32,
+}
+
+pub fn unanswered<T>(targets: Vec<T>, seed: u64) -> Vec<Unanswered<T>> {
+    let targets = targets.into_iter().zip(0..);
+    let with =
+        |(target, client)| Unanswered { target, random: Random::for_user(seed, client), calls: 0 };
+    targets.map(with).collect()
+}
+
+impl<W: Workload, T: Target<W>> Target<W> for Unanswered<T> {
+    async fn call(&mut self, request: &W::Request) -> Option<W::Answer> {
+        self.calls += 1;
+        let is_answered = !matches!(self.calls, 20 | 21 | 40 | 41);
+        if !is_answered && self.random.below(2) == 0 {
+            travel(&mut self.random).await;
+            return None;
+        }
+        let answer = self.target.call(request).await;
+        answer.filter(|_| is_answered)
+    }
+}
+
 /// What is found in the histories of clients of one object, over several seeds, until something is.
 pub fn verdicts<W: Workload, T: Target<W>>(
     workload: &W,
