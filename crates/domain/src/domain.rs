@@ -77,6 +77,10 @@ impl Domain {
         &*self.extents
     }
 
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -211,6 +211,28 @@ async fn a_message_is_never_with_two_consumers_and_never_lost() {
     assert!(get(&store, 32).await.is_empty());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_puts_a_message_finds_one() {
+    const CLIENTS: usize = 8;
+    const CYCLES: usize = 3000;
+    let (store, _) = with_queue(0).await;
+    let clients = (0..CLIENTS).map(|client| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            for cycle in 0..CYCLES {
+                put(&store, format!("{client}/{cycle}"), Duration::ZERO, MINUTE).await;
+                store.clock.0.fetch_add(1, Ordering::SeqCst);
+                let got = get(&store, 1).await;
+                let message = got.first().unwrap_or_else(|| panic!("none in cycle {cycle}"));
+                delete(&store, message).await;
+            }
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.expect("there is one for everybody");
+    }
+}
+
 /// Rows read by getting, peeking and deleting a few messages.
 async fn cost(store: &Store, engine: &Counted) -> u64 {
     let before = engine.rows_read.load(Ordering::SeqCst);

@@ -44,7 +44,7 @@ impl Domain {
         let mut queue = queue_for(&mut transaction, &command.path).await?.id;
         let mut underway = self.known_queues.of(queue).begin().await;
         loop {
-            let places = underway.take(&*self.engine, command.count, self.now()).await?;
+            let places = underway.take(&*self.engine, command.count, self.clock()).await?;
             let places = places.to_vec();
             // Only a snapshot that is younger than the places tells which of them hold nothing.
             transaction = Transaction::begin(&*self.engine).await?.at(self.now());
@@ -92,7 +92,7 @@ impl Domain {
         loop {
             let queue = self.queue_number(&command.path).await?;
             let known = self.known_queues.of(queue);
-            let places = known.peek(&*self.engine, command.count, self.now()).await?;
+            let places = known.peek(&*self.engine, command.count, self.clock()).await?;
             let (snapshot, now) = (self.engine.snapshot().await?, self.now());
             let Found { messages, gone } = read_places(&*snapshot, queue, &places, now).await?;
             if gone.is_empty() {

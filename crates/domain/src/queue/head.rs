@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::model::Place;
+use crate::time::Timestamp;
 
 /// Places known at most; further ones are looked for when these are gone.
 const READY_MAX: usize = 1024;
@@ -22,6 +23,8 @@ pub(super) struct Head {
     /// message was found and taken; it must not become ready once more.
     taken: BTreeSet<Place>,
     seen: Place,
+    /// When there was last nothing to be got: nothing ready, and nothing behind `seen`.
+    empty_at: Timestamp,
     /// While the queue is looked through: what was put there meanwhile, which the look may miss.
     put_meanwhile: Option<Vec<Place>>,
 }
@@ -32,6 +35,7 @@ impl Default for Head {
             ready: BTreeSet::new(),
             taken: BTreeSet::new(),
             seen: Place::START,
+            empty_at: Timestamp::default(),
             put_meanwhile: None,
         }
     }
@@ -44,6 +48,13 @@ impl Head {
 
     pub fn has_seen(&self, place: Place) -> bool {
         self.seen >= place
+    }
+
+    /// Whether there was nothing to be got at some time after that. That nothing is ready does not
+    /// say so: of messages put since the last look, none is ready and some may have been there all
+    /// the time while others were taken.
+    pub fn was_empty_after(&self, then: Timestamp) -> bool {
+        self.empty_at > then
     }
 
     /// The first places, which nobody else gets until they are given back or let go.
@@ -86,23 +97,31 @@ impl Head {
     }
 
     /// Begins to look through what is behind the returned place. The look must see everything that
-    /// was finished before this.
+    /// was finished before this. Nobody takes anything from there before its end.
     pub fn begin_look(&mut self) -> Place {
         self.put_meanwhile = Some(Vec::new());
         self.seen
     }
 
-    /// `found` is all that was to be seen between `from` and `through`.
-    pub fn end_look(&mut self, from: Place, found: Vec<Place>, through: Place) {
+    /// `found` is all that was to be seen between `from` and `through`. Whether that made anything
+    /// ready.
+    pub fn end_look(&mut self, from: Place, found: Vec<Place>, through: Place) -> bool {
         let put = self.put_meanwhile.take().unwrap_or_default();
         // Lowered meanwhile: what is between is not known any more.
         if self.seen != from {
-            return;
+            return true;
         }
         self.seen = through;
+        let before = self.ready.len();
         for place in found.into_iter().chain(put.into_iter().filter(|place| *place <= through)) {
             self.add(place);
         }
+        self.ready.len() > before
+    }
+
+    /// Nothing was ready then, and nothing was behind what was seen.
+    pub fn was_empty_at(&mut self, then: Timestamp) {
+        self.empty_at = self.empty_at.max(then);
     }
 
     pub fn break_off_look(&mut self) {

@@ -13,7 +13,7 @@ use super::model::{Message, Place};
 use super::rows;
 use super::upkeep::Upkeep;
 use crate::rows::Stored;
-use crate::time::Timestamp;
+use crate::time::{Clock, Timestamp};
 
 /// Queues known at most; those that nobody uses at the moment are forgotten first.
 const QUEUES_MAX: usize = 4096;
@@ -117,16 +117,21 @@ impl KnownQueue {
         &self,
         engine: &dyn Engine,
         count: usize,
-        now: Timestamp,
+        clock: &dyn Clock,
     ) -> Result<Vec<Place>, Fault> {
+        let called = clock.now();
         loop {
             {
-                let state = self.state.lock();
-                if state.head.ready_count() >= count || state.head.has_seen(Place::last_at(now)) {
-                    return Ok(state.head.peek(count));
+                let head = &self.state.lock().head;
+                let places = head.peek(count);
+                let is_all = !places.is_empty() && head.has_seen(Place::last_at(called));
+                if places.len() >= count || is_all {
+                    return Ok(places);
                 }
             }
-            self.look(engine, count, now).await?;
+            if self.is_empty(engine, count, clock, called).await? {
+                return Ok(Vec::new());
+            }
         }
     }
 
@@ -136,15 +141,25 @@ impl KnownQueue {
         places.iter().for_each(|place| state.head.removed(*place));
     }
 
-    /// Looks at the next rows, unless somebody else has meanwhile.
-    async fn look(&self, engine: &dyn Engine, count: usize, now: Timestamp) -> Result<(), Fault> {
+    /// Whether there was nothing to be got at some time after the call. Looks at the next rows for
+    /// that, unless `count` places are ready.
+    async fn is_empty(
+        &self,
+        engine: &dyn Engine,
+        count: usize,
+        clock: &dyn Clock,
+        called: Timestamp,
+    ) -> Result<bool, Fault> {
         let _alone = self.looking.lock().await;
-        let from = {
+        let (from, now, nothing_ready) = {
             let head = &mut self.state.lock().head;
-            if head.ready_count() >= count || head.has_seen(Place::last_at(now)) {
-                return Ok(());
+            if head.ready_count() >= count {
+                return Ok(false);
             }
-            head.begin_look()
+            if head.was_empty_after(called) {
+                return Ok(true);
+            }
+            (head.begin_look(), clock.now(), head.ready_count() == 0)
         };
         let look = Look(Some(self));
         let snapshot = engine.snapshot().await?;
@@ -152,7 +167,7 @@ impl KnownQueue {
         let found = snapshot.scan(&range, Order::Ascending, ROWS_PER_LOOK).await?;
         let through = match found.last() {
             Some(last) if found.len() == ROWS_PER_LOOK => rows::place(&last.key)?,
-            Some(_) | None => Place::last_at(now),
+            Some(_) | None => from.max(Place::last_at(now)),
         };
         let mut places = Vec::with_capacity(found.len());
         for row in found {
@@ -161,8 +176,8 @@ impl KnownQueue {
                 places.push(rows::place(&row.key)?);
             }
         }
-        look.end(from, places, through);
-        Ok(())
+        let is_whole = through >= Place::last_at(now);
+        Ok(look.end(from, places, through, (is_whole && nothing_ready).then_some(now)))
     }
 
     /// How many messages there are, at least: a message counts from before it can be seen until
@@ -205,9 +220,24 @@ impl KnownQueue {
 struct Look<'known>(Option<&'known KnownQueue>);
 
 impl Look<'_> {
-    fn end(mut self, from: Place, found: Vec<Place>, through: Place) {
-        if let Some(known) = self.0.take() {
-            known.state.lock().head.end_look(from, found, through);
+    /// Whether there was nothing to be got at `empty_at`, where that is when nothing was ready and
+    /// all that was behind has been looked through.
+    fn end(
+        mut self,
+        from: Place,
+        found: Vec<Place>,
+        through: Place,
+        empty_at: Option<Timestamp>,
+    ) -> bool {
+        let Some(known) = self.0.take() else { return false };
+        let head = &mut known.state.lock().head;
+        let has_more = head.end_look(from, found, through);
+        match empty_at {
+            Some(then) if !has_more => {
+                head.was_empty_at(then);
+                true
+            }
+            Some(_) | None => false,
         }
     }
 }
@@ -240,19 +270,20 @@ impl Underway {
         &mut self,
         engine: &dyn Engine,
         count: usize,
-        now: Timestamp,
+        clock: &dyn Clock,
     ) -> Result<&[Place], Fault> {
+        let called = clock.now();
         loop {
             let missing = count.saturating_sub(self.taken.len());
-            let known_whole = {
+            let has_seen_all = {
                 let head = &mut self.known.state.lock().head;
                 self.taken.extend(head.take(missing));
-                head.has_seen(Place::last_at(now))
+                head.has_seen(Place::last_at(called))
             };
-            if self.taken.len() >= count || known_whole {
+            let is_enough = self.taken.len() >= count || (!self.taken.is_empty() && has_seen_all);
+            if is_enough || self.known.is_empty(engine, 1, clock, called).await? {
                 return Ok(&self.taken);
             }
-            self.known.look(engine, 1, now).await?;
         }
     }
 
