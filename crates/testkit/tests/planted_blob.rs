@@ -4,7 +4,7 @@ mod faulty;
 
 use std::time::Duration;
 
-use faulty::blob::{Bug, targets};
+use faulty::blob::{Bug, FaultyBlob};
 use faulty::{SHORT, assert_clean, assert_found, unanswered, verdicts};
 use holdfast_testkit::blob::BlobWorkload;
 use holdfast_testkit::record::Extent;
@@ -14,11 +14,11 @@ const CLIENTS: u64 = 6;
 const LONG: Extent = Extent { operations_per_client: 250, duration_max: Duration::from_secs(60) };
 
 fn register(bug: Bug) -> Vec<Verdict> {
-    verdicts(&BlobWorkload::Register, 0..8, SHORT, |seed| targets(bug, CLIENTS, seed))
+    verdicts(&BlobWorkload::Register, 0..8, SHORT, |seed| FaultyBlob::targets(bug, CLIENTS, seed))
 }
 
 fn leases(workload: BlobWorkload, bug: Bug) -> Vec<Verdict> {
-    verdicts(&workload, 0..3, LONG, |seed| targets(bug, CLIENTS, seed))
+    verdicts(&workload, 0..3, LONG, |seed| FaultyBlob::targets(bug, CLIENTS, seed))
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_blob_without_bugs_is_cleared_in_every_workload() {
 fn histories_with_lost_answers_are_judged() {
     for workload in [BlobWorkload::Register, BlobWorkload::Leases] {
         assert_clean(&verdicts(&workload, 0..10, SHORT, |seed| {
-            unanswered(targets(Bug::None, CLIENTS, seed), seed)
+            unanswered(FaultyBlob::targets(Bug::None, CLIENTS, seed), seed)
         }));
     }
 }

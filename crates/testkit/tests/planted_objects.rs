@@ -11,15 +11,15 @@ use holdfast_testkit::report::Verdict;
 const CLIENTS: u64 = 6;
 
 fn appends(bug: append::Bug) -> Vec<Verdict> {
-    verdicts(&AppendWorkload, 0..5, SHORT, |seed| append::targets(bug, CLIENTS, seed))
+    verdicts(&AppendWorkload, 0..5, SHORT, |seed| append::FaultyAppend::targets(bug, CLIENTS, seed))
 }
 
 fn entities(bug: entity::Bug) -> Vec<Verdict> {
-    verdicts(&EntityWorkload, 0..5, SHORT, |seed| entity::targets(bug, CLIENTS, seed))
+    verdicts(&EntityWorkload, 0..5, SHORT, |seed| entity::FaultyEntity::targets(bug, CLIENTS, seed))
 }
 
 fn files(bug: file::Bug) -> Vec<Verdict> {
-    verdicts(&FileWorkload::Rest, 0..5, SHORT, |seed| file::targets(bug, CLIENTS, seed))
+    verdicts(&FileWorkload::Rest, 0..5, SHORT, |seed| file::FaultyFile::targets(bug, CLIENTS, seed))
 }
 
 #[test]
@@ -32,13 +32,13 @@ fn objects_without_bugs_are_cleared() {
 #[test]
 fn histories_with_lost_answers_are_judged() {
     assert_clean(&verdicts(&AppendWorkload, 0..20, SHORT, |seed| {
-        unanswered(append::targets(append::Bug::None, CLIENTS, seed), seed)
+        unanswered(append::FaultyAppend::targets(append::Bug::None, CLIENTS, seed), seed)
     }));
     assert_clean(&verdicts(&EntityWorkload, 0..20, SHORT, |seed| {
-        unanswered(entity::targets(entity::Bug::None, CLIENTS, seed), seed)
+        unanswered(entity::FaultyEntity::targets(entity::Bug::None, CLIENTS, seed), seed)
     }));
     assert_clean(&verdicts(&FileWorkload::Rest, 0..20, SHORT, |seed| {
-        unanswered(file::targets(file::Bug::None, CLIENTS, seed), seed)
+        unanswered(file::FaultyFile::targets(file::Bug::None, CLIENTS, seed), seed)
     }));
 }
 

@@ -2,13 +2,13 @@
 
 mod faulty;
 
-use faulty::partition::{Bug, targets};
+use faulty::partition::{Bug, FaultyPartition};
 use faulty::{SHORT, assert_clean, assert_found, verdicts};
 use holdfast_testkit::partition::PartitionWorkload;
 use holdfast_testkit::report::Verdict;
 
 fn run(bug: Bug) -> Vec<Verdict> {
-    verdicts(&PartitionWorkload, 0..5, SHORT, |seed| targets(bug, 6, seed))
+    verdicts(&PartitionWorkload, 0..5, SHORT, |seed| FaultyPartition::targets(bug, 6, seed))
 }
 
 #[test]

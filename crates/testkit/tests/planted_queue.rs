@@ -4,7 +4,7 @@ mod faulty;
 
 use std::time::Duration;
 
-use faulty::queue::{Bug, targets};
+use faulty::queue::{Bug, FaultyQueue};
 use faulty::{assert_clean, verdicts};
 use holdfast_testkit::queue::QueueWorkload;
 use holdfast_testkit::record::Extent;
@@ -14,7 +14,7 @@ const EXTENT: Extent =
     Extent { operations_per_client: 120, duration_max: Duration::from_secs(600) };
 
 fn run(bug: Bug) -> Vec<Verdict> {
-    verdicts(&QueueWorkload::Use, 0..4, EXTENT, |seed| targets(bug, 6, seed))
+    verdicts(&QueueWorkload::Use, 0..4, EXTENT, |seed| FaultyQueue::targets(bug, 6, seed))
 }
 
 #[track_caller]

@@ -1,15 +1,13 @@
 //! An append blob in memory, with a bug if one is asked for.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use holdfast_testkit::append::{Answer, AppendWorkload, PIECE_BYTES, Request, pieces};
 use holdfast_testkit::etag::{Condition, ETag};
-use holdfast_testkit::random::Random;
 use holdfast_testkit::record::Target;
 use tokio::time::sleep;
 
-use super::travel;
+use super::{Faulty, travel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
@@ -23,37 +21,23 @@ pub enum Bug {
 }
 
 #[derive(Default)]
-struct Server {
+pub struct Server {
     blob: Option<(Vec<u64>, u64)>,
     etags: u64,
 }
 
-pub struct FaultyAppend {
-    server: Arc<Mutex<Server>>,
-    random: Random,
-    bug: Bug,
-}
-
-pub fn targets(bug: Bug, clients: u64, seed: u64) -> Vec<FaultyAppend> {
-    let server = Arc::new(Mutex::new(Server::default()));
-    let client = |number| FaultyAppend {
-        server: Arc::clone(&server),
-        random: Random::for_user(seed, 1000 + number),
-        bug,
-    };
-    (0..clients).map(client).collect()
-}
+pub type FaultyAppend = Faulty<Server, Bug>;
 
 impl Target<AppendWorkload> for FaultyAppend {
     async fn call(&mut self, request: &Request) -> Option<Answer> {
         travel(&mut self.random).await;
-        let before = self.server.lock().expect("no client panics").blob.clone();
+        let before = self.lock().blob.clone();
         let is_late = self.bug == Bug::LostAppend && matches!(request, Request::Append { .. });
         if is_late {
             sleep(Duration::from_millis(2)).await;
         }
         let answer = {
-            let mut server = self.server.lock().expect("no client panics");
+            let mut server = self.lock();
             let before = if is_late { before } else { server.blob.clone() };
             server.serve(before, request, self.bug)
         };

@@ -1,16 +1,15 @@
 //! A blob in memory, with a bug if one is asked for.
 
-use std::sync::{Arc, Mutex};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use holdfast_testkit::blob::{Answer, BlobWorkload, Request};
 use holdfast_testkit::etag::{Condition, ETag};
 use holdfast_testkit::lease::{Action, BLOB, Lease, LeaseId};
-use holdfast_testkit::random::Random;
 use holdfast_testkit::record::Target;
 use tokio::time::{Instant, sleep};
 
-use super::travel;
+use super::{Faulty, travel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
@@ -45,7 +44,7 @@ struct Blob {
 }
 
 #[derive(Default)]
-struct Server {
+pub struct Server {
     blob: Option<Blob>,
     old: Option<Blob>,
     etags: u64,
@@ -53,21 +52,7 @@ struct Server {
     actions: u32,
 }
 
-pub struct FaultyBlob {
-    server: Arc<Mutex<Server>>,
-    random: Random,
-    bug: Bug,
-}
-
-pub fn targets(bug: Bug, clients: u64, seed: u64) -> Vec<FaultyBlob> {
-    let server = Arc::new(Mutex::new(Server::default()));
-    let client = |number| FaultyBlob {
-        server: Arc::clone(&server),
-        random: Random::for_user(seed, 1000 + number),
-        bug,
-    };
-    (0..clients).map(client).collect()
-}
+pub type FaultyBlob = Faulty<Server, Bug>;
 
 impl Target<BlobWorkload> for FaultyBlob {
     async fn call(&mut self, request: &Request) -> Option<Answer> {
@@ -79,19 +64,19 @@ impl Target<BlobWorkload> for FaultyBlob {
             Request::Get | Request::Delete { .. } | Request::Lease(_) => false,
         };
         let answer = if is_split {
-            let refused = self.lock().refusal(request, self.bug);
+            let refused = self.now().refusal(request, self.bug);
             match refused {
                 Some(refused) => refused,
                 None => {
                     // Clients of leases pause for longer between their requests.
                     let is_leased = self.bug == Bug::LeaseCheckedOutsideCommit;
                     sleep(Duration::from_millis(if is_leased { 60 } else { 3 })).await;
-                    self.lock().commit(request, self.bug)
+                    self.now().commit(request, self.bug)
                 }
             }
         } else {
             let unlucky = self.random.percent(10);
-            self.lock().serve(request, self.bug, unlucky)
+            self.now().serve(request, self.bug, unlucky)
         };
         travel(&mut self.random).await;
         Some(answer)
@@ -99,8 +84,9 @@ impl Target<BlobWorkload> for FaultyBlob {
 }
 
 impl FaultyBlob {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Server> {
-        let mut server = self.server.lock().expect("no client panics");
+    /// The server as it is by now.
+    fn now(&self) -> MutexGuard<'_, Server> {
+        let mut server = self.lock();
         server.end_timers();
         server
     }

@@ -1,15 +1,13 @@
 //! An entity in memory, with a bug if one is asked for.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use holdfast_testkit::entity::{Answer, EntityWorkload, Properties, Request, Write};
 use holdfast_testkit::etag::{Condition, ETag};
-use holdfast_testkit::random::Random;
 use holdfast_testkit::record::Target;
 use tokio::time::sleep;
 
-use super::travel;
+use super::{Faulty, travel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
@@ -29,38 +27,24 @@ pub enum Bug {
 type Entity = Option<(Properties, u64)>;
 
 #[derive(Default)]
-struct Server {
+pub struct Server {
     entity: Entity,
     etags: u64,
 }
 
-pub struct FaultyEntity {
-    server: Arc<Mutex<Server>>,
-    random: Random,
-    bug: Bug,
-}
-
-pub fn targets(bug: Bug, clients: u64, seed: u64) -> Vec<FaultyEntity> {
-    let server = Arc::new(Mutex::new(Server::default()));
-    let client = |number| FaultyEntity {
-        server: Arc::clone(&server),
-        random: Random::for_user(seed, 1000 + number),
-        bug,
-    };
-    (0..clients).map(client).collect()
-}
+pub type FaultyEntity = Faulty<Server, Bug>;
 
 impl Target<EntityWorkload> for FaultyEntity {
     async fn call(&mut self, request: &Request) -> Option<Answer> {
         travel(&mut self.random).await;
-        let before = self.server.lock().expect("no client panics").entity;
+        let before = self.lock().entity;
         let is_late = self.bug == Bug::MergeLosesUpdate
             && matches!(request, Request::Update { write: Write::Merge, .. });
         if is_late {
             sleep(Duration::from_millis(2)).await;
         }
         let answer = {
-            let mut server = self.server.lock().expect("no client panics");
+            let mut server = self.lock();
             let before = if is_late { before } else { server.entity };
             server.serve(before, request, self.bug)
         };

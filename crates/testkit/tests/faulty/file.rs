@@ -1,15 +1,14 @@
 //! A file in memory, with a bug if one is asked for.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_testkit::etag::ETag;
 use holdfast_testkit::file::{Answer, FileWorkload, Request, SLOTS, Slots};
-use holdfast_testkit::random::Random;
 use holdfast_testkit::record::Target;
 use tokio::time::sleep;
 
-use super::travel;
+use super::{Faulty, travel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
@@ -23,26 +22,12 @@ pub enum Bug {
 }
 
 #[derive(Default)]
-struct Server {
+pub struct Server {
     file: Option<Slots>,
     etags: u64,
 }
 
-pub struct FaultyFile {
-    server: Arc<Mutex<Server>>,
-    random: Random,
-    bug: Bug,
-}
-
-pub fn targets(bug: Bug, clients: u64, seed: u64) -> Vec<FaultyFile> {
-    let server = Arc::new(Mutex::new(Server::default()));
-    let client = |number| FaultyFile {
-        server: Arc::clone(&server),
-        random: Random::for_user(seed, 1000 + number),
-        bug,
-    };
-    (0..clients).map(client).collect()
-}
+pub type FaultyFile = Faulty<Server, Bug>;
 
 impl Target<FileWorkload> for FaultyFile {
     async fn call(&mut self, request: &Request) -> Option<Answer> {
@@ -54,10 +39,6 @@ impl Target<FileWorkload> for FaultyFile {
 }
 
 impl FaultyFile {
-    fn lock(&self) -> MutexGuard<'_, Server> {
-        self.server.lock().expect("no client panics")
-    }
-
     async fn serve(&self, request: &Request) -> Answer {
         let refused = || Answer::Refused { status: 404, code: "ResourceNotFound".to_owned() };
         let pause = || sleep(Duration::from_millis(1));

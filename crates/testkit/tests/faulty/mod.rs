@@ -11,12 +11,37 @@ pub mod partition;
 pub mod queue;
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use holdfast_testkit::random::Random;
 use holdfast_testkit::record::{Extent, Target, Workload, record};
 use holdfast_testkit::report::Verdict;
 use tokio::time::{Instant, sleep};
+
+/// A client of a server with a bug.
+pub struct Faulty<Server, Bug> {
+    server: Arc<Mutex<Server>>,
+    random: Random,
+    bug: Bug,
+}
+
+impl<Server: Default, Bug: Copy> Faulty<Server, Bug> {
+    /// Clients of one server.
+    pub fn targets(bug: Bug, clients: u64, seed: u64) -> Vec<Self> {
+        let server = Arc::<Mutex<Server>>::default();
+        let client = |number| Self {
+            server: Arc::clone(&server),
+            random: Random::for_user(seed, 1000 + number),
+            bug,
+        };
+        (0..clients).map(client).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Server> {
+        self.server.lock().expect("no client panics")
+    }
+}
 
 /// A way through a network that takes up to a few milliseconds.
 pub async fn travel(random: &mut Random) {

@@ -1,16 +1,14 @@
 //! A partition in memory, with a bug if one is asked for.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use holdfast_testkit::etag::ETag;
 use holdfast_testkit::partition::{Answer, Change, List, PartitionWorkload, Request, Row};
-use holdfast_testkit::random::Random;
 use holdfast_testkit::record::Target;
 use tokio::time::sleep;
 
-use super::travel;
+use super::{Faulty, travel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
@@ -36,27 +34,13 @@ pub enum Bug {
 type Rows = BTreeMap<Row, (List, ETag)>;
 
 #[derive(Default)]
-struct Server {
+pub struct Server {
     rows: Rows,
     old: Rows,
     etags: u64,
 }
 
-pub struct FaultyPartition {
-    server: Arc<Mutex<Server>>,
-    random: Random,
-    bug: Bug,
-}
-
-pub fn targets(bug: Bug, clients: u64, seed: u64) -> Vec<FaultyPartition> {
-    let server = Arc::new(Mutex::new(Server::default()));
-    let client = |number| FaultyPartition {
-        server: Arc::clone(&server),
-        random: Random::for_user(seed, 1000 + number),
-        bug,
-    };
-    (0..clients).map(client).collect()
-}
+pub type FaultyPartition = Faulty<Server, Bug>;
 
 impl Target<PartitionWorkload> for FaultyPartition {
     async fn call(&mut self, request: &Request) -> Option<Answer> {
@@ -89,10 +73,6 @@ impl Target<PartitionWorkload> for FaultyPartition {
 }
 
 impl FaultyPartition {
-    fn lock(&self) -> MutexGuard<'_, Server> {
-        self.server.lock().expect("no client panics")
-    }
-
     async fn batch(&self, changes: &[Change], unlucky: bool) -> Answer {
         let refusal = {
             let server = self.lock();

@@ -1,14 +1,12 @@
 //! A queue in memory, with a bug if one is asked for.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use holdfast_testkit::queue::{Answer, Delivery, Held, QueueWorkload, Request, Word};
-use holdfast_testkit::random::Random;
 use holdfast_testkit::record::Target;
 use tokio::time::{Instant, sleep};
 
-use super::travel;
+use super::{Faulty, travel};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
@@ -41,32 +39,18 @@ struct Message {
 }
 
 #[derive(Default)]
-struct Server {
+pub struct Server {
     messages: Vec<Message>,
     made: u64,
 }
 
-pub struct FaultyQueue {
-    server: Arc<Mutex<Server>>,
-    random: Random,
-    bug: Bug,
-}
-
-pub fn targets(bug: Bug, clients: u64, seed: u64) -> Vec<FaultyQueue> {
-    let server = Arc::new(Mutex::new(Server::default()));
-    let client = |number| FaultyQueue {
-        server: Arc::clone(&server),
-        random: Random::for_user(seed, 1000 + number),
-        bug,
-    };
-    (0..clients).map(client).collect()
-}
+pub type FaultyQueue = Faulty<Server, Bug>;
 
 impl Target<QueueWorkload> for FaultyQueue {
     async fn call(&mut self, request: &Request) -> Option<Answer> {
         travel(&mut self.random).await;
         let unlucky = self.random.percent(10);
-        let lock = || self.server.lock().expect("no client panics");
+        let lock = || self.lock();
         let answer = match request {
             Request::Get { count, visibility_seconds } => {
                 let found = lock().visible(*count);
