@@ -3,26 +3,26 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use tokio::sync::{Mutex, MutexGuard};
+use holdfast_sync::{AsyncMutex, AsyncMutexGuard};
 
 /// Objects that share a queue wait for each other's commit, so there are many more queues than
 /// writers at work.
 const QUEUES: usize = 8192;
 
 pub struct Latches {
-    queues: Box<[Mutex<()>]>,
+    queues: Box<[AsyncMutex<()>]>,
 }
 
 impl Default for Latches {
     fn default() -> Self {
-        Self { queues: (0..QUEUES).map(|_| Mutex::new(())).collect() }
+        Self { queues: (0..QUEUES).map(|_| AsyncMutex::new(())).collect() }
     }
 }
 
 impl Latches {
     /// Waits for the turn of every one of `keys`. Queues are taken in one order by everybody, so
     /// that two operations on the same objects cannot wait for each other.
-    pub async fn acquire<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<MutexGuard<'_, ()>> {
+    pub async fn acquire<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<AsyncMutexGuard<'_, ()>> {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         let mut queues: Vec<usize> =
             keys.iter().map(|key| hasher.hash_one(key.as_ref()) as usize % QUEUES).collect();
@@ -33,5 +33,59 @@ impl Latches {
             held.push(self.queues[queue].lock().await);
         }
         held
+    }
+}
+
+#[cfg(all(test, feature = "shuttle"))]
+mod shuttle {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use holdfast_sync::{explore, future};
+
+    use super::*;
+
+    const KEYS: [&str; 3] = ["blob", "container", "table"];
+    /// Every two of them, and in both orders.
+    const WANTED: [[usize; 2]; 5] = [[0, 1], [1, 0], [1, 2], [2, 1], [2, 0]];
+
+    /// Keys that somebody works on.
+    struct Worked<'a>(&'a [AtomicBool; 3], [usize; 2]);
+
+    impl<'a> Worked<'a> {
+        fn begin(on: &'a [AtomicBool; 3], keys: [usize; 2]) -> Self {
+            for key in keys {
+                assert!(!on[key].swap(true, Ordering::SeqCst), "two work on {}", KEYS[key]);
+            }
+            Self(on, keys)
+        }
+    }
+
+    impl Drop for Worked<'_> {
+        fn drop(&mut self) {
+            self.1.into_iter().for_each(|key| self.0[key].store(false, Ordering::SeqCst));
+        }
+    }
+
+    #[test]
+    fn one_at_a_time_works_on_a_key_and_everybody_gets_there_whoever_gives_up() {
+        explore(|| {
+            let (latches, worked) = (Arc::new(Latches::default()), Arc::default());
+            let workers = WANTED.map(|wanted| {
+                let (latches, worked) = (Arc::clone(&latches), Arc::clone(&worked));
+                future::spawn(async move {
+                    let _turn = latches.acquire(&wanted.map(|key| KEYS[key])).await;
+                    let _worked = Worked::begin(&worked, wanted);
+                    future::yield_now().await;
+                })
+            });
+            future::block_on(async {
+                workers[0].abort();
+                for worker in workers.into_iter().skip(1) {
+                    worker.await.expect("done");
+                }
+                latches.acquire(&KEYS).await;
+            });
+        });
     }
 }

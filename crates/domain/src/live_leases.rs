@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
+use holdfast_sync::Mutex;
 
 use crate::lease::{Lease, LeaseStatus};
 use crate::time::Timestamp;

@@ -10,8 +10,9 @@ const LINES_MAX: usize = 800;
 /// Which workspace crates each crate may depend on. A crate that is not listed is a finding: a new one
 /// takes its place in the layers here.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("store", &[]),
-    ("domain", &["store"]),
+    ("sync", &[]),
+    ("store", &["sync"]),
+    ("domain", &["store", "sync"]),
     ("query", &[]),
     ("rest", &["domain", "query"]),
     ("smb", &["domain"]),

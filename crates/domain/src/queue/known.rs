@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use holdfast_store::{Engine, Fault, KeyRange, Order};
-use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, OwnedRwLockReadGuard, RwLock};
+use holdfast_sync::{AsyncMutex, AsyncRwLock, Mutex, OwnedRwLockReadGuard};
 
 use super::head::Head;
 use super::model::{Message, Place};
@@ -32,7 +31,7 @@ pub(super) struct KnownQueue {
     id: u64,
     /// Held by every change of messages from before its commit until its result is known here, and
     /// alone by whoever begins to count: so the count begins between two changes.
-    changes: Arc<RwLock<()>>,
+    changes: Arc<AsyncRwLock<()>>,
     /// Held by the one who looks through the queue, and by the one who counts its messages.
     looking: AsyncMutex<()>,
     counting: AsyncMutex<()>,

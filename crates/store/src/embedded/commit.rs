@@ -9,8 +9,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use holdfast_sync::{mpsc, oneshot};
 use lsm_tree::AbstractTree;
-use tokio::sync::{mpsc, oneshot};
 
 use super::Durability;
 use super::log::{

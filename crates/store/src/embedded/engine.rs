@@ -4,17 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use holdfast_sync::thread::{self, JoinHandle};
+use holdfast_sync::{Condvar, Mutex, mpsc, oneshot};
 use lsm_tree::compaction::Leveled;
 use lsm_tree::config::{CompressionPolicy, PinningPolicy};
 use lsm_tree::{
     AbstractTree, AnyTree, Cache, CompressionType, DescriptorTable, Guard, SequenceNumberCounter,
 };
-use parking_lot::{Condvar, Mutex};
-use tokio::sync::{mpsc, oneshot};
 
 use super::commit::{Committer, QUEUE_MAX, Waiting};
 use super::folder::{DataFolder, sync_folder};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use holdfast_sync::{Condvar, Mutex};
 use lsm_tree::{AbstractTree, AnyTree, SequenceNumberCounter};
-use parking_lot::{Condvar, Mutex};
 
 use super::folder::DataFolder;
 use super::log::{SealedSegment, Spare};

@@ -8,9 +8,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use holdfast_sync::{Condvar, Mutex};
 use lsm_tree::compaction::filter::Context;
 use lsm_tree::compaction::{CompactionFilter, Factory, ItemAccessor, Verdict};
-use parking_lot::{Condvar, Mutex};
 
 use super::room::Failed;
 use crate::engine::Fault;

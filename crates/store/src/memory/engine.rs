@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use parking_lot::RwLock;
+use holdfast_sync::RwLock;
 
 use crate::engine::{
     Batch, CommitError, Engine, EngineStatistics, Fault, KeyRange, Moment, Order, Row, Snapshot,

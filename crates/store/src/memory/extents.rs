@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use parking_lot::Mutex;
+use holdfast_sync::Mutex;
 
 use crate::engine::Fault;
 use crate::extents::{

@@ -242,7 +242,7 @@ impl Domain {
                 opened: self.now(),
                 lease: wish.lease.filter(|_| !wish.is_directory).map(|(_, lease)| lease.key),
                 position,
-                state: parking_lot::Mutex::new(HandleState {
+                state: holdfast_sync::Mutex::new(HandleState {
                     opener: command.opener.clone(),
                     reconnected: None,
                     lost: None,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use holdfast_sync::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 

@@ -1,6 +1,6 @@
 //! Waiting for byte-range locks: first come, first served.
 
-use tokio::sync::oneshot;
+use holdfast_sync::oneshot;
 
 use super::handle::{Handle, NodeKey};
 use super::node::NodeOpens;

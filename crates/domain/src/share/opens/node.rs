@@ -4,8 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use holdfast_sync::{Mutex, Notify};
 use tokio::time::Instant;
 
 use super::access::AccessMask;

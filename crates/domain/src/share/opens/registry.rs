@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use holdfast_sync::Mutex;
 
 use super::breaks::{AcknowledgeRefusal, Cause};
 use super::caching::{Caching, OplockLevel};

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use holdfast_sync::{Mutex, oneshot};
 
 use super::buffer::Buffer;
 use super::file::SegmentFile;

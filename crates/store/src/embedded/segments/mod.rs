@@ -22,11 +22,11 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use parking_lot::Mutex;
+use holdfast_sync::Mutex;
+use holdfast_sync::thread::{Builder, JoinHandle};
 
 use self::buffer::{CHUNK_BYTES, Chunks};
 use self::commit::Commit;
@@ -142,7 +142,7 @@ impl SegmentExtents {
         run: impl FnOnce(&Arc<Shared>) + Send + 'static,
     ) -> Result<(), Fault> {
         let shared = Arc::clone(&self.shared);
-        let thread = std::thread::Builder::new()
+        let thread = Builder::new()
             .name(name.to_owned())
             .spawn(move || run(&shared))
             .map_err(|why| Fault::because("cannot start a thread of the extent store", why))?;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::{Condvar, Mutex};
+use holdfast_sync::{Condvar, Mutex};
 
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,

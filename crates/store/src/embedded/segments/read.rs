@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use holdfast_sync::spawn_blocking;
 
 use super::Shared;
 use super::buffer::Lent;
@@ -58,7 +59,7 @@ impl Shared {
             }
             Some(Err(_)) | None => {
                 let shared = Arc::clone(self);
-                tokio::task::spawn_blocking(move || pieces.read_from_disk(&shared, long))
+                spawn_blocking(move || pieces.read_from_disk(&shared, long))
                     .await
                     .map_err(|why| Fault::because("a read was given up", why))??
             }

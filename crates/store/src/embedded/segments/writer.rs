@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use bytes::{Buf, Bytes};
-use tokio::sync::oneshot;
+use holdfast_sync::oneshot;
 
 use super::buffer::Buffer;
 use super::commit::{Claim, Commit};
