@@ -13,6 +13,8 @@ mod message;
 mod model;
 mod put;
 mod rows;
+#[cfg(all(test, feature = "shuttle"))]
+mod shuttle;
 mod update;
 mod upkeep;
 
