@@ -18,6 +18,8 @@ pub mod range_locks;
 pub mod registry;
 pub mod rest;
 pub mod sharing;
+#[cfg(all(test, feature = "shuttle"))]
+mod shuttle;
 pub(crate) mod waiting_time;
 pub mod watch;
 
