@@ -17,13 +17,13 @@ use crate::contract::{Random, seed};
 use crate::extents::{Extent, Extents};
 
 const BLOCK: usize = BLOCK_BYTES as usize;
-const SEGMENT_BYTES: u64 = 1024 * 1024;
+pub(super) const SEGMENT_BYTES: u64 = 1024 * 1024;
 
 #[derive(Clone, Default)]
-struct Disk(Arc<DiskState>);
+pub(super) struct Disk(Arc<DiskState>);
 
 #[derive(Default)]
-struct DiskState {
+pub(super) struct DiskState {
     names: Mutex<Names>,
     operations: AtomicU64,
     /// The operation that fails, with the error to give; 0 for none.
@@ -59,7 +59,7 @@ struct Content {
 }
 
 impl Disk {
-    fn failing(fails_at: u64, power_fails: bool, errno: i32) -> Self {
+    pub(super) fn failing(fails_at: u64, power_fails: bool, errno: i32) -> Self {
         Self(Arc::new(DiskState {
             fails_at: fails_at.into(),
             power_fails,
@@ -247,7 +247,7 @@ fn options(durability: Durability) -> SegmentOptions {
     }
 }
 
-fn open(disk: &Disk, durability: Durability) -> SegmentExtents {
+pub(super) fn open(disk: &Disk, durability: Durability) -> SegmentExtents {
     SegmentExtents::on_disk(Box::new(disk.clone()), options(durability)).unwrap()
 }
 

@@ -14,6 +14,8 @@ mod met;
 mod queue;
 mod read;
 mod reclaim;
+#[cfg(all(test, feature = "shuttle"))]
+mod shuttle;
 mod space;
 mod writer;
 
