@@ -29,6 +29,8 @@ from azure.storage.blob import (
 )
 from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueServiceClient
+import smbclient
+from smbprotocol.change_notify import CompletionFilter, FileSystemWatcher
 from smbprotocol.connection import Connection
 from smbprotocol.open import (
     CreateDisposition,
@@ -36,7 +38,10 @@ from smbprotocol.open import (
     FilePipePrinterAccessMask,
     ImpersonationLevel,
     Open,
+    RequestedOplockLevel,
     ShareAccess,
+    SMB2LockElement,
+    SMB2LockRequest,
 )
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
@@ -239,12 +244,71 @@ def use_smb(port: int) -> None:
     connection.disconnect()
 
 
-def keep_smb(sent: bytes) -> None:
+def use_smb_rarely(port: int, encrypt: bool) -> None:
+    """What fewer clients do: locks, notices, oplocks, copies on the server, compounds, envelopes."""
+    connection = Connection(uuid.uuid4(), "127.0.0.1", port)
+    connection.connect()
+    options = {"port": port, "connection_cache": {f"127.0.0.1:{port}": connection}}
+    session = smbclient.register_session("127.0.0.1", ACCOUNT, KEY, encrypt=encrypt, **options)
+    base = r"\\127.0.0.1\seeds"
+    with smbclient.open_file(rf"{base}\one.txt", mode="w", **options) as file:
+        file.write("abc")
+    smbclient.copyfile(rf"{base}\one.txt", rf"{base}\two.txt", **options)
+    smbclient.truncate(rf"{base}\two.txt", 2, **options)
+    smbclient.utime(rf"{base}\two.txt", (1, 2), **options)
+    smbclient.rename(rf"{base}\two.txt", rf"{base}\three.txt", **options)
+    smbclient.stat(rf"{base}\three.txt", **options)
+    smbclient.stat_volume(base, **options)
+    list(smbclient.scandir(base, **options))
+    smbclient.remove(rf"{base}\three.txt", **options)
+    tree = TreeConnect(session, base)
+    tree.connect()
+    opened = Open(tree, "one.txt")
+    access = FilePipePrinterAccessMask.GENERIC_READ | FilePipePrinterAccessMask.GENERIC_WRITE
+    kind, oplock = CreateOptions.FILE_NON_DIRECTORY_FILE, RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH
+    opened.create(
+        ImpersonationLevel.Impersonation, access, 0, 0, CreateDisposition.FILE_OPEN, kind, oplock_level=oplock
+    )
+    element, request = SMB2LockElement(), SMB2LockRequest()
+    element["offset"], element["length"], element["flags"] = 1, 2, 2
+    request["file_id"], request["locks"] = opened.file_id, [element]
+    connection.receive(connection.send(request, session.session_id, tree.tree_connect_id))
+    opened.close()
+    folder = Open(tree, "")
+    kind = CreateOptions.FILE_DIRECTORY_FILE
+    sharing = ShareAccess.FILE_SHARE_READ
+    folder.create(ImpersonationLevel.Impersonation, access, 0, sharing, CreateDisposition.FILE_OPEN, kind)
+    watcher = FileSystemWatcher(folder)
+    watcher.start(CompletionFilter.FILE_NOTIFY_CHANGE_FILE_NAME)
+    watcher.cancel()
+    folder.close()
+    connection.echo(session.session_id)
+    connection.disconnect()
+
+
+def smb_kind_of(packet: bytes) -> tuple:
+    """An envelope, or the commands of a packet with the level that two of them ask for."""
+    kind, at = [packet[:4]], 0
+    while packet[at : at + 4] == b"\xfeSMB":
+        command, following = struct.unpack_from("<H", packet, at + 12)[0], struct.unpack_from("<I", packet, at + 20)[0]
+        told = packet[at + 66 : at + 68] if command in (16, 17) else b""
+        kind.append((command, told))
+        if not following:
+            break
+        at += following
+    return tuple(kind)
+
+
+def keep_smb(sent: bytes, kinds: dict) -> None:
     tokens = b""
     while len(sent) > 4:
         length = struct.unpack(">I", sent[:4])[0]
         packet, sent = sent[4 : 4 + length], sent[4 + length :]
-        keep("smb_packet", packet)
+        kind = smb_kind_of(packet)
+        kinds[kind] = kinds.get(kind, 0) + 1
+        # The second logon, creation and closing differ from the first.
+        if kinds[kind] <= 2:
+            keep("smb_packet", packet)
         if len(packet) > 80 and packet[:4] == b"\xfeSMB" and struct.unpack_from("<H", packet, 12)[0] == 1:
             at, size = struct.unpack_from("<HH", packet, 76)
             tokens += struct.pack("<H", size) + packet[at : at + size]
@@ -268,6 +332,11 @@ def keep_written() -> None:
         "015600000000000000010003000100040000000000000068656c6c53063d2980bcddf2020004000000000000006f20776f"
         "ae8e5b98434aa0b903000300000000000000726c64abb6c3b13b832934be8eeaf6c3d5298d"
     ))
+    keep("smb_packet", bytes.fromhex(  # the first call of the pipe srvsvc
+        "05000b03100000004800000001000000b810b81000000000010000000000010"
+        "0c84f324b7016d30112785a47bf6ee18803000000045d888aeb1cc9119fe808002b10486002000000"
+    ))
+    keep("smb_packet", struct.pack("<4sHHIHH", b"\xfeSMB", 64, 1, 0, 18, 1) + bytes(48) + struct.pack("<HB21x", 24, 1))
     keep("ranges", b"bytes=0-511")
     keep("ranges", b"bytes=5-")
     keep("security_descriptor", SDDL.encode())
@@ -296,6 +365,8 @@ def main() -> None:
         for use in (use_blobs, use_tables, use_queues, use_files):
             use(connection)
         use_smb(recorders["smb"].port)
+        for encrypt in (False, True):
+            use_smb_rarely(recorders["smb"].port, encrypt)
     finally:
         server.terminate()
         server.wait(10)
@@ -303,7 +374,7 @@ def main() -> None:
     for name, recorder in recorders.items():
         for sent in recorder.sent:
             if name == "smb":
-                keep_smb(bytes(sent))
+                keep_smb(bytes(sent), kinds)
             else:
                 keep_http(sent, kinds)
     keep_written()
