@@ -104,6 +104,7 @@ impl Domain {
         source: &mut dyn ByteSource<Refusal = R>,
         sealing: Option<&Sealing>,
     ) -> Result<Received, ReceiveFailure<R>> {
+        self.check_room()?;
         content::receive(&self.extents, source, sealing, INLINE_BYTES_MAX).await
     }
 
@@ -113,7 +114,13 @@ impl Domain {
         source: &mut dyn ByteSource<Refusal = R>,
         sealing: Option<&Sealing>,
     ) -> Result<Received, ReceiveFailure<R>> {
+        self.check_room()?;
         content::receive(&self.extents, source, sealing, INLINE_PART_BYTES_MAX).await
+    }
+
+    /// What no row could name must not take up room meanwhile.
+    fn check_room(&self) -> Result<(), Fault> {
+        self.engine.short_of_room().map_or(Ok(()), Err)
     }
 
     /// The time of a change and the ETag it gives.

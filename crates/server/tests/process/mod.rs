@@ -111,6 +111,10 @@ impl Server {
         }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: libc::c_int) {
         let id = libc::pid_t::try_from(self.child.id()).expect("a process id");
         // SAFETY: `kill` touches no memory of ours, and the child has not been waited for yet, so

@@ -6,7 +6,7 @@ pub mod client;
 pub mod random;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -123,4 +123,9 @@ pub fn in_cycles(cycles_default: u64, run: impl AsyncFnOnce(u64, &mut Random)) {
 fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
+
+/// Said past the capture of tests that pass: nobody must take what was skipped for what was shown.
+pub fn say_skipped(test: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
 }

@@ -28,9 +28,6 @@ const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Commits wait while this many memtables are being flushed: it bounds memory, and the time that
 /// opening takes after a crash.
 pub(super) const SEALED_MAX: usize = 2;
-/// Commits wait while this many runs of tables lie unmerged: reads look into each of them, and the
-/// tree's manifest counts them in one byte.
-const UNMERGED_RUNS_MAX: usize = 32;
 
 pub(super) struct Waiting {
     pub batch: Batch,
@@ -176,9 +173,7 @@ impl Committer {
             if let Some(fault) = self.shared.poison.get() {
                 return Err(fault.clone());
             }
-            if upkeep.sealed.len() < SEALED_MAX
-                && self.shared.tree.l0_run_count() < UNMERGED_RUNS_MAX
-            {
+            if upkeep.sealed.len() < SEALED_MAX && !self.shared.merges_are_awaited() {
                 return Ok(());
             }
             if let Some(fault) = upkeep.room.standstill() {

@@ -105,9 +105,9 @@ impl Reserve {
         }
     }
 
-    /// Whether the reserve can be taken and there is room beside it to go on.
-    pub fn could_be_taken(&self) -> io::Result<bool> {
-        Ok(available(&self.folder)? > self.bytes + self.bytes / 2)
+    /// Whether the reserve can be taken and there is room beside it to go on, and for `more`.
+    pub fn could_be_taken(&self, more: u64) -> io::Result<bool> {
+        Ok(available(&self.folder)? > self.bytes + self.bytes / 2 + more)
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn check_available(folder: &Path, bytes: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-fn available(folder: &Path) -> io::Result<u64> {
+pub(super) fn available(folder: &Path) -> io::Result<u64> {
     let found = rustix::fs::statvfs(folder)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }

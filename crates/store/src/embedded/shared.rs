@@ -15,6 +15,13 @@ use super::room::{Reserve, Room};
 use super::turns::Turns;
 use crate::engine::{Fault, Write};
 
+/// Commits wait while this many runs of tables lie unmerged: reads look into each of them, and the
+/// tree's manifest counts them in one byte.
+const UNMERGED_RUNS_MAX: usize = 32;
+/// A merge writes what it reads, which is not known before. Where so much is left, it has room unless
+/// it is an unusually large one; and if it has not, it fails before it changes anything.
+const MERGE_BYTES: u64 = 256 * 1024 * 1024;
+
 pub(super) struct Shared {
     pub tree: AnyTree,
     /// Whoever changes the tree's files does it in a turn of these.
@@ -92,9 +99,21 @@ impl Shared {
         self.upkeep_changed.notify_all();
     }
 
-    /// Takes the reserve again, if there is room for it and for more.
+    /// Whether commits wait for tables to be merged.
+    pub fn merges_are_awaited(&self) -> bool {
+        self.tree.l0_run_count() >= UNMERGED_RUNS_MAX
+    }
+
+    /// What a merge may take up.
+    pub fn merge_bytes(&self) -> u64 {
+        self.tree.disk_space().min(MERGE_BYTES)
+    }
+
+    /// Takes the reserve again, if there is room for it and for more: otherwise it would be spent
+    /// again at once.
     pub fn restore_reserve(&self) -> io::Result<()> {
-        if !self.reserve.could_be_taken()? {
+        let merge_bytes = if self.merges_are_awaited() { self.merge_bytes() } else { 0 };
+        if !self.reserve.could_be_taken(merge_bytes)? {
             return Ok(());
         }
         self.reserve.take()?;

@@ -22,9 +22,6 @@ use crate::engine::Fault;
 pub(super) const SPARES_MAX: usize = 2;
 /// What a flush writes beside its rows: filters, indexes and the manifest.
 const FLUSH_BYTES_MORE: u64 = 1024 * 1024;
-/// A merge writes what it reads, which is not known before. Where so much is left, it has room unless
-/// it is an unusually large one; and if it has not, it fails before it changes anything.
-const MERGE_BYTES: u64 = 256 * 1024 * 1024;
 const TABLES_FOLDER: &str = "tables";
 
 pub(super) struct Flusher {
@@ -167,7 +164,11 @@ impl Compactor {
             match self.compact_once() {
                 Ok(()) => {}
                 Err(Failed::NoRoom(fault)) => {
-                    self.shared.note_no_room(fault);
+                    // Merging can wait, and there may be room enough for all the rest. Only when
+                    // commits wait for it, it is worth the reserve.
+                    if self.shared.merges_are_awaited() {
+                        self.shared.note_no_room(fault);
+                    }
                     self.wait_for_room();
                 }
                 Err(Failed::Broken(fault)) => {
@@ -207,7 +208,7 @@ impl Compactor {
         let tree = &self.shared.tree;
         let before = tree.current_version().id();
         self.shared.turns.merge(|| {
-            check_available(&self.shared.rows_folder, tree.disk_space().min(MERGE_BYTES))?;
+            check_available(&self.shared.rows_folder, self.shared.merge_bytes())?;
             let begun = || self.shared.turns.merge_has_turn();
             change_tables(&self.shared, "merging tables failed", begun, |tree| {
                 tree.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())

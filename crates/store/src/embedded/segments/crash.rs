@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::file::{SegmentFile, SegmentFolder};
-use super::{BLOCK_BYTES, Durability, SegmentExtents, SegmentOptions};
+use super::{BLOCK_BYTES, Durability, SEGMENT_BYTES_MIN, SegmentExtents, SegmentOptions};
 use crate::contract::extents::{content, read_all, write};
 use crate::contract::{Random, seed};
 use crate::extents::{Extent, Extents};
@@ -166,6 +166,16 @@ impl SegmentFolder for Disk {
         self.operation()?;
         self.change_names(|names| drop(names.remove(&number)));
         Ok(())
+    }
+
+    fn truncate(&self, number: u64) -> io::Result<()> {
+        self.operation()?;
+        self.file(number)?.content.lock().now.clear();
+        Ok(())
+    }
+
+    fn available(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -406,6 +416,25 @@ async fn a_full_disk_refuses_one_stream_and_poisons_nothing() {
         let written = write(&extents, bytes.clone()).await.unwrap();
         assert!(read_all(&extents, &written).await.unwrap() == bytes);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_segment_is_used_again_in_part_where_there_is_no_room_for_all_of_it() {
+    let disk = Disk::failing(0, false, libc::ENOSPC);
+    let long =
+        SegmentOptions { segment_bytes: 4 * SEGMENT_BYTES_MIN, ..options(Durability::Fsync) };
+    let open = || SegmentExtents::on_disk(Box::new(disk.clone()), long.clone()).unwrap();
+    drop(write(&open(), content(1, 5000)).await.unwrap());
+    let extents = open();
+    for segment in extents.inherited_segments() {
+        extents.keep_only(segment, &[]);
+    }
+    disk.0.fails_at.store(disk.operations() + 1, Ordering::SeqCst);
+    let bytes = content(2, 300_000);
+    let written = write(&extents, bytes.clone()).await.unwrap();
+    assert!(read_all(&extents, &written).await.unwrap() == bytes);
+    let lengths: Vec<u64> = disk.list().unwrap().into_iter().map(|(_, bytes)| bytes).collect();
+    assert_eq!(lengths, [SEGMENT_BYTES_MIN]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

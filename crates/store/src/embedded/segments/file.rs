@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::BLOCK_BYTES;
 use crate::embedded::DataFolder;
 use crate::embedded::folder::sync_folder;
+use crate::embedded::room::available;
 use crate::engine::Fault;
 
 /// Shorter writes go through the page cache: what is small is likely to be read soon, and the copy
@@ -49,11 +50,15 @@ pub(super) trait SegmentFolder: Send + Sync {
     /// Creates a file of this length with its space allocated, or leaves none behind.
     fn create(&self, number: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>>;
     /// Renames a file and gives it this length, all of it allocated; on error the file has its old
-    /// name.
+    /// name, and takes up no room if that was what lacked.
     fn recycle(&self, from: u64, to: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>>;
     /// Opens a file for reading and for punching holes.
     fn open(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>>;
     fn delete(&self, number: u64) -> io::Result<()>;
+    /// Gives the file the length 0.
+    fn truncate(&self, number: u64) -> io::Result<()>;
+    /// Bytes that are left on the disk.
+    fn available(&self) -> io::Result<u64>;
     /// Makes created, renamed and deleted names durable.
     fn sync(&self) -> io::Result<()>;
 }
@@ -132,7 +137,8 @@ impl SegmentFolder for OsFolder {
         if file.metadata()?.len() > bytes {
             file.set_len(bytes)?;
         }
-        allocate(&file, bytes)?;
+        // What was allocated in vain would be missing elsewhere.
+        allocate(&file, bytes).or_else(|why| file.set_len(0).and(Err(why)))?;
         let file = self.open_both_ways(from)?;
         std::fs::rename(self.path_of(from), self.path_of(to))?;
         Ok(file)
@@ -144,6 +150,14 @@ impl SegmentFolder for OsFolder {
 
     fn delete(&self, number: u64) -> io::Result<()> {
         std::fs::remove_file(self.path_of(number))
+    }
+
+    fn truncate(&self, number: u64) -> io::Result<()> {
+        OpenOptions::new().write(true).open(self.path_of(number))?.set_len(0)
+    }
+
+    fn available(&self) -> io::Result<u64> {
+        available(&self.path)
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -47,6 +47,9 @@ use crate::pins::{Freed, Pins};
 const BLOCK_BYTES: u64 = 4096;
 /// A segment that is shorter, for lack of room, is not worth its file.
 const SEGMENT_BYTES_MIN: u64 = 4 * 1024 * 1024;
+/// When less than this is left on the disk, what is freed is given back at once: the row store needs
+/// it for its reserve, without which nothing is committed that could use what is kept here.
+const LEFT_TO_OTHERS_BYTES: u64 = 64 * 1024 * 1024;
 /// Threads that write chunks of long streams. Each waits for the disk most of the time; a few keep
 /// it busy.
 const WRITE_THREADS: usize = 4;
@@ -315,7 +318,11 @@ impl Shared {
         if freed.peek().is_none() {
             return;
         }
+        let others_lack_room = self.others_lack_room();
         let mut space = self.space.lock();
+        if others_lack_room {
+            space.seal_all();
+        }
         for Freed { id, length } in freed {
             let start = id.offset / BLOCK_BYTES;
             let blocks = length.div_ceil(BLOCK_BYTES).min(u64::MAX / BLOCK_BYTES - start);
@@ -336,10 +343,14 @@ impl Shared {
     /// How many empty segments are kept, and how many freed blocks: none that could be spared while
     /// the disk is full.
     fn kept_and_slack(&self) -> (usize, u64) {
-        if self.short_of_room.load(Ordering::Relaxed) {
+        if self.short_of_room.load(Ordering::Relaxed) || self.others_lack_room() {
             return (0, 0);
         }
         (self.options.empty_segments_kept, self.options.slack_bytes / BLOCK_BYTES)
+    }
+
+    fn others_lack_room(&self) -> bool {
+        self.folder.available().is_ok_and(|available| available < LEFT_TO_OTHERS_BYTES)
     }
 
     /// Makes room for a claim of `blocks`, by reusing an empty segment or creating one. Blocks on
@@ -354,17 +365,14 @@ impl Shared {
             }
             (space.next_number(), space.take_empty())
         };
-        let opened = match empty {
-            None => self.create_segment(number, blocks),
-            Some((from, _)) => {
-                self.files.forget(from);
-                let bytes = self.options.segment_bytes;
-                self.folder.recycle(from, number, bytes).map(|file| (file, bytes))
-            }
-        };
+        let from = empty.map(|(from, _)| from);
+        if let Some(from) = from {
+            self.files.forget(from);
+        }
+        let opened = self.make_segment(from, number, blocks);
         self.note_room(opened.as_ref().err());
         let (file, bytes) = opened.map_err(|why| {
-            if let Some((from, _)) = empty {
+            if let Some(from) = from {
                 self.space.lock().put_back_empty(from);
             }
             Fault::because("cannot allocate a segment", why)
@@ -377,19 +385,29 @@ impl Shared {
         }
         self.files.add_active(number, file);
         let mut space = self.space.lock();
-        let has_unwritten_blocks = empty.is_none_or(|(_, unwritten)| unwritten);
+        let was_shortened = bytes < self.options.segment_bytes;
+        let has_unwritten_blocks = was_shortened || empty.is_none_or(|(_, unwritten)| unwritten);
         space.activate(number, bytes / BLOCK_BYTES, has_unwritten_blocks);
         self.files.keep_active(|number| space.is_active(number));
         self.look_for_chores(&space);
         Ok(())
     }
 
-    /// Of the usual length or, on a disk that has no room for it, of a fraction that is enough for
-    /// `blocks`.
-    fn create_segment(&self, number: u64, blocks: u64) -> io::Result<(Arc<dyn SegmentFile>, u64)> {
+    /// From the file of an empty segment or a new one; of the usual length or, on a disk that has no
+    /// room for it, of a fraction that is enough for `blocks`.
+    fn make_segment(
+        &self,
+        from: Option<u64>,
+        number: u64,
+        blocks: u64,
+    ) -> io::Result<(Arc<dyn SegmentFile>, u64)> {
         let mut bytes = self.options.segment_bytes;
         loop {
-            match self.folder.create(number, bytes) {
+            let made = match from {
+                None => self.folder.create(number, bytes),
+                Some(from) => self.folder.recycle(from, number, bytes),
+            };
+            match made {
                 Err(why) if is_no_room(&why) && bytes / 4 >= SEGMENT_BYTES_MIN => {
                     bytes = (bytes / 4).next_multiple_of(BLOCK_BYTES);
                     if bytes < blocks * BLOCK_BYTES {

@@ -18,12 +18,29 @@ fn delete_surplus(shared: &Shared) {
     loop {
         let (kept, _) = shared.kept_and_slack();
         let surplus = shared.space.lock().take_surplus(kept);
-        let Some(segment) = surplus else { return };
+        let Some(segment) = surplus else {
+            if kept == 0 {
+                shrink_empty(shared);
+            }
+            return;
+        };
         shared.files.forget(segment);
         if let Err(error) = shared.folder.delete(segment) {
             tracing::warn!(segment, %error, "cannot delete an empty segment file");
         }
     }
+}
+
+/// The one that stays for its number need take up no room.
+fn shrink_empty(shared: &Shared) {
+    // Meanwhile nobody may take it for new extents.
+    let _only_one = shared.opening.lock();
+    let Some(segment) = shared.space.lock().take_to_shrink() else { return };
+    shared.files.forget(segment);
+    if let Err(error) = shared.folder.truncate(segment) {
+        tracing::warn!(segment, %error, "cannot give the space of an empty segment back");
+    }
+    shared.space.lock().put_back_empty(segment);
 }
 
 fn punch_holes(shared: &Shared) {

@@ -302,11 +302,27 @@ impl Space {
 
     /// Whether there is something to delete or to punch.
     pub(super) fn has_chores(&self, kept: usize, slack: u64) -> bool {
-        self.empty.len() > kept.max(1) || self.unpunched > slack
+        let can_shrink = || kept == 0 && self.kept_at_length().is_some();
+        self.empty.len() > kept.max(1) || self.unpunched > slack || can_shrink()
     }
 
-    /// Puts back what [`Space::take_empty`] gave, because its file could not be used. Its length no
-    /// longer matters.
+    /// The empty segment that stays though none is to be kept, if it still takes up room.
+    fn kept_at_length(&self) -> Option<u64> {
+        let number = self.empty.last()?;
+        (self.segments[number].blocks > 0).then_some(*number)
+    }
+
+    /// Takes out that empty segment; its file is to be shortened to nothing.
+    /// [`Space::put_back_empty`] must follow.
+    pub(super) fn take_to_shrink(&mut self) -> Option<u64> {
+        let number = self.kept_at_length()?;
+        self.empty.remove(&number);
+        self.segments.remove(&number);
+        Some(number)
+    }
+
+    /// Puts back what [`Space::take_empty`] gave, because its file could not be used, or what
+    /// [`Space::take_to_shrink`] gave. Its length no longer matters.
     pub(super) fn put_back_empty(&mut self, number: u64) {
         self.segments.insert(number, Segment::new(Phase::Sealed, 0));
         self.empty.insert(number);
@@ -477,6 +493,20 @@ mod tests {
         assert_eq!(space.take_surplus(0), Some(3));
         assert_eq!(space.take_surplus(0), Some(5));
         assert_eq!(space.take_surplus(0), None);
+    }
+
+    #[test]
+    fn the_youngest_is_shrunk_once_when_nothing_is_to_be_kept() {
+        let mut space = Space::default();
+        space.inherit(3, 4);
+        space.free(run(3, 0, 4));
+        assert!(!space.has_chores(1, 0));
+        assert!(space.has_chores(0, 0));
+        assert_eq!(space.take_to_shrink(), Some(3));
+        space.put_back_empty(3);
+        assert!(!space.has_chores(0, 0));
+        assert_eq!(space.take_to_shrink(), None);
+        assert_eq!(space.take_empty(), Some((3, true)));
     }
 
     #[test]
