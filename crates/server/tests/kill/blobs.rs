@@ -161,7 +161,7 @@ async fn write_until_killed(
     seed: u64,
 ) -> Vec<Owned> {
     let mut random = Random::new(seed);
-    let mut client = Client::new(run.address);
+    let mut client = run.killed.limit(Client::new(run.address));
     while !run.killed.is() {
         let answered = match random.below(8) {
             0 | 1 => overwrite_shared(&run, &mut client, random.below(SHARED_BLOBS)).await,

@@ -68,7 +68,7 @@ impl Workload for Files {
         for owned in self.owned.drain(..) {
             let writer = Writer {
                 address: server.file,
-                client: Client::new(server.file),
+                client: killed.limit(Client::new(server.file)),
                 random: Random::new(random.next()),
                 owned,
             };

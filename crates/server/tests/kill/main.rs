@@ -1,25 +1,30 @@
-//! `kill -9` of the real binary while 64 writers work on all four services: what was acknowledged is
-//! there after the restart, and nothing half-done is visible.
+//! `kill -9` of the real binary, and power cuts of its disk (`power`), while 64 writers work on all four
+//! services: what was acknowledged is there after the restart, and nothing half-done is visible.
 //!
 //! Each service has a workload of its own, which knows what was acknowledged. Of an operation without
 //! an answer it is not known whether it happened; everything else must be exactly as acknowledged.
 //!
 //! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
-//! (which the scheduler of the machine still interleaves as it likes).
+//! (which the scheduler of the machine still interleaves as it likes); `HOLDFAST_POWER_CYCLES` and
+//! `HOLDFAST_POWER_SEED` do so for power cuts.
 
 mod blobs;
+mod disk;
 mod files;
 mod parts;
+mod power;
 mod queues;
 #[path = "../support/mod.rs"]
 mod support;
 mod tables;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use support::client::Client;
 use support::random::Random;
 use support::{Server, in_cycles};
 use tokio::task::JoinHandle;
@@ -27,6 +32,30 @@ use tokio::task::JoinHandle;
 const CYCLES_DEFAULT: u64 = 20;
 const WRITERS: u64 =
     blobs::WRITERS + parts::WRITERS + tables::WRITERS + queues::WORKERS + files::WRITERS;
+
+/// What ends the server in each cycle, and what the next one finds.
+trait Ending {
+    fn start(&mut self) -> Server;
+
+    /// Ends the server. What is answered after `killed` was set counts as not answered.
+    fn end(&mut self, server: Server, killed: &Killed);
+}
+
+struct Kill {
+    data: PathBuf,
+    log: PathBuf,
+}
+
+impl Ending for Kill {
+    fn start(&mut self) -> Server {
+        Server::start(&self.data, &self.log)
+    }
+
+    fn end(&mut self, mut server: Server, killed: &Killed) {
+        killed.set();
+        server.kill();
+    }
+}
 
 /// What one service is asked under load, and what must be true of it after a kill.
 #[async_trait]
@@ -60,6 +89,14 @@ impl Killed {
         self.0.load(Ordering::SeqCst)
     }
 
+    fn set(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn limit(&self, client: Client) -> Client {
+        client.until(self.0.clone())
+    }
+
     fn expect(&self) {
         assert!(self.is(), "a connection broke while the server ran");
     }
@@ -73,48 +110,57 @@ async fn joined<T>(writers: &mut Vec<JoinHandle<T>>) -> Vec<T> {
     left
 }
 
-#[test]
-fn what_was_acknowledged_survives_kill_9() {
-    assert_eq!(WRITERS, 64);
-    in_cycles(CYCLES_DEFAULT, run);
-}
-
-async fn run(cycles: u64, random: &mut Random) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
-    let mut workloads: Vec<Box<dyn Workload>> = vec![
+fn all_workloads() -> Vec<Box<dyn Workload>> {
+    vec![
         Box::<blobs::Blobs>::default(),
         Box::<parts::Parts>::default(),
         Box::<tables::Tables>::default(),
         Box::<queues::Queues>::default(),
         Box::<files::Files>::default(),
-    ];
-    let mut server = Server::start(&data, &log);
-    for workload in &mut workloads {
+    ]
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9() {
+    assert_eq!(WRITERS, 64);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut kill = Kill { data: folder.path().join("data"), log: folder.path().join("log") };
+    in_cycles("KILL", CYCLES_DEFAULT, async |cycles, random| {
+        run(&mut kill, &mut all_workloads(), cycles, random).await;
+    });
+}
+
+async fn run(
+    ending: &mut dyn Ending,
+    workloads: &mut [Box<dyn Workload>],
+    cycles: u64,
+    random: &mut Random,
+) {
+    let mut server = ending.start();
+    for workload in workloads.iter_mut() {
         workload.prepare(&server).await;
     }
     for cycle in 1..=cycles {
         let killed = Killed::default();
-        for workload in &mut workloads {
+        for workload in workloads.iter_mut() {
             workload.begin(&server, &killed, random).await;
         }
         tokio::time::sleep(Duration::from_millis(150 + random.below(1350))).await;
-        killed.0.store(true, Ordering::SeqCst);
-        server.kill();
-        for workload in &mut workloads {
+        ending.end(server, &killed);
+        for workload in workloads.iter_mut() {
             workload.end().await;
         }
         let killed_at = Instant::now();
-        server = Server::start(&data, &log);
+        server = ending.start();
         let started = killed_at.elapsed();
         let mut counts = String::new();
-        for workload in &mut workloads {
+        for workload in workloads.iter_mut() {
             workload.check(&server).await;
             counts += &format!(" {} {}", workload.name(), workload.operations());
         }
         println!("cycle {cycle}: started in {started:.1?}; operations so far:{counts}");
     }
-    for workload in &mut workloads {
+    for workload in workloads.iter_mut() {
         workload.finish(&server).await;
         let enough = workload.operations() > 2 * cycles;
         assert!(enough, "there was hardly any load of {}", workload.name());

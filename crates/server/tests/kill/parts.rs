@@ -135,16 +135,32 @@ impl Workload for Parts {
     }
 }
 
-/// Writes every second page, each by itself.
+/// Writes every second page, each by itself, some at once.
 async fn write_long(address: SocketAddr, blobs: &mut [Owned]) {
+    const AT_ONCE: u64 = 16;
     let (mut client, mut random) = (Client::new(address), Random::new(1));
     let blob = &mut blobs[0];
     assert_eq!(blob.kind, Kind::Pages);
     change_pages(&mut client, blob, 0, &mut random).await.expect("created");
+    let write = |first: u64, path: String| async move {
+        let mut client = Client::new(address);
+        for page in (2 * first..LONG_PAGES).step_by(2 * AT_ONCE as usize) {
+            let (start, end) = (page * PAGE_BYTES as u64, (page + 1) * PAGE_BYTES as u64 - 1);
+            let range = format!("bytes={start}-{end}");
+            let headers = [("x-ms-page-write", "update"), ("x-ms-range", range.as_str())];
+            let (query, body) = ([("comp", "page")], vec![page as u8 | 1; PAGE_BYTES]);
+            let answer = client.send("PUT", &path, &query, &headers, body).await;
+            assert_eq!(answer.expect("the server answers").status, 201);
+        }
+    };
+    let writers = (0..AT_ONCE).map(|first| tokio::spawn(write(first, blob.path.clone())));
+    joined(&mut writers.collect()).await;
+    let pages = blob.parts.as_mut().expect("the blob is there");
     for page in (0..LONG_PAGES).step_by(2) {
-        let put = put_pages(&mut client, blob, page..page + 1, Some(page as u8 | 1));
-        put.await.expect("written");
+        pages[page as usize].fill(page as u8 | 1);
     }
+    let state = hash(&pages.concat());
+    *lock(&blob.history) = History { states: vec![state], acknowledged: 0 };
 }
 
 /// A blob of each kind, and one that is copied onto from each.
@@ -179,7 +195,7 @@ async fn read_until_killed(
     watched: Vec<(String, Arc<Mutex<History>>)>,
     mut random: Random,
 ) {
-    let mut client = Client::new(run.address);
+    let mut client = run.killed.limit(Client::new(run.address));
     while !run.killed.is() {
         let (path, history) = &watched[random.below(watched.len() as u64) as usize];
         let from = lock(history).acknowledged;
@@ -199,7 +215,7 @@ async fn write_until_killed(
     mut blobs: Vec<Owned>,
     mut random: Random,
 ) -> Vec<Owned> {
-    let mut client = Client::new(run.address);
+    let mut client = run.killed.limit(Client::new(run.address));
     while !run.killed.is() {
         let number = run.operations.fetch_add(1, Ordering::SeqCst);
         let at = random.below(KINDS.len() as u64) as usize;

@@ -115,7 +115,7 @@ fn check_status(answer: &Answer, expected: u16) {
 }
 
 async fn produce(run: Arc<Run>, killed: Killed, address: SocketAddr) {
-    let mut client = Client::new(address);
+    let mut client = killed.limit(Client::new(address));
     while !killed.is() {
         let number = run.numbers.fetch_add(1, Ordering::SeqCst);
         run.known().insert(number, Known::default());
@@ -136,7 +136,7 @@ struct Got {
 }
 
 async fn consume(run: Arc<Run>, killed: Killed, address: SocketAddr, seed: u64) {
-    let (mut client, mut random) = (Client::new(address), Random::new(seed));
+    let (mut client, mut random) = (killed.limit(Client::new(address)), Random::new(seed));
     while !killed.is() {
         let hold = if random.below(2) == 0 { SHORT } else { LONG };
         let Some(messages) = get(&run, &mut client, 1 + random.below(4), hold).await else { break };

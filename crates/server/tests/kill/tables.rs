@@ -127,7 +127,7 @@ fn entity_path(partition: &str, row: &str) -> String {
 
 async fn write_until_killed(run: Arc<Run>, writer: u64, mut owned: Owned, seed: u64) -> Owned {
     let mut random = Random::new(seed);
-    let mut client = Client::of_tables(run.address);
+    let mut client = run.killed.limit(Client::of_tables(run.address));
     while !run.killed.is() {
         let number = run.numbers.fetch_add(1, Ordering::SeqCst);
         let answered = match random.below(4) {

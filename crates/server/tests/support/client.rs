@@ -4,6 +4,8 @@
 //! mistake cannot cancel itself out.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use base64::Engine as _;
@@ -44,6 +46,7 @@ pub struct Client {
     address: SocketAddr,
     signing: Signing,
     connection: Option<SendRequest<Full<Bytes>>>,
+    cut: Option<Arc<AtomicBool>>,
 }
 
 /// Which rules the signature follows.
@@ -55,12 +58,17 @@ enum Signing {
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, signing: Signing::Common, connection: None }
+        Self { address, signing: Signing::Common, connection: None, cut: None }
     }
 
     /// Of the Table service, which signs less of a request.
     pub fn of_tables(address: SocketAddr) -> Self {
         Self { signing: Signing::Tables, ..Self::new(address) }
+    }
+
+    /// What is answered when `cut` is set already counts as not answered.
+    pub fn until(self, cut: Arc<AtomicBool>) -> Self {
+        Self { cut: Some(cut), ..self }
     }
 
     /// `path` starts below the account; names need no escaping. `query` is in the order of its names.
@@ -83,9 +91,11 @@ impl Client {
             let body = body.collect().await?.to_bytes();
             Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body })
         };
-        match exchange.await {
-            Ok(answer) => Ok(answer),
-            Err(_) => {
+        let exchanged = exchange.await;
+        let is_cut = self.cut.as_ref().is_some_and(|cut| cut.load(Ordering::SeqCst));
+        match exchanged {
+            Ok(answer) if !is_cut => Ok(answer),
+            Ok(_) | Err(_) => {
                 self.connection = None;
                 Err(NoAnswer)
             }

@@ -46,9 +46,28 @@ impl Server {
     }
 
     fn spawn(data: &Path, log: &Path, ports: [&str; 4], smb_port: &str) -> Self {
+        Self::spawn_as(Self::command(), data, log, ports, smb_port)
+    }
+
+    /// What starts the binary, for those who have something to add to it.
+    pub fn command() -> Command {
+        Command::new(env!("CARGO_BIN_EXE_holdfast"))
+    }
+
+    pub fn start_as(command: Command, data: &Path, log: &Path) -> Self {
+        Self::spawn_as(command, data, log, ["0"; 4], "off")
+    }
+
+    fn spawn_as(
+        mut command: Command,
+        data: &Path,
+        log: &Path,
+        ports: [&str; 4],
+        smb_port: &str,
+    ) -> Self {
         let log = File::options().create(true).append(true).open(log).expect("the log opens");
         let flags = ["--blob-port", "--queue-port", "--table-port", "--file-port"];
-        let mut process = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        let mut process = command
             .arg("--data")
             .arg(data)
             .args(flags.iter().zip(ports).flat_map(|(flag, port)| [flag, port]))
@@ -107,20 +126,20 @@ fn address(ready: &str, service: &str, scheme: &str) -> SocketAddr {
         .unwrap_or_else(|| panic!("no {service} address in: {ready}"))
 }
 
-/// Runs a test that kills the server `HOLDFAST_KILL_CYCLES` times, in the way that
-/// `HOLDFAST_KILL_SEED` decides; both are printed, so that a failure can be repeated.
-pub fn in_cycles(cycles_default: u64, run: impl AsyncFnOnce(u64, &mut Random)) {
-    let cycles = setting("HOLDFAST_KILL_CYCLES").unwrap_or(cycles_default);
-    let seed = setting("HOLDFAST_KILL_SEED").unwrap_or_else(|| {
+/// Runs a test that ends the server by `what` `HOLDFAST_{what}_CYCLES` times, in the way that
+/// `HOLDFAST_{what}_SEED` decides; both are printed, so that a failure can be repeated.
+pub fn in_cycles(what: &str, cycles_default: u64, run: impl AsyncFnOnce(u64, &mut Random)) {
+    let cycles = setting(&format!("HOLDFAST_{what}_CYCLES")).unwrap_or(cycles_default);
+    let seed = setting(&format!("HOLDFAST_{what}_SEED")).unwrap_or_else(|| {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
         now.as_nanos() as u64
     });
-    println!("HOLDFAST_KILL_SEED={seed} HOLDFAST_KILL_CYCLES={cycles}");
+    println!("HOLDFAST_{what}_SEED={seed} HOLDFAST_{what}_CYCLES={cycles}");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     runtime.block_on(run(cycles, &mut Random::new(seed)));
 }
 
-fn setting(name: &str) -> Option<u64> {
+pub fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }
