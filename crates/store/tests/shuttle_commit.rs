@@ -127,6 +127,10 @@ fn a_failed_write_or_sync_acknowledges_nobody_and_loses_nothing_acknowledged() {
             for writer in writers {
                 told.push(writer.await.expect("done"));
             }
+            // Whichever thread has met the failure is about to say so.
+            while disk::has_failed() && engine.poisoned().is_none() {
+                future::yield_now().await;
+            }
             told
         });
         let (has_failed, is_poisoned) = (disk::has_failed(), engine.poisoned().is_some());

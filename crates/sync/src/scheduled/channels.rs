@@ -49,8 +49,12 @@ pub mod oneshot {
         type Output = Result<T, error::RecvError>;
 
         fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-            let_others_go_on();
-            Pin::new(&mut self.0).poll(context)
+            let polled = Pin::new(&mut self.0).poll(context);
+            // Not before: a task that goes on within a poll is polled once more, without a wake-up.
+            if polled.is_ready() {
+                let_others_go_on();
+            }
+            polled
         }
     }
 }

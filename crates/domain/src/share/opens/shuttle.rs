@@ -174,10 +174,13 @@ fn a_lock_request_that_is_cancelled_or_whose_handle_is_closed_leaves_nothing_beh
             for client in 1..=4 {
                 handles.push(open_plainly(&opens, client).await);
             }
+            let has_lock = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
             let disturbed = [0, 1].map(|client: usize| {
                 let (opens, handle) = (Arc::clone(&opens), Arc::clone(&handles[client]));
+                let has_lock = Arc::clone(&has_lock);
                 future::spawn(async move {
                     let outcome = opens.lock(&handle, vec![exclusive(handle.id, 0)], true).await;
+                    has_lock[client].store(outcome.is_ok(), Ordering::SeqCst);
                     future::yield_now().await;
                     outcome
                 })
@@ -187,10 +190,14 @@ fn a_lock_request_that_is_cancelled_or_whose_handle_is_closed_leaves_nothing_beh
                 let locked = Arc::clone(&locked);
                 future::spawn(async move { lock_and_unlock(&opens, &handle, &locked, &[0]).await })
             });
-            // The first gives up: it waits, or is granted the lock and does not know yet, or has it.
+            // The first gives up: it waits, or is granted the lock and does not know yet. If it knows,
+            // the lock stays until it gives it back.
             let [first, second] = disturbed;
             first.abort();
-            opens.close(&handles[0]);
+            let _ = first.await;
+            let ranges = [exclusive(handles[0].id, 0).range];
+            let unlocked = opens.unlock(&handles[0], &ranges);
+            assert_eq!(unlocked.is_ok(), has_lock[0].load(Ordering::SeqCst));
             opens.close(&handles[1]);
             for other in others {
                 assert_eq!(other.await.expect("done"), Ok(()));

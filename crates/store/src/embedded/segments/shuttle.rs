@@ -81,8 +81,8 @@ fn what_is_pinned_is_never_reclaimed_and_what_is_freed_always_is() {
                     free(&extents, gone);
                 }));
             }
-            for row in rows.iter().chain(&rows).cloned() {
-                let extents = Arc::clone(&extents);
+            for row in rows.iter().chain(&rows) {
+                let (extents, row) = (Arc::clone(&extents), Arc::clone(row));
                 tasks.push(future::spawn(async move { get(&extents, &row).await }));
             }
             let sealing = Arc::clone(&extents);
@@ -112,15 +112,19 @@ fn no_block_is_given_to_two_and_whoever_gives_up_leaves_none_behind() {
             let writers = [1, 2, 3].map(|number| {
                 let extents = Arc::clone(&extents);
                 future::spawn(async move {
-                    let written = write(&*extents, content(number, BYTES)).await;
-                    (number, written.expect("a disk that works"))
+                    let mut written = Vec::new();
+                    for number in [number, number + 10] {
+                        let named = write(&*extents, content(number, BYTES)).await;
+                        written.push((number, named.expect("a disk that works")));
+                    }
+                    written
                 })
             });
             let [first, others @ ..] = writers;
             first.abort();
             let (mut blocks, mut written) = (BTreeSet::new(), Vec::new());
             for writer in others {
-                written.push(writer.await.expect("done"));
+                written.extend(writer.await.expect("done"));
             }
             for (number, named) in &written {
                 for Extent { id, length, .. } in named {
