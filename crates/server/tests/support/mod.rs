@@ -65,7 +65,7 @@ impl Server {
         ports: [&str; 4],
         smb_port: &str,
     ) -> Self {
-        let log = File::options().create(true).append(true).open(log).expect("the log opens");
+        let errors = File::options().create(true).append(true).open(log).expect("the log opens");
         let flags = ["--blob-port", "--queue-port", "--table-port", "--file-port"];
         let mut process = command
             .arg("--data")
@@ -74,7 +74,7 @@ impl Server {
             .args(["--admin-port", "0", "--smb-port", smb_port, "--log", "warn"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(log)
+            .stderr(errors)
             .spawn()
             .expect("the binary starts");
 
@@ -90,9 +90,11 @@ impl Server {
         });
         let ready = match receiver.recv_timeout(Duration::from_secs(START_SECONDS_MAX)) {
             Ok(Some(line)) => line,
-            Ok(None) | Err(_) => {
+            not_ready @ (Ok(None) | Err(_)) => {
                 let _ = process.kill();
-                panic!("the server did not print its ready line");
+                let how = if not_ready.is_ok() { "has ended" } else { "hangs" };
+                let said = std::fs::read_to_string(log).unwrap_or_default();
+                panic!("the server {how} before its ready line: {said}");
             }
         };
         let [blob, queue, table, file] =
