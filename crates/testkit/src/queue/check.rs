@@ -123,6 +123,12 @@ fn succeeded(record: &Recorded) -> bool {
     matches!(record.answer, Some(Answer::Deleted | Answer::Updated { .. }))
 }
 
+/// When an update lets a message be got again, at the earliest.
+fn visible_after(update: &Recorded) -> Instant {
+    let Request::Update { visibility_seconds, .. } = update.request else { return update.call };
+    update.call.plus(seconds(visibility_seconds))
+}
+
 fn seconds(seconds: u32) -> Duration {
     Duration::from_secs(seconds.into())
 }
@@ -176,31 +182,35 @@ impl Message<'_> {
     }
 
     /// The earliest that a hidden message can be visible again, and what made it so: what hid it,
-    /// or the last of the updates that began with the receipt it was hidden with.
+    /// or an update that began with the receipt it was hidden with.
     fn hidden_until<'record>(
         &'record self,
         mut receipt: &'record Word,
         mut hidden: (Instant, &'record Recorded),
     ) -> (Instant, &'record Recorded) {
-        // Updates follow one another by their receipts; one whose outcome is not known ends what
-        // can be followed.
-        loop {
-            let update = self.uses.iter().find(|it| {
-                receipt_used(it) == Some(receipt)
-                    && !is_delete(it)
-                    && (it.is_maybe() || succeeded(it))
-            });
-            let Some(update) = update else { return hidden };
-            let Request::Update { visibility_seconds, .. } = update.request else { return hidden };
-            let until = update.call.plus(seconds(visibility_seconds));
-            match &update.answer {
-                Some(Answer::Updated { receipt: newer }) if newer != receipt => {
-                    hidden = (until, update);
-                    receipt = newer;
-                }
-                _ => return if until < hidden.0 { (until, update) } else { hidden },
-            }
+        // Updates follow one another by their receipts. One that succeeded shows that no other has
+        // happened with its receipt; of those whose outcome is not known any may have.
+        while let Some(update) = self.updates(receipt).find(|it| succeeded(it))
+            && let Some(Answer::Updated { receipt: newer }) = &update.answer
+            && newer != receipt
+        {
+            hidden = (visible_after(update), update);
+            receipt = newer;
         }
+        let unknown = self.updates(receipt).filter(|it| it.is_maybe());
+        unknown
+            .map(|it| (visible_after(it), it))
+            .chain([hidden])
+            .min_by_key(|it| it.0)
+            .unwrap_or(hidden)
+    }
+
+    fn updates<'record>(
+        &'record self,
+        receipt: &'record Word,
+    ) -> impl Iterator<Item = &'record Recorded> {
+        let uses = self.uses.iter().copied();
+        uses.filter(move |it| receipt_used(it) == Some(receipt) && !is_delete(it))
     }
 
     fn handed_out_after_deletion(&self) -> Option<Violation> {

@@ -79,6 +79,18 @@ fn an_update_moves_the_time_to_come_back() {
 }
 
 #[test]
+fn an_update_that_did_not_happen_leaves_its_receipt_good_for_another() {
+    let unknown = at(2, Request::Update { held: held("r1"), visibility_seconds: 9 }, None);
+    let base = [put(0), got(1, 5, 1), unknown];
+    let with = |more: &[Recorded]| [&base[..], more].concat();
+    assert_eq!(found(&with(&[update(3, "r1", 0, "u1"), got(4, 2, 2)])), None);
+    let again = at(3, Request::Update { held: held("r1"), visibility_seconds: 0 }, None);
+    assert_eq!(found(&with(&[again, got(4, 2, 2)])), None);
+    assert_found("still hidden", &with(&[got(4, 2, 2)]));
+    assert_found("still hidden", &with(&[update(3, "r1", 9, "u1"), got(7, 2, 2)]));
+}
+
+#[test]
 fn a_delay_is_kept() {
     let mut put = put(0);
     put.request = Request::Put { value: 7, delay_seconds: 3 };
