@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdfast_sync::Mutex;
+
 use super::command::{Action, CachingWanted, NodeInformation, OpenNode, Opened, Reconnect};
 use super::open_rules::{self, Decided};
 use super::refusal::{HandleRefusal, refused};
@@ -11,7 +13,7 @@ use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::metadata::Metadata;
 use crate::names::PathComponent;
-use crate::share::opens::handle::{FrozenTimes, HandleState, Position};
+use crate::share::opens::handle::{HandleState, Position};
 use crate::share::opens::lost::Claimed;
 use crate::share::opens::node::{Obstacle, Wish};
 use crate::share::opens::registry::AdmitRefusal;
@@ -242,18 +244,7 @@ impl Domain {
                 opened: self.now(),
                 lease: wish.lease.filter(|_| !wish.is_directory).map(|(_, lease)| lease.key),
                 position,
-                state: holdfast_sync::Mutex::new(HandleState {
-                    opener: command.opener.clone(),
-                    reconnected: None,
-                    lost: None,
-                    durable: None,
-                    closed: false,
-                    offset: 0,
-                    enumeration: None,
-                    frozen: FrozenTimes::default(),
-                    lock_sequences: [None; 64],
-                    watch: None,
-                }),
+                state: Mutex::new(HandleState::new(command.opener.clone())),
             })
         };
         let delete_on_close = command.options.delete_on_close;

@@ -142,6 +142,24 @@ pub(crate) struct HandleState {
     pub watch: Option<Watch>,
 }
 
+impl HandleState {
+    /// Of a handle that was just opened.
+    pub fn new(opener: Opener) -> Self {
+        Self {
+            opener,
+            reconnected: None,
+            lost: None,
+            durable: None,
+            closed: false,
+            offset: 0,
+            enumeration: None,
+            frozen: FrozenTimes::default(),
+            lock_sequences: [None; 64],
+            watch: None,
+        }
+    }
+}
+
 /// Which times this handle no longer changes by what is done through it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrozenTimes {

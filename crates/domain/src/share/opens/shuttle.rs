@@ -10,7 +10,7 @@ use holdfast_sync::{Mutex, explore, future};
 use tokio::sync::mpsc;
 
 use super::breaks::Cause;
-use super::handle::{FrozenTimes, HandleState, Position};
+use super::handle::{HandleState, Position};
 use super::locking::LockRefusal;
 use super::node::Wish;
 use super::range_locks::{LockKind, Range, RangeLock};
@@ -61,18 +61,7 @@ fn handle(client: u64, position: Arc<Mutex<Position>>, events: Events) -> Arc<Ha
         opened: Timestamp::default(),
         lease: None,
         position,
-        state: Mutex::new(HandleState {
-            opener,
-            reconnected: None,
-            lost: None,
-            durable: None,
-            closed: false,
-            offset: 0,
-            enumeration: None,
-            frozen: FrozenTimes::default(),
-            lock_sequences: [None; 64],
-            watch: None,
-        }),
+        state: Mutex::new(HandleState::new(opener)),
     })
 }
 
