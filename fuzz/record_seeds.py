@@ -8,6 +8,7 @@ are left alone, so that a second run only adds what is new.
 import contextlib
 import datetime
 import hashlib
+import io
 import pathlib
 import re
 import socket
@@ -144,6 +145,8 @@ def use_blobs(connection: str) -> None:
     blob = container.get_blob_client("folder/a blob.csv")
     blob.upload_blob(CSV, tags={"project": "alpha", "stage": "2"}, metadata={"Name": "value"})
     blob.upload_blob(CSV, overwrite=True, validate_content=True, if_tags_match_condition="\"project\" = 'alpha'")
+    structured = container.get_blob_client("structured")
+    structured.stage_block("AAAA", io.BytesIO(CSV), len(CSV), validate_content="crc64")
     properties = blob.get_blob_properties()
     condition = {"etag": properties["etag"], "match_condition": MatchConditions.IfNotModified}
     blob.download_blob(offset=1, length=7, **condition).readall()

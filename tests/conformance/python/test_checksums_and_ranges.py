@@ -1,6 +1,5 @@
 """Ranges of a download, and every way a client can have the bytes checked."""
 
-import io
 
 import pytest
 from support import base64_text, crc64_text, md5, refused
@@ -117,10 +116,16 @@ def test_sdk_validates_content_both_ways(container, validate, size):
 
 @pytest.mark.parametrize("size", [0, 10, 70_000, 9_000_000])
 def test_structured_body_is_decoded(container, size):
-    """A stream with crc64 makes the SDK send `XSM/1.0` segments; the blob must hold the plain bytes."""
+    """The SDK sends `XSM/1.0` segments; the blob must hold the plain bytes."""
     content = (CONTENT * (size // SIZE + 1))[:size]
     client = container.get_blob_client("structured")
-    client.upload_blob(io.BytesIO(content), length=size, validate_content="crc64")
+    sent = []
+    client.upload_blob(
+        content,
+        validate_content="crc64-sm",
+        raw_response_hook=lambda answer: sent.append(answer.http_request.headers),
+    )
+    assert all("x-ms-structured-body" in headers for headers in sent) and sent
     properties = client.get_blob_properties()
     assert properties.size == size
     assert bytes(properties.content_settings.content_md5) == md5(content)
