@@ -74,6 +74,12 @@ impl Outgoing {
         if replies.is_empty() {
             return;
         }
+        // Their turn is awaited before they are signed or encrypted, not after: what is sent at once is
+        // still in the processor's cache, which makes sending it half as dear.
+        let mut stream = self.stream.lock().await;
+        if self.open.is_closed() {
+            return;
+        }
         let parts = chain(replies);
         let ciphers = encrypted_by
             .and_then(|session| Some((session.id, session.established()?.ciphers.as_ref()?)));
@@ -93,9 +99,9 @@ impl Outgoing {
                 let (head, message) = packet.split_at_mut(TRANSFORM_BYTES);
                 transform.signature = key.seal(&nonce, &head[AUTHENTICATED_RANGE], message);
                 head[TAG_RANGE].copy_from_slice(&transform.signature);
-                self.write(&[packet.into()]).await;
+                self.write(&mut stream, &[packet.into()]).await;
             }
-            None => self.write(&parts).await,
+            None => self.write(&mut stream, &parts).await,
         }
     }
 
@@ -119,13 +125,9 @@ impl Outgoing {
     }
 
     /// A client that does not read for long is given up.
-    async fn write(&self, parts: &[Bytes]) {
-        let mut stream = self.stream.lock().await;
-        if self.open.is_closed() {
-            return;
-        }
+    async fn write(&self, stream: &mut OwnedWriteHalf, parts: &[Bytes]) {
         let prefix = framing::prefix(parts.iter().map(Bytes::len).sum());
-        let written = write_all(&mut stream, &prefix, parts, self.stall_timeout).await;
+        let written = write_all(stream, &prefix, parts, self.stall_timeout).await;
         if let Err(error) = written {
             tracing::debug!(%error, "an SMB answer could not be sent");
             self.give_up();
