@@ -3,6 +3,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -118,6 +119,42 @@ async fn what_is_no_parquet_ends_the_query() {
         let mut bad = good.clone();
         bad[at] ^= 0xA5;
         ask("SELECT * FROM BlobStorage", None, &bad).await;
+    }
+}
+
+/// A field that no reader knows: a list of as many elements as can be said, of none of which there is
+/// anything. An element that takes no bytes must take no time either.
+fn endless_list(element: u8) -> [u8; 7] {
+    const FIELD_OF_LIST: u8 = 0xF9;
+    const LONG_LIST_OF: u8 = 0xF0;
+    [FIELD_OF_LIST, LONG_LIST_OF | element, 0xFF, 0xFF, 0xFF, 0xFF, 0x07]
+}
+
+#[tokio::test]
+async fn lists_of_nothing_end_the_query_soon() {
+    const BOOLEAN: u8 = 1;
+    const DOUBLE: u8 = 7;
+    const UUID: u8 = 13;
+    let file = written(&many(3), Compression::UNCOMPRESSED);
+    for element in [DOUBLE, UUID, BOOLEAN] {
+        let mut in_page = file.clone();
+        in_page[4..11].copy_from_slice(&endless_list(element));
+
+        let (rest, length) = file.split_at(file.len() - 8);
+        let length = u32::from_le_bytes(*length.first_chunk().expect("four bytes"));
+        let stop = rest.len() - 1;
+        let mut in_description = rest[..stop].to_vec();
+        in_description.extend_from_slice(&endless_list(element));
+        in_description.push(0);
+        in_description.extend_from_slice(&(length + 7).to_le_bytes());
+        in_description.extend_from_slice(b"PAR1");
+
+        for blob in [in_page, in_description] {
+            let began = Instant::now();
+            let answer = ask("select * from blobstorage;", None, &blob).await;
+            assert_eq!(answer.errors(), [(true, "ParseError", 0)], "{element}");
+            assert!(began.elapsed() < Duration::from_secs(5), "{element}");
+        }
     }
 }
 

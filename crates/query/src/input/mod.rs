@@ -5,6 +5,7 @@ pub mod delimited;
 pub mod document;
 pub mod json;
 pub mod parquet;
+mod thrift;
 
 use crate::frames::QueryError;
 

@@ -1,7 +1,7 @@
 //! Parquet: read page by page, of the columns that the statement names. Reading and decoding run on
 //! a thread that may block, a few batches at a time and no longer than a batch takes.
 
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 
 use super::cell;
 use super::fatal;
+use super::thrift::{self, Flaw};
 use crate::evaluate::Record;
 use crate::frames::QueryError;
 use crate::output::Name;
@@ -28,8 +29,11 @@ use crate::value::{Problem, Value};
 
 /// A page, or what describes the file, may be this long at most.
 const READ_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What is read to find out how long a page is.
+/// What is read to find out how long a page is, and the most that a page can say of itself.
 const HEADER_BYTES: u64 = 4096;
+const HEADER_BYTES_MAX: u64 = HEADER_BYTES << 12;
+/// At the end of a file: the length of what describes it, and a mark.
+const FOOTER_BYTES: u64 = 8;
 /// A batch holds about this much, by the average of the file.
 const BATCH_BYTES: i64 = 4 * 1024 * 1024;
 const BATCH_RECORDS_MAX: i64 = 8192;
@@ -49,6 +53,20 @@ struct Shared {
 }
 
 impl BlockingSource {
+    /// The beginning of a page, with all that it says of itself.
+    fn page_header(&self, start: u64) -> ParquetResult<Bytes> {
+        let mut length = HEADER_BYTES;
+        loop {
+            let end = start.saturating_add(length).min(self.length);
+            let header = self.read(start.min(end)..end)?;
+            match thrift::check_struct(&header) {
+                Ok(()) => return Ok(header),
+                Err(Flaw::Cut) if end < self.length && length < HEADER_BYTES_MAX => length *= 8,
+                Err(_) => return Err(ParquetError::General("a page has no header".to_owned())),
+            }
+        }
+    }
+
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         self.runtime.block_on(async {
             let mut shared = self.shared.lock().await;
@@ -70,7 +88,9 @@ impl ChunkReader for BlockingSource {
     type T = SourceReader;
 
     fn get_read(&self, start: u64) -> ParquetResult<SourceReader> {
-        Ok(SourceReader { source: self.clone(), at: start, buffer: Bytes::new() })
+        let is_footer = start.checked_add(FOOTER_BYTES) == Some(self.length);
+        let buffer = if is_footer { Bytes::new() } else { self.page_header(start)? };
+        Ok(SourceReader { source: self.clone(), at: start + buffer.len() as u64, buffer })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
@@ -81,7 +101,12 @@ impl ChunkReader for BlockingSource {
         if length > READ_BYTES_MAX {
             return Err(ParquetError::General("a page is longer than 64 MiB".to_owned()));
         }
-        Ok(self.read(start..end)?)
+        let bytes = self.read(start..end)?;
+        let describes_the_file = end.checked_add(FOOTER_BYTES) == Some(self.length);
+        if describes_the_file && thrift::check_struct(&bytes).is_err() {
+            return Err(ParquetError::General("what describes the file is damaged".to_owned()));
+        }
+        Ok(bytes)
     }
 }
 
@@ -95,8 +120,9 @@ impl Read for SourceReader {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         if self.buffer.is_empty() {
             let end = self.at.saturating_add(HEADER_BYTES).min(self.source.length);
+            // Not the end, which the decoder passes over: it would skip on through nothing.
             if self.at >= end {
-                return Ok(0);
+                return Err(ErrorKind::UnexpectedEof.into());
             }
             self.buffer = self.source.read(self.at..end)?;
             self.at = end;

@@ -1,0 +1,145 @@
+//! What of Thrift's compact encoding has to be looked at before the decoder of Parquet gets it.
+//!
+//! The decoder passes over a field that it does not know element by element, and takes the booleans
+//! of a list for nothing: seven bytes make it count to two billion. Parquet has no such lists where
+//! this is used, so whatever has one is refused.
+
+/// Nested as deep as the decoder goes.
+const DEPTH_MAX: u8 = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// More bytes could make it right.
+    Cut,
+    Wrong,
+}
+
+/// Looks at the struct that `bytes` begin with.
+pub fn check_struct(bytes: &[u8]) -> Result<(), Flaw> {
+    Cursor { rest: bytes }.skip_struct(DEPTH_MAX)
+}
+
+struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+/// As types of fields and of elements are numbered; a boolean as either.
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const BYTE: u8 = 3;
+const I16: u8 = 4;
+const I32: u8 = 5;
+const I64: u8 = 6;
+const DOUBLE: u8 = 7;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const SET: u8 = 10;
+const MAP: u8 = 11;
+const STRUCT: u8 = 12;
+const UUID: u8 = 13;
+
+impl Cursor<'_> {
+    fn byte(&mut self) -> Result<u8, Flaw> {
+        let (first, rest) = self.rest.split_first().ok_or(Flaw::Cut)?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    fn number(&mut self) -> Result<u64, Flaw> {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Flaw::Wrong)
+    }
+
+    fn skip_bytes(&mut self, count: u64) -> Result<(), Flaw> {
+        let count = usize::try_from(count).map_err(|_| Flaw::Wrong)?;
+        self.rest = self.rest.get(count..).ok_or(Flaw::Cut)?;
+        Ok(())
+    }
+
+    fn skip_struct(&mut self, depth: u8) -> Result<(), Flaw> {
+        loop {
+            let head = self.byte()?;
+            match (head & 0x0F, head >> 4) {
+                (0, _) => return Ok(()),
+                (TRUE | FALSE, delta) => self.skip_id(delta)?,
+                (kind, delta) => {
+                    self.skip_id(delta)?;
+                    self.skip_element(kind, depth.checked_sub(1).ok_or(Flaw::Wrong)?)?;
+                }
+            }
+        }
+    }
+
+    /// A field says by how much its number is above the last one's, or all of it.
+    fn skip_id(&mut self, delta: u8) -> Result<(), Flaw> {
+        if delta == 0 { self.number().map(drop) } else { Ok(()) }
+    }
+
+    /// Every element takes at least one byte, so that there is an end.
+    fn skip_element(&mut self, kind: u8, depth: u8) -> Result<(), Flaw> {
+        let below = depth.checked_sub(1).ok_or(Flaw::Wrong)?;
+        match kind {
+            BYTE => self.skip_bytes(1),
+            I16 | I32 | I64 => self.number().map(drop),
+            DOUBLE => self.skip_bytes(8),
+            BINARY => {
+                let length = self.number()?;
+                self.skip_bytes(length)
+            }
+            UUID => self.skip_bytes(16),
+            STRUCT => self.skip_struct(below),
+            LIST | SET => {
+                let head = self.byte()?;
+                let count = if head >> 4 == 0x0F { self.number()? } else { u64::from(head >> 4) };
+                (0..count).try_for_each(|_| self.skip_element(head & 0x0F, below))
+            }
+            MAP => {
+                let count = self.number()?;
+                let kinds = if count > 0 { self.byte()? } else { 0 };
+                (0..count).try_for_each(|_| {
+                    self.skip_element(kinds >> 4, below)?;
+                    self.skip_element(kinds & 0x0F, below)
+                })
+            }
+            _ => Err(Flaw::Wrong),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structs_end_are_cut_or_are_wrong() {
+        let deep = [0x1C].repeat(100);
+        for (what, bytes, outcome) in [
+            ("nothing in it", &[0][..], Ok(())),
+            ("numbers and what follows", &[0x15, 0x80, 0x01, 0x16, 0x02, 0, 9, 9], Ok(())),
+            ("a number of a field written out", &[0x05, 0x2A, 0x02, 0], Ok(())),
+            ("booleans, which are in their heads", &[0x11, 0x12, 0], Ok(())),
+            ("text", &[0x18, 2, b'a', b'b', 0], Ok(())),
+            ("a list of two structs", &[0x19, 0x2C, 0, 0x15, 2, 0, 0], Ok(())),
+            ("a map from numbers to text", &[0x1B, 1, 0x58, 2, 1, b'a', 0], Ok(())),
+            ("a map of nothing", &[0x1B, 0, 0], Ok(())),
+            ("an empty list", &[0x19, 0x00, 0], Ok(())),
+            ("no end", &[0x15, 0x02], Err(Flaw::Cut)),
+            ("text that ends too soon", &[0x18, 3, b'a'], Err(Flaw::Cut)),
+            ("a list that is too long", &[0x19, 0xF7, 0xFF, 0xFF, 0xFF, 0xFF, 7], Err(Flaw::Cut)),
+            ("a list of booleans", &[0x19, 0x21, 1, 1, 0], Err(Flaw::Wrong)),
+            ("a map of booleans", &[0x1B, 2, 0x12, 0], Err(Flaw::Wrong)),
+            ("a kind that there is not", &[0x1F, 0], Err(Flaw::Wrong)),
+            ("a number without end", &[[0x15].as_slice(), &[0xFF; 11]].concat(), Err(Flaw::Wrong)),
+            ("structs in structs", &deep, Err(Flaw::Wrong)),
+        ] {
+            assert_eq!(check_struct(bytes), outcome, "{what}");
+        }
+    }
+}
