@@ -2,6 +2,7 @@
 
 pub mod cell;
 pub mod delimited;
+mod description;
 pub mod document;
 pub mod json;
 pub mod parquet;

@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 use super::cell;
+use super::description;
 use super::fatal;
 use super::thrift::{self, Flaw};
 use crate::evaluate::Record;
@@ -59,7 +60,7 @@ impl BlockingSource {
         loop {
             let end = start.saturating_add(length).min(self.length);
             let header = self.read(start.min(end)..end)?;
-            match thrift::check_struct(&header) {
+            match thrift::check_struct(&header, &description::PAGE) {
                 Ok(()) => return Ok(header),
                 Err(Flaw::Cut) if end < self.length && length < HEADER_BYTES_MAX => length *= 8,
                 Err(_) => return Err(ParquetError::General("a page has no header".to_owned())),
@@ -103,7 +104,7 @@ impl ChunkReader for BlockingSource {
         }
         let bytes = self.read(start..end)?;
         let describes_the_file = end.checked_add(FOOTER_BYTES) == Some(self.length);
-        if describes_the_file && thrift::check_struct(&bytes).is_err() {
+        if describes_the_file && thrift::check_struct(&bytes, &description::FILE).is_err() {
             return Err(ParquetError::General("what describes the file is damaged".to_owned()));
         }
         Ok(bytes)

@@ -2,7 +2,8 @@
 //!
 //! The decoder passes over a field that it does not know element by element, and takes the booleans
 //! of a list for nothing: seven bytes make it count to two billion. Parquet has no such lists where
-//! this is used, so whatever has one is refused.
+//! this is used, so whatever has one is refused; and so is a field of another kind than it should be,
+//! since the decoder would take its bytes for something else than what is looked at here.
 
 /// Nested as deep as the decoder goes.
 const DEPTH_MAX: u8 = 64;
@@ -14,9 +15,47 @@ pub enum Flaw {
     Wrong,
 }
 
+/// What a value should be. Fields that are not named may be anything.
+pub enum Shape {
+    Bool,
+    Byte,
+    I16,
+    I32,
+    I64,
+    Double,
+    Binary,
+    List(&'static Shape),
+    Struct(&'static [(i16, &'static Shape)]),
+}
+
+impl Shape {
+    fn has_kind(&self, kind: u8) -> bool {
+        match self {
+            Self::Bool => matches!(kind, TRUE | FALSE),
+            Self::Byte => kind == BYTE,
+            Self::I16 => kind == I16,
+            Self::I32 => kind == I32,
+            Self::I64 => kind == I64,
+            Self::Double => kind == DOUBLE,
+            Self::Binary => kind == BINARY,
+            Self::List(_) => kind == LIST,
+            Self::Struct(_) => kind == STRUCT,
+        }
+    }
+
+    fn field(&self, id: i16) -> Option<&'static Self> {
+        let Self::Struct(fields) = self else { return None };
+        fields.iter().find(|(known, _)| *known == id).map(|(_, shape)| *shape)
+    }
+
+    fn element(&self) -> Option<&'static Self> {
+        if let Self::List(element) = self { Some(element) } else { None }
+    }
+}
+
 /// Looks at the struct that `bytes` begin with.
-pub fn check_struct(bytes: &[u8]) -> Result<(), Flaw> {
-    Cursor { rest: bytes }.skip_struct(DEPTH_MAX)
+pub fn check_struct(bytes: &[u8], shape: &Shape) -> Result<(), Flaw> {
+    Cursor { rest: bytes }.skip_struct(Some(shape), DEPTH_MAX)
 }
 
 struct Cursor<'a> {
@@ -63,27 +102,38 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    fn skip_struct(&mut self, depth: u8) -> Result<(), Flaw> {
+    fn skip_struct(&mut self, shape: Option<&Shape>, depth: u8) -> Result<(), Flaw> {
+        let below = depth.checked_sub(1).ok_or(Flaw::Wrong)?;
+        let mut id = 0;
         loop {
             let head = self.byte()?;
-            match (head & 0x0F, head >> 4) {
-                (0, _) => return Ok(()),
-                (TRUE | FALSE, delta) => self.skip_id(delta)?,
-                (kind, delta) => {
-                    self.skip_id(delta)?;
-                    self.skip_element(kind, depth.checked_sub(1).ok_or(Flaw::Wrong)?)?;
-                }
+            let kind = head & 0x0F;
+            if kind == 0 {
+                return Ok(());
+            }
+            id = self.id(head >> 4, id)?;
+            let shape = shape.and_then(|shape| shape.field(id));
+            if shape.is_some_and(|shape| !shape.has_kind(kind)) {
+                return Err(Flaw::Wrong);
+            }
+            if !matches!(kind, TRUE | FALSE) {
+                self.skip_element(kind, shape, below)?;
             }
         }
     }
 
-    /// A field says by how much its number is above the last one's, or all of it.
-    fn skip_id(&mut self, delta: u8) -> Result<(), Flaw> {
-        if delta == 0 { self.number().map(drop) } else { Ok(()) }
+    /// A field says by how much its number is above the last one's, or all of it, with the sign in the
+    /// last bit.
+    fn id(&mut self, delta: u8, last: i16) -> Result<i16, Flaw> {
+        if delta > 0 {
+            return last.checked_add(delta.into()).ok_or(Flaw::Wrong);
+        }
+        let number = u16::try_from(self.number()?).map_err(|_| Flaw::Wrong)?;
+        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
     /// Every element takes at least one byte, so that there is an end.
-    fn skip_element(&mut self, kind: u8, depth: u8) -> Result<(), Flaw> {
+    fn skip_element(&mut self, kind: u8, shape: Option<&Shape>, depth: u8) -> Result<(), Flaw> {
         let below = depth.checked_sub(1).ok_or(Flaw::Wrong)?;
         match kind {
             BYTE => self.skip_bytes(1),
@@ -94,18 +144,23 @@ impl Cursor<'_> {
                 self.skip_bytes(length)
             }
             UUID => self.skip_bytes(16),
-            STRUCT => self.skip_struct(below),
+            STRUCT => self.skip_struct(shape, below),
             LIST | SET => {
                 let head = self.byte()?;
-                let count = if head >> 4 == 0x0F { self.number()? } else { u64::from(head >> 4) };
-                (0..count).try_for_each(|_| self.skip_element(head & 0x0F, below))
+                let (kind, short) = (head & 0x0F, head >> 4);
+                let count = if short == 0x0F { self.number()? } else { short.into() };
+                let shape = shape.and_then(Shape::element);
+                if count > 0 && shape.is_some_and(|shape| !shape.has_kind(kind)) {
+                    return Err(Flaw::Wrong);
+                }
+                (0..count).try_for_each(|_| self.skip_element(kind, shape, below))
             }
             MAP => {
                 let count = self.number()?;
                 let kinds = if count > 0 { self.byte()? } else { 0 };
                 (0..count).try_for_each(|_| {
-                    self.skip_element(kinds >> 4, below)?;
-                    self.skip_element(kinds & 0x0F, below)
+                    self.skip_element(kinds >> 4, None, below)?;
+                    self.skip_element(kinds & 0x0F, None, below)
                 })
             }
             _ => Err(Flaw::Wrong),
@@ -138,8 +193,12 @@ mod tests {
             ("a kind that there is not", &[0x1F, 0], Err(Flaw::Wrong)),
             ("a number without end", &[[0x15].as_slice(), &[0xFF; 11]].concat(), Err(Flaw::Wrong)),
             ("structs in structs", &deep, Err(Flaw::Wrong)),
+            ("a number that should be text", &[0x05, 0x3C, 0x02, 0], Err(Flaw::Wrong)),
+            ("numbers that should be text", &[0x09, 0x3E, 0x15, 0x02, 0], Err(Flaw::Wrong)),
+            ("texts", &[0x09, 0x3E, 0x18, 1, b'a', 0], Ok(())),
         ] {
-            assert_eq!(check_struct(bytes), outcome, "{what}");
+            let shape = Shape::Struct(&[(30, &Shape::Binary), (31, &Shape::List(&Shape::Binary))]);
+            assert_eq!(check_struct(bytes, &shape), outcome, "{what}");
         }
     }
 }
