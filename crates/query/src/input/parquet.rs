@@ -33,6 +33,8 @@ const READ_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What is read to find out how long a page is, and the most that a page can say of itself.
 const HEADER_BYTES: u64 = 4096;
 const HEADER_BYTES_MAX: u64 = HEADER_BYTES << 12;
+/// Of which there may be so many however short they are; else they have four bytes at least.
+const DICTIONARY_VALUES: i64 = 1 << 20;
 /// At the end of a file: the length of what describes it, and a mark.
 const FOOTER_BYTES: u64 = 8;
 /// A batch holds about this much, by the average of the file.
@@ -61,7 +63,8 @@ impl BlockingSource {
             let end = start.saturating_add(length).min(self.length);
             let header = self.read(start.min(end)..end)?;
             match thrift::check_struct(&header, &description::PAGE) {
-                Ok(()) => return Ok(header),
+                Ok(()) if has_room_for_its_values(&header) => return Ok(header),
+                Ok(()) => return Err(ParquetError::General("a page is too long".to_owned())),
                 Err(Flaw::Cut) if end < self.length && length < HEADER_BYTES_MAX => length *= 8,
                 Err(_) => return Err(ParquetError::General("a page has no header".to_owned())),
             }
@@ -109,6 +112,14 @@ impl ChunkReader for BlockingSource {
         }
         Ok(bytes)
     }
+}
+
+/// The decoder makes room for as many values as a dictionary says it has, before it reads them.
+fn has_room_for_its_values(header: &[u8]) -> bool {
+    let page_bytes = thrift::number_at(header, &[2]).unwrap_or(0);
+    let values = thrift::number_at(header, &[7, 1]).unwrap_or(0);
+    let values_max = (page_bytes / 4).max(DICTIONARY_VALUES);
+    page_bytes <= READ_BYTES_MAX as i64 && (0..=values_max).contains(&values)
 }
 
 struct SourceReader {
@@ -293,5 +304,22 @@ impl Fields for ParquetRecord<'_> {
             visit(Name::Text(name), cell::value(array, self.row))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_room_for_its_values;
+
+    #[test]
+    fn dictionaries_have_no_more_values_than_bytes() {
+        const HUNDRED_MILLION: [u8; 4] = [0x80, 0x84, 0xAF, 0x5F];
+        let header = |bytes: &[u8], values: &[u8]| {
+            [&[0x25][..], bytes, &[0x5C, 0x15], values, &[0, 0]].concat()
+        };
+        assert!(has_room_for_its_values(&header(&[0x50], &[0x14])), "10 values in 40 bytes");
+        assert!(!has_room_for_its_values(&header(&[0x50], &HUNDRED_MILLION)));
+        assert!(!has_room_for_its_values(&header(&HUNDRED_MILLION, &[0x14])), "a page too long");
+        assert!(has_room_for_its_values(&[0]), "a page without a dictionary");
     }
 }

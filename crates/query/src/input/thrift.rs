@@ -58,6 +58,12 @@ pub fn check_struct(bytes: &[u8], shape: &Shape) -> Result<(), Flaw> {
     Cursor { rest: bytes }.skip_struct(Some(shape), DEPTH_MAX)
 }
 
+/// The number at the end of a path of fields through structs, if it is there; in a struct that has
+/// been checked.
+pub fn number_at(bytes: &[u8], path: &[i16]) -> Option<i64> {
+    Cursor { rest: bytes }.find(path).ok().flatten()
+}
+
 struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -96,6 +102,11 @@ impl Cursor<'_> {
         Err(Flaw::Wrong)
     }
 
+    /// The decoder would cut it off to its kind.
+    fn number_up_to(&mut self, max: u64) -> Result<(), Flaw> {
+        if self.number()? <= max { Ok(()) } else { Err(Flaw::Wrong) }
+    }
+
     fn skip_bytes(&mut self, count: u64) -> Result<(), Flaw> {
         let count = usize::try_from(count).map_err(|_| Flaw::Wrong)?;
         self.rest = self.rest.get(count..).ok_or(Flaw::Cut)?;
@@ -122,6 +133,27 @@ impl Cursor<'_> {
         }
     }
 
+    fn find(&mut self, path: &[i16]) -> Result<Option<i64>, Flaw> {
+        let Some((wanted, further)) = path.split_first() else { return Ok(None) };
+        let mut id = 0;
+        loop {
+            let head = self.byte()?;
+            id = match head & 0x0F {
+                0 => return Ok(None),
+                _ => self.id(head >> 4, id)?,
+            };
+            match head & 0x0F {
+                STRUCT if id == *wanted => return self.find(further),
+                I16 | I32 | I64 if id == *wanted => {
+                    let number = self.number()?;
+                    return Ok(Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed()));
+                }
+                TRUE | FALSE => {}
+                kind => self.skip_element(kind, None, DEPTH_MAX)?,
+            }
+        }
+    }
+
     /// A field says by how much its number is above the last one's, or all of it, with the sign in the
     /// last bit.
     fn id(&mut self, delta: u8, last: i16) -> Result<i16, Flaw> {
@@ -137,7 +169,9 @@ impl Cursor<'_> {
         let below = depth.checked_sub(1).ok_or(Flaw::Wrong)?;
         match kind {
             BYTE => self.skip_bytes(1),
-            I16 | I32 | I64 => self.number().map(drop),
+            I16 => self.number_up_to(u16::MAX.into()),
+            I32 => self.number_up_to(u32::MAX.into()),
+            I64 => self.number().map(drop),
             DOUBLE => self.skip_bytes(8),
             BINARY => {
                 let length = self.number()?;
@@ -173,6 +207,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn numbers_are_found_by_their_path() {
+        let bytes = [0x15, 0x06, 0x11, 0x5C, 0x18, 1, b'a', 0x15, 0x07, 0, 0];
+        assert_eq!(number_at(&bytes, &[1]), Some(3));
+        assert_eq!(number_at(&bytes, &[7, 2]), Some(-4));
+        for missing in [&[2][..], &[3], &[7], &[7, 1], &[7, 3], &[]] {
+            assert_eq!(number_at(&bytes, missing), None, "{missing:?}");
+        }
+    }
+
+    #[test]
     fn structs_end_are_cut_or_are_wrong() {
         let deep = [0x1C].repeat(100);
         for (what, bytes, outcome) in [
@@ -190,6 +234,7 @@ mod tests {
             ("a list that is too long", &[0x19, 0xF7, 0xFF, 0xFF, 0xFF, 0xFF, 7], Err(Flaw::Cut)),
             ("a list of booleans", &[0x19, 0x21, 1, 1, 0], Err(Flaw::Wrong)),
             ("a map of booleans", &[0x1B, 2, 0x12, 0], Err(Flaw::Wrong)),
+            ("a number too great", &[0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0x1F, 0], Err(Flaw::Wrong)),
             ("a kind that there is not", &[0x1F, 0], Err(Flaw::Wrong)),
             ("a number without end", &[[0x15].as_slice(), &[0xFF; 11]].concat(), Err(Flaw::Wrong)),
             ("structs in structs", &deep, Err(Flaw::Wrong)),
