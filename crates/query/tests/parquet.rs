@@ -137,23 +137,18 @@ async fn lists_of_nothing_end_the_query_soon() {
     const UUID: u8 = 13;
     let file = written(&many(3), Compression::UNCOMPRESSED);
     for element in [DOUBLE, UUID, BOOLEAN] {
+        let list = endless_list(element);
         let mut in_page = file.clone();
-        in_page[4..11].copy_from_slice(&endless_list(element));
+        in_page[4..11].copy_from_slice(&list);
 
         let (rest, length) = file.split_at(file.len() - 8);
         let length = u32::from_le_bytes(*length.first_chunk().expect("four bytes"));
-        let stop = rest.len() - 1;
-        let mut in_description = rest[..stop].to_vec();
-        in_description.extend_from_slice(&endless_list(element));
-        in_description.push(0);
-        in_description.extend_from_slice(&(length + 7).to_le_bytes());
-        in_description.extend_from_slice(b"PAR1");
-
-        // The version, which is a number, as a double: the decoder takes the first byte of it.
+        let longer = (length + 7).to_le_bytes();
         let (content, description) = rest.split_at(rest.len() - length as usize);
-        let version = [&[0x17, 0x02][..], &endless_list(element)].concat();
-        let lengthened = (length + 7).to_le_bytes();
-        let hidden = [content, &version, &description[2..], &lengthened, b"PAR1"].concat();
+        let (fields, stop) = description.split_at(description.len() - 1);
+        let in_description = [content, fields, &list, stop, &longer, b"PAR1"].concat();
+        // The version, which is a number, as a double: the decoder takes the first byte of it.
+        let hidden = [content, &[0x17, 2], &list, &fields[2..], stop, &longer, b"PAR1"].concat();
 
         for blob in [in_page, in_description, hidden] {
             let began = Instant::now();

@@ -1,6 +1,5 @@
 """Ranges of a download, and every way a client can have the bytes checked."""
 
-
 import pytest
 from support import base64_text, crc64_text, md5, refused
 

@@ -26,6 +26,10 @@ pub static PAGE: Shape = Struct(&[
     (8, &Struct(PAGE_OF_VERSION_2)),
 ]);
 
+/// In [`PAGE`]: how long it is when it is not compressed, and how many values its dictionary has.
+pub const PAGE_BYTES: &[i16] = &[2];
+pub const DICTIONARY_VALUES: &[i16] = &[7, 1];
+
 type Fields = &'static [(i16, &'static Shape)];
 
 /// A struct of which the decoder knows no field.

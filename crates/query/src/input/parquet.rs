@@ -33,8 +33,8 @@ const READ_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What is read to find out how long a page is, and the most that a page can say of itself.
 const HEADER_BYTES: u64 = 4096;
 const HEADER_BYTES_MAX: u64 = HEADER_BYTES << 12;
-/// Of which there may be so many however short they are; else they have four bytes at least.
-const DICTIONARY_VALUES: i64 = 1 << 20;
+/// A dictionary may have so many values however short they are; more have four bytes each at least.
+const SHORT_VALUES_MAX: i64 = 1 << 20;
 /// At the end of a file: the length of what describes it, and a mark.
 const FOOTER_BYTES: u64 = 8;
 /// A batch holds about this much, by the average of the file.
@@ -116,9 +116,9 @@ impl ChunkReader for BlockingSource {
 
 /// The decoder makes room for as many values as a dictionary says it has, before it reads them.
 fn has_room_for_its_values(header: &[u8]) -> bool {
-    let page_bytes = thrift::number_at(header, &[2]).unwrap_or(0);
-    let values = thrift::number_at(header, &[7, 1]).unwrap_or(0);
-    let values_max = (page_bytes / 4).max(DICTIONARY_VALUES);
+    let page_bytes = thrift::number_at(header, description::PAGE_BYTES).unwrap_or(0);
+    let values = thrift::number_at(header, description::DICTIONARY_VALUES).unwrap_or(0);
+    let values_max = (page_bytes / 4).max(SHORT_VALUES_MAX);
     page_bytes <= READ_BYTES_MAX as i64 && (0..=values_max).contains(&values)
 }
 

@@ -113,55 +113,53 @@ impl Cursor<'_> {
         Ok(())
     }
 
+    /// The number of the next field of a struct after `last`, and its kind; none at the end.
+    fn field(&mut self, last: i16) -> Result<Option<(i16, u8)>, Flaw> {
+        let head = self.byte()?;
+        let (delta, kind) = (head >> 4, head & 0x0F);
+        if kind == 0 {
+            return Ok(None);
+        }
+        // By how much it is above the last one's, or all of it.
+        let id = if delta > 0 {
+            last.checked_add(delta.into())
+        } else {
+            i16::try_from(signed(self.number()?)).ok()
+        };
+        Ok(Some((id.ok_or(Flaw::Wrong)?, kind)))
+    }
+
     fn skip_struct(&mut self, shape: Option<&Shape>, depth: u8) -> Result<(), Flaw> {
         let below = depth.checked_sub(1).ok_or(Flaw::Wrong)?;
-        let mut id = 0;
-        loop {
-            let head = self.byte()?;
-            let kind = head & 0x0F;
-            if kind == 0 {
-                return Ok(());
-            }
-            id = self.id(head >> 4, id)?;
+        let mut last = 0;
+        while let Some((id, kind)) = self.field(last)? {
             let shape = shape.and_then(|shape| shape.field(id));
             if shape.is_some_and(|shape| !shape.has_kind(kind)) {
                 return Err(Flaw::Wrong);
             }
-            if !matches!(kind, TRUE | FALSE) {
-                self.skip_element(kind, shape, below)?;
-            }
+            self.skip_value(kind, shape, below)?;
+            last = id;
         }
+        Ok(())
     }
 
     fn find(&mut self, path: &[i16]) -> Result<Option<i64>, Flaw> {
         let Some((wanted, further)) = path.split_first() else { return Ok(None) };
-        let mut id = 0;
-        loop {
-            let head = self.byte()?;
-            id = match head & 0x0F {
-                0 => return Ok(None),
-                _ => self.id(head >> 4, id)?,
-            };
-            match head & 0x0F {
+        let mut last = 0;
+        while let Some((id, kind)) = self.field(last)? {
+            match kind {
                 STRUCT if id == *wanted => return self.find(further),
-                I16 | I32 | I64 if id == *wanted => {
-                    let number = self.number()?;
-                    return Ok(Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed()));
-                }
-                TRUE | FALSE => {}
-                kind => self.skip_element(kind, None, DEPTH_MAX)?,
+                I16 | I32 | I64 if id == *wanted => return self.number().map(signed).map(Some),
+                _ => self.skip_value(kind, None, DEPTH_MAX)?,
             }
+            last = id;
         }
+        Ok(None)
     }
 
-    /// A field says by how much its number is above the last one's, or all of it, with the sign in the
-    /// last bit.
-    fn id(&mut self, delta: u8, last: i16) -> Result<i16, Flaw> {
-        if delta > 0 {
-            return last.checked_add(delta.into()).ok_or(Flaw::Wrong);
-        }
-        let number = u16::try_from(self.number()?).map_err(|_| Flaw::Wrong)?;
-        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    /// A boolean of a struct is in the head of its field.
+    fn skip_value(&mut self, kind: u8, shape: Option<&Shape>, depth: u8) -> Result<(), Flaw> {
+        if matches!(kind, TRUE | FALSE) { Ok(()) } else { self.skip_element(kind, shape, depth) }
     }
 
     /// Every element takes at least one byte, so that there is an end.
@@ -200,6 +198,11 @@ impl Cursor<'_> {
             _ => Err(Flaw::Wrong),
         }
     }
+}
+
+/// The sign is in the last bit.
+fn signed(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
 #[cfg(test)]
