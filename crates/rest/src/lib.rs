@@ -21,6 +21,7 @@ mod file;
 pub mod frontend;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod lanes;
 mod lease_headers;
 mod listing;
 pub mod metrics;

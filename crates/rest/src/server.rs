@@ -14,6 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::answer::Answer;
 use crate::connection::{self, Incoming, RequestHead};
 use crate::frontend::{Frontend, Peer};
+use crate::lanes::Lanes;
 use crate::service::Endpoint;
 
 #[derive(Clone, Debug)]
@@ -62,6 +63,7 @@ pub async fn serve(
     listener: TcpListener,
     endpoint: Endpoint,
     frontend: Arc<Frontend>,
+    lanes: Arc<Lanes>,
     tls: Option<TlsAcceptor>,
     mut shutdown: watch::Receiver<bool>,
 ) {
@@ -92,11 +94,17 @@ pub async fn serve(
             _place: place,
         };
         let tls = tls.clone();
-        connections.spawn(async move {
+        let (lane, carried) = lanes.next();
+        let carry = async move {
+            let _carried = carried;
             let frontend = Arc::clone(&connection.frontend);
             let _open = frontend.metrics().connection_opened(connection.endpoint.service());
-            connection.run(stream, address, tls).await;
-        });
+            match stream.into_std().and_then(TcpStream::from_std) {
+                Ok(stream) => connection.run(stream, address, tls).await,
+                Err(error) => tracing::warn!(%error, "a connection could not be carried on"),
+            }
+        };
+        connections.spawn_on(carry, lane);
         while connections.try_join_next().is_some() {}
     }
     drop(listener);

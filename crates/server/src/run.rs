@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_rest::auth::BearerSettings;
+use holdfast_rest::lanes::Lanes;
 use holdfast_rest::service::{Endpoint, Service};
 use holdfast_rest::source::SourceSettings;
 use tokio::net::{TcpListener, TcpSocket};
@@ -70,6 +71,7 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     let (stop, stopped) = watch::channel(false);
     let mut running = JoinSet::new();
     running.spawn(background::work(node.clone(), stopped.clone()));
+    let lanes = Arc::new(Lanes::start()?);
     let mut served = Vec::new();
     for (endpoint, listen, listener) in listeners {
         served.push(Served {
@@ -79,7 +81,8 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
             bound: listener.local_addr()?,
             tls: tls.is_some(),
         });
-        running.spawn(node.clone().serve(listener, endpoint, tls.clone(), stopped.clone()));
+        let (node, lanes) = (node.clone(), lanes.clone());
+        running.spawn(node.serve(listener, endpoint, lanes, tls.clone(), stopped.clone()));
     }
     let smb_address = smb.as_ref().map(TcpListener::local_addr).transpose()?;
     if let Some(listener) = smb {

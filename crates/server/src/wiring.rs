@@ -13,6 +13,7 @@ use holdfast_domain::{Domain, recorded_time};
 use holdfast_rest::address::HostStyle;
 use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key};
 use holdfast_rest::frontend::{Frontend, Settings as FrontendSettings};
+use holdfast_rest::lanes::Lanes;
 use holdfast_rest::metrics::Metrics;
 use holdfast_rest::server::{ConnectionLimits, HEAD_TIMEOUT, serve};
 use holdfast_rest::service::Endpoint;
@@ -78,10 +79,11 @@ impl Node {
         self: Arc<Self>,
         listener: TcpListener,
         endpoint: Endpoint,
+        lanes: Arc<Lanes>,
         tls: Option<TlsAcceptor>,
         shutdown: watch::Receiver<bool>,
     ) {
-        serve(listener, endpoint, Arc::clone(&self.frontend), tls, shutdown).await;
+        serve(listener, endpoint, Arc::clone(&self.frontend), lanes, tls, shutdown).await;
     }
 
     /// As [`Node::serve`], for the other protocol of files.

@@ -1,0 +1,123 @@
+//! The threads that carry connections. A connection stays on one of them, with a runtime of its own,
+//! for as long as it lives: whatever wakes it, nobody looks for a thread to run it on, and no thread
+//! takes work away from another. For small requests that looking costs more than the work.
+//!
+//! What a request does on its thread, others of that thread wait for. So whatever takes long goes to
+//! threads of the blocking pool (digests of long bodies, queries, bytes from the disk) or makes room
+//! for others in between (queries of tables).
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// What a thread of the blocking pool is still doing when its lane ends gets this long.
+const GRACE: Duration = Duration::from_secs(1);
+
+pub struct Lanes {
+    lanes: Vec<Lane>,
+}
+
+struct Lane {
+    runtime: Handle,
+    /// One reference for each connection, and this one.
+    connections: Arc<()>,
+    /// Dropped to end the thread.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A place of a connection on its lane, held for as long as the connection lives.
+pub struct Carried {
+    _connection: Arc<()>,
+}
+
+impl Lanes {
+    /// One for each processor.
+    pub fn start() -> io::Result<Self> {
+        let count = thread::available_parallelism()?.get();
+        Ok(Self { lanes: (0..count).map(Lane::start).collect::<io::Result<_>>()? })
+    }
+
+    /// The lane with the fewest connections.
+    pub fn next(&self) -> (&Handle, Carried) {
+        let fewest = self.lanes.iter().min_by_key(|lane| Arc::strong_count(&lane.connections));
+        let lane = fewest.expect("there is at least one processor");
+        (&lane.runtime, Carried { _connection: Arc::clone(&lane.connections) })
+    }
+}
+
+impl Lane {
+    fn start(number: usize) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new().name(format!("lane-{number}")).spawn(move || {
+            // Nothing is ever sent: the sender is dropped.
+            let _ = runtime.block_on(stopped);
+            runtime.shutdown_timeout(GRACE);
+        })?;
+        let (stop, thread) = (Some(stop), Some(thread));
+        Ok(Self { runtime: handle, connections: Arc::new(()), stop, thread })
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        // All are told before any is waited for.
+        self.lanes.iter_mut().for_each(|lane| drop(lane.stop.take()));
+        for thread in self.lanes.iter_mut().filter_map(|lane| lane.thread.take()) {
+            // A lane that has panicked has said so already.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lanes(count: usize) -> Lanes {
+        Lanes { lanes: (0..count).map(|it| Lane::start(it).expect("a thread")).collect() }
+    }
+
+    fn counts(lanes: &Lanes) -> Vec<usize> {
+        lanes.lanes.iter().map(|lane| Arc::strong_count(&lane.connections) - 1).collect()
+    }
+
+    #[test]
+    fn connections_go_where_the_fewest_are() {
+        let lanes = lanes(3);
+        let mut carried: Vec<_> = (0..7).map(|_| lanes.next().1).collect();
+        assert_eq!(counts(&lanes), [3, 2, 2]);
+        drop(carried.remove(1));
+        drop(carried.remove(3));
+        assert_eq!(counts(&lanes), [3, 0, 2]);
+        carried.extend([lanes.next().1, lanes.next().1]);
+        assert_eq!(counts(&lanes), [3, 2, 2]);
+    }
+
+    #[test]
+    fn what_is_carried_stays_on_one_thread_and_ends_with_the_lanes() {
+        let lanes = lanes(1);
+        let (runtime, carried) = lanes.next();
+        let on_thread = || thread::current().name().map(str::to_owned);
+        let (told, tells) = std::sync::mpsc::channel();
+        drop(runtime.spawn(async move {
+            let _carried = carried;
+            for _ in 0..3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                told.send(on_thread()).expect("it is waited for");
+            }
+            std::future::pending::<()>().await;
+        }));
+        for _ in 0..3 {
+            assert_eq!(tells.recv().expect("told").as_deref(), Some("lane-0"));
+        }
+        drop(lanes);
+        assert!(tells.recv().is_err(), "the connection was dropped");
+    }
+}
