@@ -8,9 +8,11 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ThreadId;
 
 use holdfast_sync::{mpsc, oneshot};
 use lsm_tree::AbstractTree;
+use tokio::runtime::Handle;
 
 use super::Durability;
 use super::log::{
@@ -31,7 +33,42 @@ pub(super) const SEALED_MAX: usize = 2;
 
 pub(super) struct Waiting {
     pub batch: Batch,
-    pub answer: oneshot::Sender<Result<(), CommitError>>,
+    pub caller: Caller,
+}
+
+/// Who is told what becomes of a batch.
+pub(super) struct Caller {
+    answer: oneshot::Sender<Result<(), CommitError>>,
+    thread: ThreadId,
+    runtime: Option<Handle>,
+}
+
+impl Caller {
+    /// For a task that is running on this thread.
+    pub fn new(answer: oneshot::Sender<Result<(), CommitError>>) -> Self {
+        let thread = std::thread::current().id();
+        Self { answer, thread, runtime: Handle::try_current().ok() }
+    }
+
+    /// A caller that has gone is not told.
+    fn tell(self, outcome: Result<(), CommitError>) {
+        let _ = self.answer.send(outcome);
+    }
+
+    /// Waking a task of another thread is a call of the system. Those who asked from one thread are
+    /// therefore woken by a task beside them, which itself is woken by one call.
+    fn tell_all_committed(mut callers: Vec<Self>) {
+        while let Some(Self { thread, runtime, .. }) = callers.first() {
+            let (thread, runtime) = (*thread, runtime.clone());
+            let beside: Vec<_> = callers.extract_if(.., |it| it.thread == thread).collect();
+            let are_many = beside.len() > 1;
+            let tell = || beside.into_iter().for_each(|caller| caller.tell(Ok(())));
+            match runtime {
+                Some(runtime) if are_many => drop(runtime.spawn(async move { tell() })),
+                Some(_) | None => tell(),
+            }
+        }
+    }
 }
 
 pub(super) struct Committer {
@@ -48,7 +85,7 @@ pub(super) struct Committer {
 #[derive(Default)]
 struct Accepted {
     batches: Vec<(u64, Vec<Write>)>,
-    answers: Vec<oneshot::Sender<Result<(), CommitError>>>,
+    callers: Vec<Caller>,
 }
 
 impl Committer {
@@ -71,7 +108,7 @@ impl Committer {
     fn commit(&mut self, mut group: Vec<Waiting>) {
         if let Some(fault) = self.shared.upkeep.lock().room.refusal().cloned() {
             for grows in group.extract_if(.., |waiting| !waiting.batch.gives_room()) {
-                let _ = grows.answer.send(Err(CommitError::Fault(fault.clone())));
+                grows.caller.tell(Err(CommitError::Fault(fault.clone())));
             }
             if group.is_empty() {
                 return;
@@ -82,8 +119,8 @@ impl Committer {
         // shows a snapshot the newest version below it, so between a batch's number and its place
         // in the tree there must be no new memtable.
         if let Err(fault) = self.make_room(group_bytes(sizes)) {
-            for Waiting { answer, .. } in group {
-                let _ = answer.send(Err(CommitError::Fault(fault.clone())));
+            for Waiting { caller, .. } in group {
+                caller.tell(Err(CommitError::Fault(fault.clone())));
             }
             return;
         }
@@ -97,16 +134,14 @@ impl Committer {
         match self.make_durable(&accepted.batches) {
             Ok(records) => {
                 self.make_visible(records);
-                self.shared.commits.fetch_add(accepted.answers.len() as u64, Ordering::Relaxed);
-                for answer in accepted.answers {
-                    let _ = answer.send(Ok(()));
-                }
+                self.shared.commits.fetch_add(accepted.callers.len() as u64, Ordering::Relaxed);
+                Caller::tell_all_committed(accepted.callers);
             }
             Err(why) => {
                 let fault = Fault::because("writing to the log failed", why);
                 self.shared.poison(fault.clone());
-                for answer in accepted.answers {
-                    let _ = answer.send(Err(CommitError::OutcomeUnknown(fault.clone())));
+                for caller in accepted.callers {
+                    caller.tell(Err(CommitError::OutcomeUnknown(fault.clone())));
                 }
             }
         }
@@ -114,12 +149,12 @@ impl Committer {
 
     /// Accepts the batch into the group, or answers it at once.
     fn check(&mut self, waiting: Waiting, accepted: &mut Accepted) {
-        let Waiting { batch, answer } = waiting;
+        let Waiting { batch, caller } = waiting;
         if self.recent.has_changed_under(&batch) {
             Shared::count(&self.shared.conflicts);
-            let _ = answer.send(Err(CommitError::Conflict));
+            caller.tell(Err(CommitError::Conflict));
         } else if batch.writes.is_empty() {
-            let _ = answer.send(Ok(()));
+            caller.tell(Ok(()));
         } else {
             let sequence = self.shared.sequences.next();
             let writes = last_of_each_key(batch.writes);
@@ -127,7 +162,7 @@ impl Committer {
             // Should the group fail, the engine is poisoned and nobody else is let in.
             self.recent.record(sequence, &writes);
             accepted.batches.push((sequence, writes));
-            accepted.answers.push(answer);
+            accepted.callers.push(caller);
         }
     }
 

@@ -12,6 +12,7 @@ mod manifest;
 mod recent;
 mod recovery;
 mod room;
+mod row_cache;
 mod scrub;
 mod segments;
 mod shared;

@@ -12,6 +12,7 @@ use lsm_tree::{AbstractTree, AnyTree, SequenceNumberCounter};
 use super::folder::DataFolder;
 use super::log::{SealedSegment, Spare};
 use super::room::{Reserve, Room};
+use super::row_cache::RowCache;
 use super::turns::Turns;
 use crate::engine::{Fault, Write};
 
@@ -36,6 +37,7 @@ pub(super) struct Shared {
     pub rows_folder: PathBuf,
     pub reserve: Reserve,
     pub poison: OnceLock<Fault>,
+    pub row_cache: RowCache,
     pub commits: AtomicU64,
     pub conflicts: AtomicU64,
     pub syncs: AtomicU64,
@@ -123,8 +125,10 @@ impl Shared {
         Ok(())
     }
 
+    /// To be called before the batch is published.
     pub fn apply(&self, sequence: u64, writes: Vec<Write>) {
         for write in writes {
+            self.row_cache.forget(write.key(), sequence);
             match write {
                 Write::Put { key, value } => self.tree.insert(key, value, sequence),
                 Write::Delete { key } => self.tree.remove(key, sequence),
