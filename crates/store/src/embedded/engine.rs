@@ -74,7 +74,7 @@ impl Default for EngineOptions {
         Self {
             durability: Durability::Fsync,
             log_segment_bytes: 8 * 1024 * 1024,
-            cache_bytes: 32 * 1024 * 1024,
+            cache_bytes: 16 * 1024 * 1024,
             row_cache_bytes: 16 * 1024 * 1024,
             table_bytes: 32 * 1024 * 1024,
             recent_writes_max: 65_536,
