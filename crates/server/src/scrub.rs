@@ -9,9 +9,11 @@ use std::process::ExitCode;
 use clap::{Arg, Command, value_parser};
 use holdfast_domain::scrub::{HurtExtent, scrub_extents};
 use holdfast_store::embedded::{
-    Damage, DataFolder, EmbeddedEngine, EngineOptions, OpenError, SegmentExtents, SegmentOptions,
+    Damage, DataFolder, Durability, EmbeddedEngine, OpenError, SegmentExtents, SegmentOptions,
     scrub_rows,
 };
+
+use crate::wiring::engine_options;
 
 const HURT: u8 = 1;
 const USAGE: u8 = 2;
@@ -72,7 +74,7 @@ fn scrub(path: &Path) -> Result<Vec<String>, AnyError> {
         // Without its rows nobody can tell what is in a segment.
         return Ok(rows.iter().map(describe).collect());
     }
-    let engine = EmbeddedEngine::open(&folder, &EngineOptions::default())?;
+    let engine = EmbeddedEngine::open(&folder, &engine_options(Durability::Fsync))?;
     let extents = SegmentExtents::open(&folder, &SegmentOptions::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let hurt = runtime.block_on(scrub_extents(&engine, &extents))?;

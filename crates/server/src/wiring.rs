@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use holdfast_domain::content::INLINE_ROWS;
 use holdfast_domain::{Domain, recorded_time};
 use holdfast_rest::address::HostStyle;
 use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key};
@@ -129,11 +130,14 @@ fn in_folder(path: &Path, durability: Durability) -> Result<Store, OpenError> {
         Durability::Relaxed => embedded::Durability::Relaxed,
     };
     let folder = DataFolder::open(path)?;
-    let options = EngineOptions { durability, ..EngineOptions::default() };
-    let engine = EmbeddedEngine::open(&folder, &options)?;
+    let engine = EmbeddedEngine::open(&folder, &engine_options(durability))?;
     let options = SegmentOptions { durability, ..SegmentOptions::default() };
     let extents = SegmentExtents::open(&folder, &options)?;
     Ok((Arc::new(engine), Arc::new(extents)))
+}
+
+pub(crate) fn engine_options(durability: embedded::Durability) -> EngineOptions {
+    EngineOptions { durability, apart: Some(INLINE_ROWS), ..EngineOptions::default() }
 }
 
 fn frontend_settings(

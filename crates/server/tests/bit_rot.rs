@@ -118,17 +118,18 @@ async fn scrub_names_every_kind_of_file_that_is_hurt() {
     assert_eq!(answer.expect("an answer").status, 201);
     server.kill();
 
-    let rows = data.join("rows");
-    let current = fs::read(rows.join("current")).expect("the manifest's number");
-    let number = u64::from_le_bytes(current[..8].try_into().expect("eight bytes"));
-    let hurt = [
+    let mut hurt = vec![
         (data.join("FORMAT"), 0),
         (data.join("log/checkpoint"), 10),
         (newest_log(&data.join("log")), 4096 + 40),
-        (rows.join("current"), 3),
-        (rows.join(format!("v{number}")), 40),
-        (longest(&rows.join("tables")), 5000),
     ];
+    for rows in [data.join("rows"), data.join("rows-apart")] {
+        let current = fs::read(rows.join("current")).expect("the manifest's number");
+        let number = u64::from_le_bytes(current[..8].try_into().expect("eight bytes"));
+        hurt.push((rows.join("current"), 3));
+        hurt.push((rows.join(format!("v{number}")), 40));
+        hurt.push((longest(&rows.join("tables")), 5000));
+    }
     for (path, position) in hurt {
         let whole = fs::read(&path).expect("a file");
         let mut bytes = whole.clone();

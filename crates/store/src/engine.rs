@@ -6,6 +6,7 @@
 //! a caller needs for serializable decisions, and it is cheap everywhere: the embedded engine
 //! answers it from memory, a SQL engine by the transaction that last wrote each row.
 
+use std::cmp;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -110,6 +111,29 @@ impl KeyRange {
     pub fn ending_before(mut self, key: impl Into<Bytes>) -> Self {
         self.end = Bound::Excluded(key.into());
         self
+    }
+
+    /// The keys that lie in both ranges.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        // A later start and an earlier end is the one with the greater and the lesser of these.
+        fn of_start(start: &Bound<Bytes>) -> Option<(&Bytes, bool)> {
+            match start {
+                Bound::Unbounded => None,
+                Bound::Included(key) => Some((key, false)),
+                Bound::Excluded(key) => Some((key, true)),
+            }
+        }
+        fn of_end(end: &Bound<Bytes>) -> (bool, Option<(&Bytes, bool)>) {
+            match end {
+                Bound::Unbounded => (true, None),
+                Bound::Included(key) => (false, Some((key, true))),
+                Bound::Excluded(key) => (false, Some((key, false))),
+            }
+        }
+        let start = cmp::max_by_key(&self.start, &other.start, |start| of_start(start));
+        let end = cmp::min_by_key(&self.end, &other.end, |end| of_end(end));
+        Self { start: start.clone(), end: end.clone() }
     }
 
     pub fn contains(&self, key: &[u8]) -> bool {
@@ -356,6 +380,28 @@ mod tests {
         let other = std::io::Error::from(std::io::ErrorKind::NotFound);
         assert!(!Fault::because("outer", other).is_no_room());
         assert!(!Fault::new("no space").is_no_room());
+    }
+
+    #[test]
+    fn intersection_has_the_keys_of_both() {
+        let bounds = |make: fn(Bytes) -> Bound<Bytes>| ["b", "d"].map(|key| make(key.into()));
+        let (included, excluded) = (bounds(Bound::Included), bounds(Bound::Excluded));
+        let all = [included, excluded].concat();
+        let all: Vec<_> = all.into_iter().chain([Bound::Unbounded]).collect();
+        let ranges = || {
+            let with_start = |start: &Bound<Bytes>| {
+                let start = start.clone();
+                all.iter().map(move |end| KeyRange { start: start.clone(), end: end.clone() })
+            };
+            all.iter().flat_map(with_start)
+        };
+        for (left, right) in ranges().flat_map(|left| ranges().map(move |it| (left.clone(), it))) {
+            let both = left.intersection(&right);
+            for key in ["a", "b", "c", "d", "e"].map(str::as_bytes) {
+                let expected = left.contains(key) && right.contains(key);
+                assert_eq!(both.contains(key), expected, "{left:?} and {right:?}");
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! every case crosses ends of log segments, flushes and merges.
 
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -57,6 +58,11 @@ mod small_sizes {
     holdfast_store::engine_contract!(InFolder::new(small()));
 }
 
+mod two_trees {
+    use super::*;
+    holdfast_store::engine_contract!(InFolder::new(EngineOptions { apart: Some(b"c"), ..small() }));
+}
+
 mod relaxed {
     use super::*;
     holdfast_store::engine_contract!(InFolder::new(EngineOptions {
@@ -78,6 +84,31 @@ async fn put(engine: &dyn Engine, key: &str) {
     let mut batch = Batch::blind();
     batch.put(key.to_owned(), vec![b'x'; 1000]);
     engine.commit(batch).await.unwrap();
+}
+
+#[tokio::test]
+async fn folder_made_with_one_tree_keeps_to_it() {
+    let mut fixture = InFolder::new(small());
+    let engine = fixture.open();
+    put(&*engine, "c1").await;
+    drop(engine);
+    fixture.options.apart = Some(b"c");
+    let engine = fixture.open();
+    put(&*engine, "c2").await;
+    let snapshot = engine.snapshot().await.unwrap();
+    for key in [b"c1", b"c2"] {
+        assert!(snapshot.get(key).await.unwrap().is_some());
+    }
+    assert!(!fixture.folder.path().join("data/rows-apart").exists());
+}
+
+#[tokio::test]
+async fn folder_made_with_two_trees_is_not_opened_with_one() {
+    let mut fixture = InFolder::new(EngineOptions { apart: Some(b"c"), ..small() });
+    drop(fixture.open());
+    fixture.options.apart = None;
+    let why = refusal(&fixture);
+    assert!(why.contains("rows-apart"), "{why}");
 }
 
 #[tokio::test]
@@ -112,13 +143,19 @@ async fn log_without_its_checkpoint_is_refused() {
 
 #[tokio::test]
 async fn flipped_bit_of_a_manifest_is_refused() {
-    let fixture = InFolder::new(small());
+    let fixture = InFolder::new(EngineOptions { apart: Some(b"1"), ..small() });
     let engine = fixture.open();
     for number in 0..200 {
         put(&*engine, &number.to_string()).await;
     }
     drop(engine);
-    let rows = fixture.folder.path().join("data/rows");
+    let data = fixture.folder.path().join("data");
+    flip_bits_of_manifest(&fixture, &data.join("rows"));
+    flip_bits_of_manifest(&fixture, &data.join("rows-apart"));
+    drop(fixture.open());
+}
+
+fn flip_bits_of_manifest(fixture: &InFolder, rows: &Path) {
     let current = rows.join("current");
     let number = u64::from_le_bytes(std::fs::read(&current).unwrap()[..8].try_into().unwrap());
     for path in [current, rows.join(format!("v{number}"))] {
@@ -127,12 +164,11 @@ async fn flipped_bit_of_a_manifest_is_refused() {
             let mut hurt = whole.clone();
             hurt[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, hurt).unwrap();
-            let why = refusal(&fixture);
+            let why = refusal(fixture);
             assert!(why.contains(rows.to_str().unwrap()), "bit {bit} of {}: {why}", path.display());
         }
         std::fs::write(&path, whole).unwrap();
     }
-    drop(fixture.open());
 }
 
 #[tokio::test]

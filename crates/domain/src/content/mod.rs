@@ -38,6 +38,9 @@ use seal::Sealer;
 /// `docs/design/0002-extents.md`.
 pub const INLINE_BYTES_MAX: usize = 16 * 1024;
 
+/// What the keys of those rows begin with. They are put once, numbered in the order of time.
+pub const INLINE_ROWS: &[u8] = &[rows::INLINE_CONTENT];
+
 /// Parts of maps up to this size are in the row of their entry. Smaller than that of contents, since
 /// the entries of a map (50,000 of them) are written and copied in one commit.
 pub(crate) const INLINE_PART_BYTES_MAX: usize = 1024;

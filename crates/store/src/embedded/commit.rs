@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
 
 use holdfast_sync::{mpsc, oneshot};
-use lsm_tree::AbstractTree;
 use tokio::runtime::Handle;
 
 use super::Durability;
@@ -254,7 +253,7 @@ impl Committer {
             durability: self.durability,
         })?;
         let sealed = std::mem::replace(&mut self.segment, segment).seal();
-        self.shared.tree.rotate_memtable();
+        self.shared.trees.close_memtables();
         self.shared.upkeep.lock().sealed.push(sealed);
         self.shared.upkeep_changed.notify_all();
         Ok(())

@@ -1,7 +1,5 @@
 //! The row engine: opening and closing it, and reading. Reads run on the calling thread.
 
-use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -10,49 +8,35 @@ use bytes::Bytes;
 use holdfast_sync::thread::{self, JoinHandle};
 use holdfast_sync::{Condvar, Mutex, mpsc, oneshot};
 use lsm_tree::compaction::Leveled;
-use lsm_tree::config::{CompressionPolicy, PinningPolicy};
-use lsm_tree::{
-    AbstractTree, AnyTree, Cache, CompressionType, DescriptorTable, Guard, SequenceNumberCounter,
-};
+use lsm_tree::{AbstractTree, Guard, SequenceNumberCounter};
 
 use super::commit::{Caller, Committer, QUEUE_MAX, Waiting};
-use super::folder::{DataFolder, sync_folder};
+use super::folder::DataFolder;
 use super::log::{Fill, SegmentHeader, Spare};
 use super::recent::RecentWrites;
 use super::recovery::FoundLog;
 use super::room::{Reserve, Room, is_no_room};
 use super::row_cache::RowCache;
 use super::shared::{Shared, Upkeep, Visible};
-use super::turns::Turns;
+use super::trees::Trees;
 use super::upkeep::{Compactor, Flusher, SPARES_MAX};
-use super::{Durability, OpenError, manifest};
+use super::{Durability, OpenError};
 use crate::engine::{
     Batch, CommitError, Engine, EngineStatistics, Fault, KEY_BYTES_MAX, KeyRange, Moment, Order,
     Row, Snapshot, VALUE_BYTES_MAX, Write,
 };
 
 pub(super) const LOG_FOLDER: &str = "log";
-pub(super) const ROWS_FOLDER: &str = "rows";
 
 /// Opening waits until a first segment is filled; while it is in use, larger ones are made ready.
 const FIRST_SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log counts the bytes of a batch in 32 bits; far below that it is a caller gone wrong.
 const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Tables open at once; the others are opened when they are read.
-const OPEN_TABLES_MAX: usize = 256;
 /// How many flushed tables are merged at once. With new keys all over, each merge writes the whole
-/// next level again; a read looks into so many tables more, which their filters make cheap. With 16,
-/// the p99 of batches of entities was 268 and 293 ms, with 8 it was 186 and 232 ms.
-const FLUSHED_TABLES_MERGED: u8 = 8;
-/// By level, the last for all below. An index that is written whole at the end of its table keeps
-/// the last key of every block until then, and a key keeps the block of the merged table that it
-/// was read from: as much memory as the new table has bytes. An index in parts does not.
-const INDEX_IN_PARTS: [bool; 2] = [false, true];
-/// Likewise. What is soon merged again is not worth the time.
-const COMPRESSION: [CompressionType; 3] =
-    [CompressionType::None, CompressionType::None, CompressionType::Lz4];
-
+/// next level again, so that many at once make for less writing; a read looks into so many tables
+/// more, which their filters make cheap. The next level is this many tables of `table_bytes`.
+const FLUSHED_TABLES_MERGED: u8 = 16;
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     pub durability: Durability,
@@ -67,6 +51,10 @@ pub struct EngineOptions {
     /// How much of the recent past conflicts are looked up in; a batch older than that is refused.
     pub recent_writes_max: usize,
     pub recent_key_bytes_max: usize,
+    /// Rows whose keys begin with this are kept by themselves. Good for rows that are put once, in
+    /// the order of their keys: merging hardly ever writes them again. It counts when a folder is
+    /// made, and is then always the same.
+    pub apart: Option<&'static [u8]>,
 }
 
 impl Default for EngineOptions {
@@ -76,9 +64,10 @@ impl Default for EngineOptions {
             log_segment_bytes: 8 * 1024 * 1024,
             cache_bytes: 16 * 1024 * 1024,
             row_cache_bytes: 16 * 1024 * 1024,
-            table_bytes: 32 * 1024 * 1024,
+            table_bytes: 16 * 1024 * 1024,
             recent_writes_max: 65_536,
             recent_key_bytes_max: 16 * 1024 * 1024,
+            apart: None,
         }
     }
 }
@@ -94,21 +83,16 @@ pub struct EmbeddedEngine {
 impl EmbeddedEngine {
     pub fn open(folder: &DataFolder, options: &EngineOptions) -> Result<Self, OpenError> {
         let log_folder = folder.subfolder(LOG_FOLDER)?;
-        let rows_folder = folder.subfolder(ROWS_FOLDER)?;
         let found = FoundLog::look(&log_folder)?;
         let sequences = SequenceNumberCounter::new(1);
-        let turns = Arc::new(Turns::default());
-        let tree = open_tree(&rows_folder, options, &sequences, &turns)?;
         let shared = Arc::new(Shared {
-            tree,
-            turns,
+            trees: Trees::open(folder, options, &sequences)?,
             sequences,
             visible: Mutex::new(Visible { before: 1, held: Default::default() }),
             upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
             upkeep_changed: Condvar::new(),
             reserve: Reserve::new(&log_folder, options.log_segment_bytes),
             log_folder,
-            rows_folder,
             poison: OnceLock::new(),
             commits: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
@@ -208,41 +192,6 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
         .map_err(|why| Fault::because(format!("start the thread {name}"), why))
 }
 
-fn open_tree(
-    folder: &Path,
-    options: &EngineOptions,
-    sequences: &SequenceNumberCounter,
-    turns: &Arc<Turns>,
-) -> Result<AnyTree, Fault> {
-    remove_drafts(folder)
-        .map_err(|why| Fault::because(format!("clean {}", folder.display()), why))?;
-    manifest::check(folder)?;
-    // The tree raises its own idea of what is visible when its files change. Ours is `Visible`.
-    let visible = SequenceNumberCounter::new(1);
-    let tree = lsm_tree::Config::new(folder, sequences.clone(), visible)
-        .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes)))
-        .index_block_partitioning_policy(PinningPolicy::new(INDEX_IN_PARTS))
-        .data_block_compression_policy(CompressionPolicy::new(COMPRESSION))
-        .with_compaction_filter_factory(Some(turns.between_turns()))
-        .use_descriptor_table(Some(Arc::new(DescriptorTable::new(OPEN_TABLES_MAX))))
-        .open()
-        .map_err(|why| Fault::because(format!("open the tables in {}", folder.display()), why))?;
-    Ok(tree)
-}
-
-/// The tree replaces its manifest by way of a draft that a crash leaves behind.
-fn remove_drafts(folder: &Path) -> std::io::Result<()> {
-    let mut removed = false;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(".tmp") {
-            fs::remove_file(entry.path())?;
-            removed = true;
-        }
-    }
-    if removed { sync_folder(folder) } else { Ok(()) }
-}
-
 impl Drop for EmbeddedEngine {
     fn drop(&mut self) {
         // What is queued is still committed; then the upkeep stops, leaving the rest to the log.
@@ -293,7 +242,7 @@ impl Engine for EmbeddedEngine {
             commits: self.shared.commits.load(Ordering::Relaxed),
             conflicts: self.shared.conflicts.load(Ordering::Relaxed),
             syncs: self.shared.syncs.load(Ordering::Relaxed),
-            rows: self.shared.tree.approximate_len() as u64,
+            rows: self.shared.trees.approximate_len(),
         }
     }
 }
@@ -340,7 +289,7 @@ impl Snapshot for EmbeddedSnapshot {
         if let Some(value) = cache.get(key, self.before) {
             return Ok(Some(value));
         }
-        let value = self.shared.tree.get(key, self.before).map_err(reading_failed)?;
+        let value = self.shared.trees.of(key).get(key, self.before).map_err(reading_failed)?;
         let value = value.map(Bytes::from);
         if let Some(value) = &value {
             cache.offer(key, value, self.before);
@@ -352,17 +301,25 @@ impl Snapshot for EmbeddedSnapshot {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let bounds = (range.start.clone(), range.end.clone());
-        let mut found = self.shared.tree.range(bounds, self.before, None);
+        let mut parts = self.shared.trees.parts_of(range);
+        if order == Order::Descending {
+            parts.reverse();
+        }
         let mut rows = Vec::new();
-        while rows.len() < limit {
-            let next = match order {
-                Order::Ascending => found.next(),
-                Order::Descending => found.next_back(),
-            };
-            let Some(row) = next else { break };
-            let (key, value) = row.into_inner().map_err(reading_failed)?;
-            rows.push(Row { key: key.into(), value: value.into() });
+        for (tree, part) in parts {
+            if rows.len() == limit {
+                break;
+            }
+            let mut found = tree.range((part.start, part.end), self.before, None);
+            while rows.len() < limit {
+                let next = match order {
+                    Order::Ascending => found.next(),
+                    Order::Descending => found.next_back(),
+                };
+                let Some(row) = next else { break };
+                let (key, value) = row.into_inner().map_err(reading_failed)?;
+                rows.push(Row { key: key.into(), value: value.into() });
+            }
         }
         Ok(rows)
     }

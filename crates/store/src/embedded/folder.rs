@@ -11,8 +11,9 @@ const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT: &str = "FORMAT.tmp";
 const LOCK_FILE: &str = "lock";
 const FORMAT_NAME: &str = "holdfast";
-/// The newest format this build reads, and the one it writes.
-pub const FORMAT_VERSION: u32 = 1;
+/// The newest format this build reads, and the one of a new folder. A folder of format 1 has all rows
+/// in one tree, and keeps both.
+pub const FORMAT_VERSION: u32 = 2;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -184,13 +185,21 @@ mod tests {
     #[test]
     fn newer_format_is_refused_and_nothing_is_touched() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(FORMAT_FILE), "holdfast 2\n").unwrap();
+        fs::write(folder.path().join(FORMAT_FILE), "holdfast 3\n").unwrap();
         let refusal = DataFolder::open(folder.path()).err().unwrap();
-        assert!(matches!(refusal, OpenError::NewerFormat { found: 2, .. }), "{refusal}");
+        assert!(matches!(refusal, OpenError::NewerFormat { found: 3, .. }), "{refusal}");
         let names: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, [FORMAT_FILE]);
-        assert_eq!(fs::read(folder.path().join(FORMAT_FILE)).unwrap(), b"holdfast 2\n");
+        assert_eq!(fs::read(folder.path().join(FORMAT_FILE)).unwrap(), b"holdfast 3\n");
+    }
+
+    #[test]
+    fn older_format_is_opened_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(FORMAT_FILE), "holdfast 1\n").unwrap();
+        DataFolder::open(folder.path()).unwrap();
+        assert_eq!(read_format(folder.path()).unwrap(), Some(1));
     }
 
     #[test]

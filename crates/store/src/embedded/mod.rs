@@ -16,6 +16,7 @@ mod row_cache;
 mod scrub;
 mod segments;
 mod shared;
+mod trees;
 mod turns;
 mod upkeep;
 

@@ -1,19 +1,14 @@
 //! Which keys were written lately, and when: all that is needed to tell whether a batch was decided
 //! on rows that have changed since, without reading any.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::engine::{Batch, KeyRange, Write};
 
-/// Up to this many writes since a batch's moment, a range is checked against those writes; beyond,
-/// against the keys of the range.
-const WRITES_WALKED_MAX: usize = 256;
-
 pub(super) struct RecentWrites {
     /// Each remembered key and the sequence of its last write.
-    keys: BTreeMap<Arc<[u8]>, u64>,
+    keys: HashMap<Arc<[u8]>, u64>,
     /// The remembered writes, oldest first.
     order: VecDeque<(u64, Arc<[u8]>)>,
     bytes: usize,
@@ -26,7 +21,7 @@ pub(super) struct RecentWrites {
 impl RecentWrites {
     pub fn new(horizon: u64, entries_max: usize, bytes_max: usize) -> Self {
         Self {
-            keys: BTreeMap::new(),
+            keys: HashMap::new(),
             order: VecDeque::new(),
             bytes: 0,
             horizon,
@@ -52,16 +47,13 @@ impl RecentWrites {
             || batch.expected_ranges.iter().any(|range| self.range_changed(range, since))
     }
 
+    /// Looks at every write since then, which are few unless the batch was long in the making.
     fn range_changed(&self, range: &KeyRange, since: u64) -> bool {
         if range.is_empty() {
             return false;
         }
         let first = self.order.partition_point(|(at, _)| *at <= since);
-        if self.order.len() - first <= WRITES_WALKED_MAX {
-            return self.order.range(first..).any(|(_, key)| range.contains(key));
-        }
-        let bounds = (borrowed(&range.start), borrowed(&range.end));
-        self.keys.range::<[u8], _>(bounds).any(|(_, at)| *at > since)
+        self.order.range(first..).any(|(_, key)| range.contains(key))
     }
 
     /// Remembers the writes of the batch committed at `sequence`, and forgets the oldest ones.
@@ -80,14 +72,6 @@ impl RecentWrites {
                 self.keys.remove(&key);
             }
         }
-    }
-}
-
-fn borrowed(bound: &Bound<bytes::Bytes>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key.as_ref()),
-        Bound::Excluded(key) => Bound::Excluded(key.as_ref()),
-        Bound::Unbounded => Bound::Unbounded,
     }
 }
 
@@ -143,23 +127,6 @@ mod tests {
         assert_eq!(recent.order.len(), 10);
         assert_eq!(recent.keys.len(), 10);
         assert_eq!(recent.horizon, 40);
-    }
-
-    #[test]
-    fn ranges_are_found_by_either_way_of_looking() {
-        let mut recent = RecentWrites::new(0, 10_000, 1_000_000);
-        recent.record(1, &put("m"));
-        for sequence in 2..=(WRITES_WALKED_MAX as u64 + 10) {
-            recent.record(sequence, &put(&format!("x{sequence}")));
-        }
-        for since in [0, WRITES_WALKED_MAX as u64] {
-            let mut touched = batch_since(since);
-            touched.expect_range(KeyRange::prefix("x"));
-            assert!(recent.has_changed_under(&touched));
-            let mut untouched = batch_since(since);
-            untouched.expect_range(KeyRange::prefix("n"));
-            assert!(!recent.has_changed_under(&untouched));
-        }
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use lsm_tree::AbstractTree;
 
 use super::log::{
     BLOCK_BYTES, Checkpoint, SealedSegment, SegmentHeader, SegmentReader, Spare, decode_writes,
@@ -106,7 +105,7 @@ impl FoundLog {
             }
             let is_newest = index + 1 == self.live.len();
             last_sequence = replay_segment(shared, *header, path, is_newest)?;
-            shared.tree.rotate_memtable();
+            shared.trees.close_memtables();
             let spare = Spare::open(path.clone())
                 .map_err(|why| Fault::because(format!("open {}", path.display()), why))?;
             let checkpoint =

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::engine::{LOG_FOLDER, ROWS_FOLDER};
+use super::engine::LOG_FOLDER;
 use super::log::Checkpoint;
 use super::recovery::FoundLog;
+use super::trees::{APART_FOLDER, ROWS_FOLDER};
 use super::{DataFolder, manifest};
 use crate::engine::Fault;
 
@@ -28,7 +29,9 @@ pub struct Damage {
 /// Everything that is hurt in the log, the manifest and the tables.
 pub fn scrub_rows(folder: &DataFolder) -> Result<Vec<Damage>, Fault> {
     let mut found = scrub_log(&folder.subfolder(LOG_FOLDER)?);
-    found.extend(scrub_tables(&folder.subfolder(ROWS_FOLDER)?)?);
+    for name in [ROWS_FOLDER, APART_FOLDER] {
+        found.extend(scrub_tables(&folder.path().join(name))?);
+    }
     Ok(found)
 }
 

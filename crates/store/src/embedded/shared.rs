@@ -3,38 +3,28 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use holdfast_sync::{Condvar, Mutex};
-use lsm_tree::{AbstractTree, AnyTree, SequenceNumberCounter};
+use lsm_tree::{AbstractTree, SequenceNumberCounter};
 
 use super::folder::DataFolder;
 use super::log::{SealedSegment, Spare};
 use super::room::{Reserve, Room};
 use super::row_cache::RowCache;
-use super::turns::Turns;
+use super::trees::{Tree, Trees};
 use crate::engine::{Fault, Write};
 
-/// Commits wait while this many runs of tables lie unmerged: reads look into each of them, and the
-/// tree's manifest counts them in one byte.
-const UNMERGED_RUNS_MAX: usize = 32;
-/// A merge writes what it reads, which is not known before. Where so much is left, it has room unless
-/// it is an unusually large one; and if it has not, it fails before it changes anything.
-const MERGE_BYTES: u64 = 256 * 1024 * 1024;
-
 pub(super) struct Shared {
-    pub tree: AnyTree,
-    /// Whoever changes the tree's files does it in a turn of these.
-    pub turns: Arc<Turns>,
-    /// Gives out the sequence of every batch and, inside the tree, of every change of its files.
+    pub trees: Trees,
+    /// Gives out the sequence of every batch and, inside the trees, of every change of their files.
     pub sequences: SequenceNumberCounter,
     pub visible: Mutex<Visible>,
     pub upkeep: Mutex<Upkeep>,
     /// Signalled at every change of `upkeep` and when the engine is poisoned.
     pub upkeep_changed: Condvar,
     pub log_folder: PathBuf,
-    pub rows_folder: PathBuf,
     pub reserve: Reserve,
     pub poison: OnceLock<Fault>,
     pub row_cache: RowCache,
@@ -47,7 +37,7 @@ pub(super) struct Shared {
 
 /// What readers may see.
 pub(super) struct Visible {
-    /// Batches before this sequence are durable and wholly in the tree.
+    /// Batches before this sequence are durable and wholly in the trees.
     pub before: u64,
     /// How many snapshots are held at each such bound.
     pub held: BTreeMap<u64, usize>,
@@ -103,19 +93,15 @@ impl Shared {
 
     /// Whether commits wait for tables to be merged.
     pub fn merges_are_awaited(&self) -> bool {
-        self.tree.l0_run_count() >= UNMERGED_RUNS_MAX
-    }
-
-    /// What a merge may take up.
-    pub fn merge_bytes(&self) -> u64 {
-        self.tree.disk_space().min(MERGE_BYTES)
+        self.trees.all().any(Tree::merges_are_awaited)
     }
 
     /// Takes the reserve again, if there is room for it and for more: otherwise it would be spent
     /// again at once.
     pub fn restore_reserve(&self) -> io::Result<()> {
-        let merge_bytes = if self.merges_are_awaited() { self.merge_bytes() } else { 0 };
-        if !self.reserve.could_be_taken(merge_bytes)? {
+        let awaited = self.trees.all().filter(|tree| tree.merges_are_awaited());
+        let merge_bytes = awaited.map(Tree::merge_bytes).max();
+        if !self.reserve.could_be_taken(merge_bytes.unwrap_or(0))? {
             return Ok(());
         }
         self.reserve.take()?;
@@ -129,9 +115,10 @@ impl Shared {
     pub fn apply(&self, sequence: u64, writes: Vec<Write>) {
         for write in writes {
             self.row_cache.forget(write.key(), sequence);
+            let tree = self.trees.of(write.key());
             match write {
-                Write::Put { key, value } => self.tree.insert(key, value, sequence),
-                Write::Delete { key } => self.tree.remove(key, sequence),
+                Write::Put { key, value } => tree.insert(key, value, sequence),
+                Write::Delete { key } => tree.remove(key, sequence),
             };
         }
     }

@@ -16,6 +16,7 @@ use super::folder::sync_folder;
 use super::log::{Fill, SealedSegment, Spare};
 use super::room::{Failed, RETRY, Room, check_available, is_no_room};
 use super::shared::Shared;
+use super::trees::Tree;
 use crate::engine::Fault;
 
 /// Segments kept ready: one to go on in, one for when the next is needed before this work is done.
@@ -107,15 +108,17 @@ impl Flusher {
 
     /// Flushes the memtables of the oldest `segments` segments, and then lets those be used again.
     fn flush(&self, segments: usize) -> Result<(), Failed> {
-        self.shared.turns.flush(|| {
-            let bytes = segments as u64 * self.segment_bytes + FLUSH_BYTES_MORE;
-            check_available(&self.shared.rows_folder, bytes)?;
-            let begun = || true;
-            change_tables(&self.shared, "flushing rows failed", begun, |tree| {
-                let lock = tree.get_flush_lock();
-                tree.flush(&lock, self.shared.oldest_visible()).map(|_| ())
-            })
-        })?;
+        for tree in self.shared.trees.all() {
+            tree.turns.flush(|| {
+                let bytes = segments as u64 * self.segment_bytes + FLUSH_BYTES_MORE;
+                check_available(&tree.folder, bytes)?;
+                let begun = || true;
+                change_tables(tree, "flushing rows failed", begun, |rows| {
+                    let lock = rows.get_flush_lock();
+                    rows.flush(&lock, self.shared.oldest_visible()).map(|_| ())
+                })
+            })?;
+        }
         let newest = {
             let mut upkeep = self.shared.upkeep.lock();
             upkeep.compaction_is_due = true;
@@ -161,7 +164,7 @@ impl Compactor {
     pub fn run(self) {
         let guard = PoisonOnPanic(Arc::clone(&self.shared));
         while self.wait_until_due() {
-            match self.compact_once() {
+            match self.shared.trees.all().try_for_each(|tree| self.compact_once(tree)) {
                 Ok(()) => {}
                 Err(Failed::NoRoom(fault)) => {
                     // Merging can wait, and there may be room enough for all the rest. Only when
@@ -204,17 +207,16 @@ impl Compactor {
     }
 
     /// One step of merging. As long as a step changes something, another is due.
-    fn compact_once(&self) -> Result<(), Failed> {
-        let tree = &self.shared.tree;
-        let before = tree.current_version().id();
-        self.shared.turns.merge(|| {
-            check_available(&self.shared.rows_folder, self.shared.merge_bytes())?;
-            let begun = || self.shared.turns.merge_has_turn();
-            change_tables(&self.shared, "merging tables failed", begun, |tree| {
-                tree.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())
+    fn compact_once(&self, tree: &Tree) -> Result<(), Failed> {
+        let before = tree.rows.current_version().id();
+        tree.turns.merge(|| {
+            check_available(&tree.folder, tree.merge_bytes())?;
+            let begun = || tree.turns.merge_has_turn();
+            change_tables(tree, "merging tables failed", begun, |rows| {
+                rows.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())
             })
         })?;
-        if tree.current_version().id() != before {
+        if tree.rows.current_version().id() != before {
             self.shared.upkeep.lock().compaction_is_due = true;
             self.shared.upkeep_changed.notify_all();
         }
@@ -226,26 +228,26 @@ impl Compactor {
 /// nothing has happened: tables that nobody knows of are removed, and it can be tried again.
 /// `may_have_begun` says whether the manifest can have been begun at all.
 fn change_tables(
-    shared: &Shared,
+    tree: &Tree,
     what: &'static str,
     may_have_begun: impl FnOnce() -> bool,
     change: impl FnOnce(&AnyTree) -> lsm_tree::Result<()>,
 ) -> Result<(), Failed> {
-    let alone = shared.turns.begun_alone();
-    let before = table_files(shared);
-    let why = match change(&shared.tree) {
+    let alone = tree.turns.begun_alone();
+    let before = table_files(tree);
+    let why = match change(&tree.rows) {
         Ok(()) => return Ok(()),
         Err(lsm_tree::Error::Io(why)) if is_no_room(&why) => why,
         Err(why) => return Err(Failed::Broken(Fault::because(what, why))),
     };
-    let next_manifest = format!("v{}", shared.tree.current_version().id() + 1);
-    if may_have_begun() && shared.rows_folder.join(next_manifest).exists() {
+    let next_manifest = format!("v{}", tree.rows.current_version().id() + 1);
+    if may_have_begun() && tree.folder.join(next_manifest).exists() {
         return Err(Failed::Broken(Fault::because(what, why)));
     }
     // Of two changes at once nobody can tell whose a file is; then it stays until the next opening.
-    if alone.is_some() && alone == shared.turns.begun_alone() {
-        for name in table_files(shared).difference(&before) {
-            if let Err(why) = fs::remove_file(shared.rows_folder.join(TABLES_FOLDER).join(name)) {
+    if alone.is_some() && alone == tree.turns.begun_alone() {
+        for name in table_files(tree).difference(&before) {
+            if let Err(why) = fs::remove_file(tree.folder.join(TABLES_FOLDER).join(name)) {
                 tracing::warn!(?name, %why, "a table that was not finished cannot be removed");
             }
         }
@@ -253,7 +255,7 @@ fn change_tables(
     Err(Failed::NoRoom(Fault::because(what, why)))
 }
 
-fn table_files(shared: &Shared) -> BTreeSet<OsString> {
-    let entries = fs::read_dir(shared.rows_folder.join(TABLES_FOLDER));
+fn table_files(tree: &Tree) -> BTreeSet<OsString> {
+    let entries = fs::read_dir(tree.folder.join(TABLES_FOLDER));
     entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }

@@ -1,0 +1,192 @@
+//! The trees that hold the rows: one for most of them and, where a folder was made so, one for those
+//! whose keys begin with [`EngineOptions::apart`]. `docs/design/0007-two-trees.md` says what for.
+//!
+//! Each has its own files and memtables. They share the log, the sequences, and the moments at which
+//! memtables are closed, so that what holds of one tree holds of both: a snapshot of one sequence
+//! is the same moment in each.
+
+use std::fs;
+use std::iter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lsm_tree::config::{CompressionPolicy, PinningPolicy};
+use lsm_tree::{
+    AbstractTree, AnyTree, Cache, CompressionType, DescriptorTable, SequenceNumberCounter,
+};
+
+use super::engine::EngineOptions;
+use super::folder::{DataFolder, sync_folder};
+use super::manifest;
+use super::turns::Turns;
+use crate::engine::{Fault, KeyRange, successor_of_prefix};
+
+pub(super) const ROWS_FOLDER: &str = "rows";
+pub(super) const APART_FOLDER: &str = "rows-apart";
+
+/// Tables open at once; the others are opened when they are read.
+const OPEN_TABLES_MAX: usize = 256;
+/// By level, the last for all below. An index that is written whole at the end of its table keeps
+/// the last key of every block until then, and a key keeps the block of the merged table that it
+/// was read from: as much memory as the new table has bytes. An index in parts does not.
+const INDEX_IN_PARTS: [bool; 2] = [false, true];
+/// Likewise. What is soon merged again is not worth the time.
+const COMPRESSION: [CompressionType; 3] =
+    [CompressionType::None, CompressionType::None, CompressionType::Lz4];
+/// Commits wait while this many runs of tables lie unmerged: reads look into each of them, and the
+/// tree's manifest counts them in one byte.
+const UNMERGED_RUNS_MAX: usize = 48;
+/// A merge writes what it reads, which is not known before. Where so much is left, it has room unless
+/// it is an unusually large one; and if it has not, it fails before it changes anything.
+const MERGE_BYTES: u64 = 256 * 1024 * 1024;
+
+pub(super) struct Tree {
+    pub rows: AnyTree,
+    /// Whoever changes the tree's files does it in a turn of these.
+    pub turns: Arc<Turns>,
+    pub folder: PathBuf,
+}
+
+impl Tree {
+    /// Whether commits wait for tables to be merged.
+    pub fn merges_are_awaited(&self) -> bool {
+        self.rows.l0_run_count() >= UNMERGED_RUNS_MAX
+    }
+
+    /// What a merge may take up.
+    pub fn merge_bytes(&self) -> u64 {
+        self.rows.disk_space().min(MERGE_BYTES)
+    }
+}
+
+pub(super) struct Trees {
+    most: Tree,
+    apart: Option<Apart>,
+}
+
+struct Apart {
+    tree: Tree,
+    range: KeyRange,
+    /// The keys of the other tree, on both sides.
+    before: KeyRange,
+    behind: Option<KeyRange>,
+}
+
+impl Apart {
+    fn new(tree: Tree, prefix: &'static [u8]) -> Self {
+        let behind = successor_of_prefix(prefix).map(|end| KeyRange::all().starting_at(end));
+        let before = KeyRange::all().ending_before(prefix);
+        Self { tree, range: KeyRange::prefix(prefix), before, behind }
+    }
+}
+
+impl Trees {
+    pub fn open(
+        folder: &DataFolder,
+        options: &EngineOptions,
+        sequences: &SequenceNumberCounter,
+    ) -> Result<Self, Fault> {
+        let parts = Parts {
+            cache: Arc::new(Cache::with_capacity_bytes(options.cache_bytes)),
+            open_tables: Arc::new(DescriptorTable::new(OPEN_TABLES_MAX)),
+            sequences,
+        };
+        let apart_is_there = folder.path().join(APART_FOLDER).exists();
+        let is_new = !folder.path().join(ROWS_FOLDER).exists();
+        let apart = match options.apart {
+            // A folder that was made without it goes on without it.
+            Some(prefix) if is_new || apart_is_there => {
+                Some(Apart::new(parts.open(folder.subfolder(APART_FOLDER)?)?, prefix))
+            }
+            None if apart_is_there => {
+                let path = folder.path().join(APART_FOLDER);
+                return Err(Fault::new(format!("nobody knows which rows {} has", path.display())));
+            }
+            Some(_) | None => None,
+        };
+        Ok(Self { most: parts.open(folder.subfolder(ROWS_FOLDER)?)?, apart })
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Tree> {
+        iter::once(&self.most).chain(self.apart.iter().map(|apart| &apart.tree))
+    }
+
+    /// The tree that has the row, if there is one.
+    pub fn of(&self, key: &[u8]) -> &AnyTree {
+        match &self.apart {
+            Some(apart) if apart.range.contains(key) => &apart.tree.rows,
+            Some(_) | None => &self.most.rows,
+        }
+    }
+
+    /// The parts of the range that lie in one tree each, in the order of their keys.
+    pub fn parts_of(&self, range: &KeyRange) -> Vec<(&AnyTree, KeyRange)> {
+        let Some(apart) = &self.apart else {
+            return vec![(&self.most.rows, range.clone())];
+        };
+        let parts = [
+            (&self.most, Some(&apart.before)),
+            (&apart.tree, Some(&apart.range)),
+            (&self.most, apart.behind.as_ref()),
+        ];
+        let mut found = Vec::with_capacity(parts.len());
+        for (tree, part) in parts {
+            let part = part.map(|part| range.intersection(part));
+            found.extend(part.filter(|part| !part.is_empty()).map(|part| (&tree.rows, part)));
+        }
+        found
+    }
+
+    /// Closes the memtables, to be flushed.
+    pub fn close_memtables(&self) {
+        for tree in self.all() {
+            tree.rows.rotate_memtable();
+        }
+    }
+
+    pub fn approximate_len(&self) -> u64 {
+        self.all().map(|tree| tree.rows.approximate_len() as u64).sum()
+    }
+}
+
+/// What the trees have in common.
+struct Parts<'a> {
+    cache: Arc<Cache>,
+    open_tables: Arc<DescriptorTable>,
+    sequences: &'a SequenceNumberCounter,
+}
+
+impl Parts<'_> {
+    fn open(&self, folder: PathBuf) -> Result<Tree, Fault> {
+        remove_drafts(&folder)
+            .map_err(|why| Fault::because(format!("clean {}", folder.display()), why))?;
+        manifest::check(&folder)?;
+        let turns = Arc::new(Turns::default());
+        // The tree raises its own idea of what is visible when its files change. Ours is `Visible`.
+        let visible = SequenceNumberCounter::new(1);
+        let rows = lsm_tree::Config::new(&folder, self.sequences.clone(), visible)
+            .use_cache(Arc::clone(&self.cache))
+            .index_block_partitioning_policy(PinningPolicy::new(INDEX_IN_PARTS))
+            .data_block_compression_policy(CompressionPolicy::new(COMPRESSION))
+            .with_compaction_filter_factory(Some(turns.between_turns()))
+            .use_descriptor_table(Some(Arc::clone(&self.open_tables)))
+            .open()
+            .map_err(|why| {
+                Fault::because(format!("open the tables in {}", folder.display()), why)
+            })?;
+        Ok(Tree { rows, turns, folder })
+    }
+}
+
+/// The tree replaces its manifest by way of a draft that a crash leaves behind.
+fn remove_drafts(folder: &Path) -> std::io::Result<()> {
+    let mut removed = false;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(".tmp") {
+            fs::remove_file(entry.path())?;
+            removed = true;
+        }
+    }
+    if removed { sync_folder(folder) } else { Ok(()) }
+}
