@@ -13,8 +13,9 @@ use super::random::Random;
 use super::{NEVER, Server};
 
 const ROUNDS_DEFAULT: u64 = 12;
-/// A start needs about 40 calls; a thousand are well behind it.
-const CALLS_MAX: u64 = 1024;
+/// A start in a new folder needs about 50 calls; these reach a little behind it.
+const CALLS_OF_START: u64 = 64;
+const LATER_CALLS_MAX: u64 = 1024;
 const WRITERS: u64 = 8;
 const WRITES_PER_WRITER_MAX: u64 = 1500;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -118,12 +119,15 @@ fn failing_disk_turns_health_red_and_costs_nothing_acknowledged() {
     println!("HOLDFAST_TEST_SEED={seed} HOLDFAST_FAULT_ROUNDS={rounds}");
     let (mut random, mut reached) = (Random::new(seed), 0);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    for _ in 0..rounds {
-        // As many early failures as late ones.
-        let magnitude = 4 + random.below(u64::from(CALLS_MAX.ilog2()) - 3);
-        let fail_after = random.below(1 << magnitude);
+    for number in 0..rounds {
+        let fail_after = if number % 3 == 0 {
+            random.below(CALLS_OF_START)
+        } else {
+            let magnitude = random.below(u64::from(LATER_CALLS_MAX.ilog2()) + 1);
+            CALLS_OF_START + random.below(1 << magnitude)
+        };
         reached += u64::from(runtime.block_on(round(fail_after as i64)));
     }
     println!("{reached} of {rounds} failures came while the server ran");
-    assert!(reached * 4 >= rounds, "hardly any failure was reached");
+    assert!(reached * 2 >= rounds, "hardly any failure was reached");
 }
