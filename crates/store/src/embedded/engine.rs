@@ -37,10 +37,11 @@ const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// next level again, so that many at once make for less writing; a read looks into so many tables
 /// more, which their filters make cheap. The next level is this many tables of `table_bytes`.
 const FLUSHED_TABLES_MERGED: u8 = 16;
+
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     pub durability: Durability,
-    /// A segment of the log, and with it a memtable.
+    /// A segment of the log, and with it the memtables.
     pub log_segment_bytes: u64,
     /// Blocks of tables kept in memory.
     pub cache_bytes: u64,

@@ -86,7 +86,7 @@ impl Trees {
         options: &EngineOptions,
         sequences: &SequenceNumberCounter,
     ) -> Result<Self, Fault> {
-        let parts = Parts {
+        let common = Common {
             cache: Arc::new(Cache::with_capacity_bytes(options.cache_bytes)),
             open_tables: Arc::new(DescriptorTable::new(OPEN_TABLES_MAX)),
             sequences,
@@ -96,7 +96,7 @@ impl Trees {
         let apart = match options.apart {
             // A folder that was made without it goes on without it.
             Some(prefix) if is_new || apart_is_there => {
-                Some(Apart::new(parts.open(folder.subfolder(APART_FOLDER)?)?, prefix))
+                Some(Apart::new(common.open(folder.subfolder(APART_FOLDER)?)?, prefix))
             }
             None if apart_is_there => {
                 let path = folder.path().join(APART_FOLDER);
@@ -104,7 +104,7 @@ impl Trees {
             }
             Some(_) | None => None,
         };
-        Ok(Self { most: parts.open(folder.subfolder(ROWS_FOLDER)?)?, apart })
+        Ok(Self { most: common.open(folder.subfolder(ROWS_FOLDER)?)?, apart })
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Tree> {
@@ -150,13 +150,13 @@ impl Trees {
 }
 
 /// What the trees have in common.
-struct Parts<'a> {
+struct Common<'a> {
     cache: Arc<Cache>,
     open_tables: Arc<DescriptorTable>,
     sequences: &'a SequenceNumberCounter,
 }
 
-impl Parts<'_> {
+impl Common<'_> {
     fn open(&self, folder: PathBuf) -> Result<Tree, Fault> {
         remove_drafts(&folder)
             .map_err(|why| Fault::because(format!("clean {}", folder.display()), why))?;
