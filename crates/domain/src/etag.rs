@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::time::{Timestamp, write_ascii};
 
 /// A number that no other state of the same object has. Shown in quotes, as the services do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,8 +57,7 @@ impl fmt::Display for ETag {
             }
         }
         text[start - 2..start].copy_from_slice(b"0x");
-        let text = std::str::from_utf8(&text[start - 3..]).map_err(|_| fmt::Error)?;
-        formatter.write_str(text)
+        write_ascii(formatter, &text[start - 3..])
     }
 }
 
@@ -122,18 +121,17 @@ impl EntityETag {
 
 impl fmt::Display for EntityETag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = self.0.shortest().to_string();
         // A piece at a time the text would grow, and move, six times.
-        let mut text = String::with_capacity(64);
-        text.push_str("W/\"datetime'");
-        for character in time.chars() {
-            match character {
-                ':' => text.push_str("%3A"),
-                other => text.push(other),
-            }
-        }
-        text.push_str("'\"");
-        formatter.write_str(&text)
+        let mut text = *b"W/\"datetime'YYYY-MM-DDThh%3Amm%3Ass.fffffffZ'\"";
+        let time = self.0.shortest();
+        let (hour, minute, second) =
+            (&time.as_bytes()[..13], &time.as_bytes()[14..16], &time.as_bytes()[17..]);
+        text[12..25].copy_from_slice(hour);
+        text[28..30].copy_from_slice(minute);
+        let end = 33 + second.len();
+        text[33..end].copy_from_slice(second);
+        text[end..end + 2].copy_from_slice(b"'\"");
+        write_ascii(formatter, &text[..end + 2])
     }
 }
 

@@ -84,7 +84,13 @@ impl Timestamp {
     /// `2024-01-31T12:34:56.12Z`: as [`Timestamp::iso8601`], without the zeros at the end of the
     /// fraction, which is how the Table service writes times.
     pub fn shortest(self) -> Shortest {
-        Shortest(self)
+        let mut text = iso8601_text(self);
+        let end = match text[20..27].iter().rposition(|digit| *digit != b'0') {
+            Some(last) => 20 + last + 1,
+            None => 19,
+        };
+        text[end] = b'Z';
+        Shortest { text, length: end + 1 }
     }
 
     /// Accepts `Sun, 06 Nov 1994 08:49:37 GMT`; the day of the week is not checked.
@@ -273,7 +279,7 @@ fn put_digits(room: &mut [u8], mut number: u64) {
     }
 }
 
-fn write_ascii(formatter: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
+pub(crate) fn write_ascii(formatter: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
     formatter.write_str(std::str::from_utf8(text).map_err(|_| fmt::Error)?)
 }
 
@@ -298,17 +304,21 @@ fn iso8601_text(time: Timestamp) -> [u8; 28] {
     text
 }
 
-pub struct Shortest(Timestamp);
+/// The text itself: every entity that is read has two of them.
+pub struct Shortest {
+    text: [u8; 28],
+    length: usize,
+}
+
+impl Shortest {
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+}
 
 impl fmt::Display for Shortest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = iso8601_text(self.0);
-        let end = match text[20..27].iter().rposition(|digit| *digit != b'0') {
-            Some(last) => 20 + last + 1,
-            None => 19,
-        };
-        text[end] = b'Z';
-        write_ascii(formatter, &text[..=end])
+        write_ascii(formatter, self.as_bytes())
     }
 }
 

@@ -44,14 +44,15 @@ impl AnswerHeaders {
     fn put(&mut self, name: &str, value: &str) {
         let value = value.trim_ascii();
         let bytes = name.len() + BETWEEN.len() + value.len() + LINE_END.len();
-        if u32::try_from(self.wire.len() + bytes).is_err() || !is_sendable(value.as_bytes()) {
+        if u32::try_from(self.wire.len() + bytes).is_err() || !is_header_value(value.as_bytes()) {
             return;
         }
         let start = self.wire.len() as u32;
         self.wire.reserve(bytes);
-        for part in [name.as_bytes(), BETWEEN, value.as_bytes(), LINE_END] {
-            self.wire.extend_from_slice(part);
-        }
+        self.wire.extend_from_slice(name.as_bytes());
+        self.wire.extend_from_slice(BETWEEN);
+        self.wire.extend_from_slice(value.as_bytes());
+        self.wire.extend_from_slice(LINE_END);
         let end = self.wire.len() as u32;
         self.places.push(Place { start, name_bytes: name.len() as u32, end });
     }
@@ -115,9 +116,9 @@ pub fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_token)
 }
 
-/// Whether a value can stand in a header. Every answer has some twenty of them: eight bytes are
-/// looked at together.
-fn is_sendable(value: &[u8]) -> bool {
+/// Whether bytes can be the value of a header. Every request and its answer have some thirty of them:
+/// eight bytes are looked at together.
+pub fn is_header_value(value: &[u8]) -> bool {
     let (words, _) = value.as_chunks::<8>();
     let mut last = [b' '; 8];
     match value.last_chunk() {
@@ -188,7 +189,7 @@ mod tests {
                 value[at] = byte;
                 let expected = byte == b'\t' || (byte >= b' ' && byte != 0x7f);
                 for part in [&value[..], &value[at..], &value[at..=at]] {
-                    assert_eq!(is_sendable(part), expected, "{part:?}");
+                    assert_eq!(is_header_value(part), expected, "{part:?}");
                 }
             }
         }

@@ -28,6 +28,7 @@ pub mod metrics;
 pub mod multipart;
 mod negotiate;
 pub mod operation;
+mod patience;
 mod protocol_settings;
 pub mod query;
 mod queue;

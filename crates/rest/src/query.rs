@@ -117,8 +117,11 @@ pub(crate) enum Plus {
 pub(crate) fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
     let plus_is_space = plus == Plus::IsSpace;
     let bytes = text.as_bytes();
-    let coded = bytes.iter().any(|byte| *byte == b'%' || (plus_is_space && *byte == b'+'));
-    if !coded {
+    let coded = match plus {
+        Plus::IsPlus => memchr::memchr(b'%', bytes),
+        Plus::IsSpace => memchr::memchr2(b'%', b'+', bytes),
+    };
+    if coded.is_none() {
         return Some(Cow::Borrowed(text));
     }
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'%') {

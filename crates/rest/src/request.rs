@@ -160,5 +160,5 @@ pub fn header<'a>(
 
 /// Header values are ASCII by the protocol; clients that put UTF-8 there are understood.
 fn text(value: &[u8]) -> Option<&str> {
-    std::str::from_utf8(value).ok().map(str::trim)
+    std::str::from_utf8(value.trim_ascii()).ok()
 }

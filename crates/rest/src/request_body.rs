@@ -1,5 +1,7 @@
 //! The body of a request: taken in as a stream, bounded in length and time, checked on the way.
 
+use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -10,6 +12,7 @@ use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, Structured
 use crate::connection::Incoming;
 use crate::digests_aside::DigestsAside;
 use crate::error::{Code, Error};
+use crate::patience::at_once;
 use crate::request::Call;
 use crate::version::Version;
 
@@ -147,12 +150,19 @@ impl RequestBody {
 
     /// The next bytes, none of them empty.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        let begun = Instant::now();
-        let next = tokio::time::timeout(self.stall_timeout, self.incoming.next()).await;
-        self.waited += begun.elapsed();
-        if is_too_slow(self.waited, self.received, self.stall_timeout) {
-            return Err(Code::OperationTimedOut.into());
-        }
+        let mut next = pin!(self.incoming.next());
+        let next = match at_once(next.as_mut()).await {
+            Poll::Ready(next) => Ok(next),
+            Poll::Pending => {
+                let begun = Instant::now();
+                let next = tokio::time::timeout(self.stall_timeout, next).await;
+                self.waited += begun.elapsed();
+                if is_too_slow(self.waited, self.received, self.stall_timeout) {
+                    return Err(Code::OperationTimedOut.into());
+                }
+                next
+            }
+        };
         match next {
             Err(_) => Err(Code::OperationTimedOut.into()),
             // What was broken off before must not pass for whole.

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use crate::answer_headers::is_header_name;
+use crate::answer_headers::{is_header_name, is_header_value};
 
 /// Names, in lower case, and values in the order they came. A request has about ten of them: to
 /// compare their names takes less than a map does.
@@ -49,7 +49,7 @@ impl RequestHeaders {
 
     /// Adds a header behind the others; `None` if it has a form that none can have.
     pub fn append(&mut self, name: &str, value: &[u8]) -> Option<()> {
-        if !is_header_name(name) || !value.iter().all(|byte| is_in_value(*byte)) {
+        if !is_header_name(name) || !is_header_value(value) {
             return None;
         }
         let place = |start: usize, end: usize| {
@@ -134,12 +134,7 @@ impl<'a> FromIterator<(&'a str, &'a str)> for RequestHeaders {
 
 /// A value as text, if all of it is ASCII that can be seen, a space or a tab.
 pub fn ascii(value: &[u8]) -> Option<&str> {
-    let is_shown = |byte: &u8| matches!(*byte, b'\t' | b' '..=b'~');
-    if value.iter().all(is_shown) { std::str::from_utf8(value).ok() } else { None }
-}
-
-fn is_in_value(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+    if value.is_ascii() && is_header_value(value) { std::str::from_utf8(value).ok() } else { None }
 }
 
 /// Names of a family begin alike, and differ in their length, their middle and their end.

@@ -6,6 +6,7 @@
 
 mod account;
 mod admin;
+mod allocator;
 mod announce;
 mod azurite;
 mod background;
@@ -31,10 +32,8 @@ use std::process::ExitCode;
 use crate::command_line::{Environment, SettingsError};
 use crate::run::Prepared;
 
-/// A request makes and drops tens of small values, which the C library's allocator spends several
-/// times as much on.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 const FAULT: u8 = 1;
 const BAD_SETTINGS: u8 = 2;

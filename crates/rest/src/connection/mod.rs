@@ -27,6 +27,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::answer::Answer;
+use crate::patience::within;
 use head::HeadEnd;
 use io::Io;
 use write::{After, Output};
@@ -153,7 +154,7 @@ where
             }
         }
     };
-    drop(tokio::time::timeout(UNWANTED_TIMEOUT, pass).await);
+    drop(within(UNWANTED_TIMEOUT, pass).await);
 }
 
 /// Takes in what a client sends whose connection is at its end: closing it with bytes unread would
@@ -172,7 +173,7 @@ where
             }
         }
     };
-    drop(tokio::time::timeout(timeout, pass).await);
+    drop(within(timeout, pass).await);
 }
 
 /// What a connection does between requests.

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::io::Io;
 use crate::answer::{Answer, AnswerBody, Piece};
+use crate::patience::within;
 
 /// A body up to this length is copied behind its head: cheaper than a write of two buffers.
 const COPIED_BYTES_MAX: usize = 8 * 1024;
@@ -134,7 +135,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-        tokio::time::timeout(self.stall_timeout, work).await?
+        within(self.stall_timeout, work).await?
     }
 }
 

@@ -20,14 +20,22 @@ impl Level {
         }
     }
 
-    fn parse(text: &str) -> Option<Self> {
-        [
-            ("nometadata", Self::None),
-            ("minimalmetadata", Self::Minimal),
-            ("fullmetadata", Self::Full),
-        ]
-        .into_iter()
-        .find_map(|(name, level)| name.eq_ignore_ascii_case(text).then_some(level))
+    const ALL: [Self; 3] = [Self::None, Self::Minimal, Self::Full];
+
+    /// As the official clients write it.
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::None => "application/json;odata=nometadata",
+            Self::Minimal => "application/json;odata=minimalmetadata",
+            Self::Full => "application/json;odata=fullmetadata",
+        }
+    }
+
+    fn parse(odata: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| {
+            let named = level.media_type().rsplit_once('=');
+            named.is_some_and(|(_, name)| name.eq_ignore_ascii_case(odata))
+        })
     }
 }
 
@@ -44,6 +52,9 @@ enum Media {
 
 impl Media {
     fn parse(text: &str) -> Self {
+        if let Some(level) = Level::ALL.into_iter().find(|level| level.media_type() == text) {
+            return Self::Json(level);
+        }
         let mut pieces = text.split(';').map(str::trim);
         let kind = pieces.next().unwrap_or_default();
         let odata = pieces.find_map(|parameter| {

@@ -161,7 +161,11 @@ fn put_value(body: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Boolean(value) => {
             body.extend_from_slice(if value { b"true" } else { b"false" });
         }
-        ValueRef::DateTime(time) => put_display(body, format_args!("\"{}\"", time.shortest())),
+        ValueRef::DateTime(time) => {
+            body.push(b'"');
+            body.extend_from_slice(time.shortest().as_bytes());
+            body.push(b'"');
+        }
         ValueRef::Double(number) if number.is_nan() => body.extend_from_slice(b"\"NaN\""),
         ValueRef::Double(f64::INFINITY) => body.extend_from_slice(b"\"Infinity\""),
         ValueRef::Double(f64::NEG_INFINITY) => body.extend_from_slice(b"\"-Infinity\""),
