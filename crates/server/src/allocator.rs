@@ -10,8 +10,8 @@ use libmimalloc_sys as mi;
 /// What mimalloc aligns everything by that is as large as this.
 const NATURAL_ALIGNMENT: usize = 16;
 
-/// Asks for an alignment only where there would be none by itself: mimalloc takes several times as long
-/// for a block that it is told to align, and leaves room in it that nobody needs.
+/// Asks for an alignment only where there would be none by itself. A block of more than 1 KiB that
+/// mimalloc is told to align takes it two to three times as long, and has room that nobody needs.
 pub struct Allocator;
 
 fn is_natural(layout: Layout) -> bool {
