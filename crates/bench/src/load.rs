@@ -1,6 +1,7 @@
 //! Drives one server: threads of one core each, connections on them, operations one after another
 //! on each connection.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use hdrhistogram::Histogram;
 
 use crate::account::Account;
 use crate::client::{Client, Failure};
-use crate::workload::{Settings, Worker, Workload, WorkloadName, build};
+use crate::workload::{Settings, Workload, WorkloadName, build};
 
 /// Kinds of failure told apart in a report; the rest is only counted.
 const FAILURE_KINDS_MAX: usize = 16;
@@ -102,6 +103,7 @@ impl Target {
                     let connections = (thread..plan.connections).step_by(threads).count();
                     let run = &run;
                     scope.spawn(move || {
+                        take_turns_with_the_server();
                         let mut tally = on_this_thread(self.drive_all(run, connections));
                         tally.processor = processor_time_of_this_thread();
                         tally
@@ -118,16 +120,14 @@ impl Target {
     }
 
     async fn drive_all(&self, run: &Run, connections: usize) -> Tally {
-        let driven = (0..connections).map(|_| self.drive(run));
-        let mut total = Tally::new();
-        for tally in futures_util::future::join_all(driven).await {
-            total.add(tally);
-        }
-        total
+        // One for all of the thread: a histogram for each would not stay in the processor's cache.
+        let tally = RefCell::new(Tally::new());
+        let driven = (0..connections).map(|_| self.drive(run, &tally));
+        futures_util::future::join_all(driven).await;
+        tally.into_inner()
     }
 
-    async fn drive(&self, run: &Run) -> Tally {
-        let mut tally = Tally::new();
+    async fn drive(&self, run: &Run, tally: &RefCell<Tally>) {
         let mut worker = self.workload.worker();
         let mut connected = None;
         while let Some(measured) = run.next() {
@@ -136,7 +136,7 @@ impl Target {
                 None => match self.connect().await {
                     Ok(client) => connected.insert(client),
                     Err(failure) => {
-                        tally.fail(failure);
+                        tally.borrow_mut().fail(failure);
                         tokio::time::sleep(RECONNECT_PAUSE).await;
                         continue;
                     }
@@ -145,6 +145,7 @@ impl Target {
             let started = Instant::now();
             let outcome = worker.operation(client).await;
             let ended = Instant::now();
+            let mut tally = tally.borrow_mut();
             tally.made += 1;
             match outcome {
                 Ok(bytes) if measured => tally.succeed(bytes, ended - started),
@@ -160,20 +161,15 @@ impl Target {
                 tally.elapsed = ended.saturating_duration_since(run.measured_from);
             }
         }
-        finish(worker, connected, &mut tally).await;
-        tally
+        if let Some(mut client) = connected
+            && let Err(failure) = worker.finish(&mut client).await
+        {
+            tally.borrow_mut().fail(failure);
+        }
     }
 
     pub fn clean_up(&self) -> Result<(), Failure> {
         on_this_thread(async { self.workload.clean_up(&mut self.connect().await?).await })
-    }
-}
-
-async fn finish(mut worker: Box<dyn Worker>, connected: Option<Client>, tally: &mut Tally) {
-    if let Some(mut client) = connected
-        && let Err(failure) = worker.finish(&mut client).await
-    {
-        tally.fail(failure);
     }
 }
 
@@ -251,6 +247,19 @@ impl Tally {
 fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(future)
+}
+
+/// The generator shares the processors with the server. A thread that wakes up usually takes the
+/// processor from the one that woke it, so that after a few answers the server would have to stop; this
+/// thread waits until the processor is free, and then finds more answers.
+fn take_turns_with_the_server() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to parameters of this function.
+    let outcome = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
+    // Where that is forbidden, the load is the same and costs somewhat more.
+    if outcome != 0 {
+        eprintln!("the generator is scheduled as usual: {}", std::io::Error::last_os_error());
+    }
 }
 
 fn processor_time_of_this_thread() -> Duration {

@@ -96,8 +96,7 @@ struct Load {
     /// Seconds of the same load before each run, not measured.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(..=600))]
     warm_up: u16,
-    /// Threads that make the load; unless given, half as many as there are processors, so that the
-    /// server finds some free.
+    /// Threads that make the load; unless given, as many as there are processors.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
@@ -132,10 +131,10 @@ struct Sides {
 
 impl Load {
     fn plan(&self) -> Plan {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         Plan {
             connections: self.connections.into(),
-            threads: self.threads.map_or(processors.div_ceil(2), usize::from),
+            threads: self.threads.map_or_else(processors, usize::from),
             warm_up: Duration::from_secs(self.warm_up.into()),
             duration: match self.count {
                 Some(_) => COUNTED_RUN_MAX,

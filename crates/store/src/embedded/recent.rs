@@ -1,16 +1,20 @@
 //! Which keys were written lately, and when: all that is needed to tell whether a batch was decided
 //! on rows that have changed since, without reading any.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::row_cache::ByHash;
 use crate::engine::{Batch, KeyRange, Write};
 
 pub(super) struct RecentWrites {
-    /// Each remembered key and the sequence of its last write.
-    keys: HashMap<Arc<[u8]>, u64>,
+    /// The sequence of the last write of each remembered key, by the hash of the key. Keys that have
+    /// one hash pass for one row, so that a batch may be refused for a write of the other; its caller
+    /// then reads again.
+    last: ByHash<u64>,
     /// The remembered writes, oldest first.
-    order: VecDeque<(u64, Arc<[u8]>)>,
+    order: VecDeque<Remembered>,
     bytes: usize,
     /// Every write after this sequence is remembered.
     horizon: u64,
@@ -18,10 +22,16 @@ pub(super) struct RecentWrites {
     bytes_max: usize,
 }
 
+struct Remembered {
+    sequence: u64,
+    hash: u64,
+    key: Box<[u8]>,
+}
+
 impl RecentWrites {
     pub fn new(horizon: u64, entries_max: usize, bytes_max: usize) -> Self {
         Self {
-            keys: HashMap::new(),
+            last: ByHash::default(),
             order: VecDeque::new(),
             bytes: 0,
             horizon,
@@ -43,7 +53,7 @@ impl RecentWrites {
         batch
             .expected_rows
             .iter()
-            .any(|key| self.keys.get(key.as_ref()).is_some_and(|at| *at > since))
+            .any(|key| self.last.get(&xxh3_64(key)).is_some_and(|at| *at > since))
             || batch.expected_ranges.iter().any(|range| self.range_changed(range, since))
     }
 
@@ -52,24 +62,24 @@ impl RecentWrites {
         if range.is_empty() {
             return false;
         }
-        let first = self.order.partition_point(|(at, _)| *at <= since);
-        self.order.range(first..).any(|(_, key)| range.contains(key))
+        let first = self.order.partition_point(|write| write.sequence <= since);
+        self.order.range(first..).any(|write| range.contains(&write.key))
     }
 
     /// Remembers the writes of the batch committed at `sequence`, and forgets the oldest ones.
     pub fn record(&mut self, sequence: u64, writes: &[Write]) {
         for write in writes {
-            let key: Arc<[u8]> = Arc::from(write.key().as_ref());
-            self.bytes += key.len();
-            self.keys.insert(Arc::clone(&key), sequence);
-            self.order.push_back((sequence, key));
+            let (hash, key) = (xxh3_64(write.key()), Box::from(write.key().as_ref()));
+            self.last.insert(hash, sequence);
+            self.bytes += write.key().len();
+            self.order.push_back(Remembered { sequence, hash, key });
         }
         while self.order.len() > self.entries_max || self.bytes > self.bytes_max {
-            let Some((at, key)) = self.order.pop_front() else { break };
+            let Some(Remembered { sequence, hash, key }) = self.order.pop_front() else { break };
             self.bytes -= key.len();
-            self.horizon = at;
-            if self.keys.get(&key) == Some(&at) {
-                self.keys.remove(&key);
+            self.horizon = sequence;
+            if self.last.get(&hash) == Some(&sequence) {
+                self.last.remove(&hash);
             }
         }
     }
@@ -125,7 +135,7 @@ mod tests {
             recent.record(sequence, &put(&format!("{sequence:010}")));
         }
         assert_eq!(recent.order.len(), 10);
-        assert_eq!(recent.keys.len(), 10);
+        assert_eq!(recent.last.len(), 10);
         assert_eq!(recent.horizon, 40);
     }
 

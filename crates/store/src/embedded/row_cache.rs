@@ -38,8 +38,10 @@ struct Shard {
     asked: Box<[u64; ASKED_MAX]>,
 }
 
-/// By the hash of the key. Of two keys with one hash the later one is kept.
-type Generation = HashMap<u64, Entry, BuildHasherDefault<AsItIs>>;
+/// Of two keys with one hash the later one is kept.
+type Generation = ByHash<Entry>;
+/// What is found by the hash of a key.
+pub(super) type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
 
 struct Entry {
     key: Bytes,
@@ -144,9 +146,9 @@ impl Entry {
     }
 }
 
-/// The keys of a generation are hashes already.
+/// For keys that are hashes already.
 #[derive(Default)]
-struct AsItIs(u64);
+pub(super) struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn finish(&self) -> u64 {
