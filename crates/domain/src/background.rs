@@ -87,8 +87,8 @@ impl Domain {
                 let mut removed = Vec::new();
                 for (prefix, release) in &kinds {
                     let room = ROWS_PER_COMMIT - removed.len();
-                    let range = KeyRange::prefix(prefix.clone());
-                    for row in transaction.scan(&range, room).await? {
+                    let rest = self.emptying.rest(prefix);
+                    for row in transaction.scan(&rest, room).await? {
                         release(&mut transaction, &account, &row)?;
                         transaction.delete(row.key.clone());
                         removed.push(row.key);
@@ -101,6 +101,11 @@ impl Domain {
                 Ok((removed, transaction))
             })
             .await?;
+        self.emptying.removed(
+            &kinds.map(|(prefix, _)| prefix),
+            &removed,
+            removed.len() == ROWS_PER_COMMIT,
+        );
         for key in &removed {
             self.live_leases.forget(key);
         }
@@ -110,37 +115,45 @@ impl Domain {
     /// Removes some of the blocks of an upload that was given up, and with the last ones its
     /// sentence.
     async fn remove_condemned_upload(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let blocks = KeyRange::prefix(rows::blocks(rows::condemned_id(sentence)?));
-        self.transact(&[], async |mut transaction| {
-            let found = transaction.scan(&blocks, ROWS_PER_COMMIT).await?;
-            if found.len() < ROWS_PER_COMMIT {
-                transaction.delete(sentence.clone());
-            }
-            for row in found {
-                content::release_part(&mut transaction, &Block::decode(&row.value)?.part);
-                transaction.delete(row.key);
-            }
-            Ok(((), transaction))
-        })
-        .await
+        let blocks = rows::blocks(rows::condemned_id(sentence)?);
+        let rest = self.emptying.rest(&blocks);
+        let removed = self
+            .transact(&[], async |mut transaction| {
+                let found = transaction.scan(&rest, ROWS_PER_COMMIT).await?;
+                if found.len() < ROWS_PER_COMMIT {
+                    transaction.delete(sentence.clone());
+                }
+                for row in &found {
+                    content::release_part(&mut transaction, &Block::decode(&row.value)?.part);
+                    transaction.delete(row.key.clone());
+                }
+                Ok((keys(found), transaction))
+            })
+            .await?;
+        self.emptying.removed(&[blocks], &removed, removed.len() == ROWS_PER_COMMIT);
+        Ok(())
     }
 
     /// Removes some of the entities of a deleted table, and with the last ones its sentence.
     async fn empty_condemned_table(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let entities = KeyRange::prefix(table::rows::entities(table::rows::table_of(sentence)?));
-        self.transact(&[], async |mut transaction| {
-            // Nobody adds to them: whoever did would have to read the row of the table.
-            let snapshot = transaction.snapshot();
-            let found = snapshot.scan(&entities, Order::Ascending, ROWS_PER_COMMIT).await?;
-            if found.len() < ROWS_PER_COMMIT {
-                transaction.delete(sentence.clone());
-            }
-            for row in found {
-                transaction.delete(row.key);
-            }
-            Ok(((), transaction))
-        })
-        .await
+        let entities = table::rows::entities(table::rows::table_of(sentence)?);
+        let rest = self.emptying.rest(&entities);
+        let removed = self
+            .transact(&[], async |mut transaction| {
+                // Nobody adds to them: whoever did would have to read the row of the table.
+                let snapshot = transaction.snapshot();
+                let found = keys(snapshot.scan(&rest, Order::Ascending, ROWS_PER_COMMIT).await?);
+                if found.len() < ROWS_PER_COMMIT {
+                    transaction.delete(sentence.clone());
+                }
+                for key in &found {
+                    transaction.delete(key.clone());
+                }
+                Ok((found, transaction))
+            })
+            .await?;
+        self.emptying.removed(&[entities], &removed, removed.len() == ROWS_PER_COMMIT);
+        Ok(())
     }
 
     /// Frees what earlier runs wrote into extents without ever committing a row that names it.
@@ -166,6 +179,10 @@ impl Domain {
         }
         Ok(())
     }
+}
+
+fn keys(rows: Vec<Row>) -> Vec<Bytes> {
+    rows.into_iter().map(|row| row.key).collect()
 }
 
 /// Lets go of what a row in a container of this account refers to, and of what refers to the row.

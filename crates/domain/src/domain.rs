@@ -10,6 +10,7 @@ use holdfast_store::{Batch, CommitError, Engine, Extents, Fault};
 use crate::content::{
     self, ByteSource, INLINE_BYTES_MAX, INLINE_PART_BYTES_MAX, ReceiveFailure, Received, Sealing,
 };
+use crate::emptying::Emptying;
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
 use crate::features::Features;
@@ -36,6 +37,7 @@ pub struct Domain {
     pub(crate) features: Features,
     pub(crate) known_properties: KnownProperties,
     pub(crate) live_leases: LiveLeases,
+    pub(crate) emptying: Emptying,
     pub(crate) known_queues: KnownQueues,
     pub(crate) known_shares: KnownShares,
     pub(crate) opens: Opens,
@@ -63,6 +65,7 @@ impl Domain {
             features,
             known_properties: KnownProperties::default(),
             live_leases: LiveLeases::default(),
+            emptying: Emptying::default(),
             known_queues: KnownQueues::default(),
             opens: Opens::default(),
             known_shares: KnownShares::default(),

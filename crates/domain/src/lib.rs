@@ -13,6 +13,7 @@ pub mod content;
 mod cursor;
 mod domain;
 mod due;
+mod emptying;
 pub mod etag;
 pub mod failure;
 pub mod features;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
+use holdfast_store::{Fault, Order, Row, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{self, Ground, ROWS_PER_SCAN};
@@ -315,14 +315,15 @@ pub(super) fn decode(row: &Row) -> Result<(u64, Entry), Fault> {
 /// Removes entries of a map that no content has any more, and with the last ones its sentence, which
 /// says what it lay upon.
 pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(), Failure<()>> {
-    let all = KeyRange::prefix(rows::map_entries(id));
+    let entries = rows::map_entries(id);
+    let rest = domain.emptying.rest(&entries);
     let key = rows::condemned_map(id);
-    domain
+    let removed = domain
         .transact(&[], async |mut transaction| {
             let Some(sentence) = transaction.get(&key).await? else {
-                return Ok(((), transaction));
+                return Ok((Vec::new(), transaction));
             };
-            let found = transaction.snapshot().scan(&all, Order::Ascending, ROWS_PER_SCAN).await?;
+            let found = transaction.snapshot().scan(&rest, Order::Ascending, ROWS_PER_SCAN).await?;
             if found.len() < ROWS_PER_SCAN {
                 transaction.delete(key.clone());
                 if !sentence.is_empty() {
@@ -330,14 +331,18 @@ pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(),
                     transaction.references.release_map(ground.map);
                 }
             }
+            let mut removed = Vec::with_capacity(found.len());
             for row in found {
                 let (_, entry) = decode(&row)?;
                 transaction.references.release(entry.part.pieces());
-                transaction.delete(row.key);
+                transaction.delete(row.key.clone());
+                removed.push(row.key);
             }
-            Ok(((), transaction))
+            Ok((removed, transaction))
         })
-        .await
+        .await?;
+    domain.emptying.removed(&[entries], &removed, removed.len() == ROWS_PER_SCAN);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -22,11 +22,11 @@ const MESSAGES_PER_COMMIT: usize = 256;
 /// seconds; were one to, its row would be found by the next run.
 const COMMIT_TICKS_MAX: u64 = 10 * 10_000_000;
 
-/// Where removal goes on: behind what it has removed already, which is not to be passed again.
+/// Where the removal of what expires goes on: behind what it has removed already, which is not to be
+/// passed again.
 #[derive(Default)]
 pub(super) struct Upkeep {
     expired_until: Timestamp,
-    emptied_until: Option<Bytes>,
 }
 
 impl Domain {
@@ -88,28 +88,26 @@ impl Domain {
         drop(snapshot);
         let Some(sentence) = first.map(|row| row.key) else { return Ok(false) };
         let queue = crate::rows::condemned_id(&sentence)?;
-        let mut messages = KeyRange::prefix(rows::messages(queue));
-        let emptied = self.known_queues.upkeep.lock().emptied_until.take();
-        if let Some(last) = emptied.filter(|last| messages.contains(last)) {
-            messages = messages.after(last);
-        }
-        let last = self
+        let messages = rows::messages(queue);
+        let rest = self.emptying.rest(&messages);
+        let removed = self
             .transact(&[], async |mut transaction| {
                 // Nobody else writes there: every change expects a queue with this number.
                 let snapshot = transaction.snapshot();
-                let found = snapshot.scan(&messages, Order::Ascending, MESSAGES_PER_COMMIT).await?;
-                let last = found.last().map(|row| row.key.clone());
+                let found = snapshot.scan(&rest, Order::Ascending, MESSAGES_PER_COMMIT).await?;
                 if found.len() < MESSAGES_PER_COMMIT {
                     transaction.delete(Bytes::clone(&sentence));
                 }
+                let mut removed = Vec::with_capacity(found.len());
                 for row in found {
                     let place = rows::place(&row.key)?;
                     remove_rows(&mut transaction, queue, place, &Message::decode(&row.value)?);
+                    removed.push(row.key);
                 }
-                Ok((last, transaction))
+                Ok((removed, transaction))
             })
             .await?;
-        self.known_queues.upkeep.lock().emptied_until = last;
+        self.emptying.removed(&[messages], &removed, removed.len() == MESSAGES_PER_COMMIT);
         Ok(true)
     }
 }

@@ -53,16 +53,16 @@ impl Domain {
 
     /// Removes some of what a deleted share held, and with the last of it its sentence.
     pub(crate) async fn empty_condemned_share(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let share = condemned_id(sentence)?;
+        let prefixes = rows::all_of_share(condemned_id(sentence)?);
         let removed = self
             .transact(&[], async |mut transaction| {
                 transaction.expect(sentence.clone());
                 let mut removed = Vec::new();
-                for prefix in rows::all_of_share(share) {
+                for prefix in &prefixes {
                     let room = ROWS_PER_COMMIT - removed.len();
                     // Nobody adds to them: whoever did would have to read the row of the share.
-                    let range = KeyRange::prefix(prefix);
-                    let found = transaction.snapshot().scan(&range, Order::Ascending, room).await?;
+                    let rest = self.emptying.rest(prefix);
+                    let found = transaction.snapshot().scan(&rest, Order::Ascending, room).await?;
                     for row in found {
                         transaction.expect(row.key.clone());
                         if rows::has_content(&row.key) {
@@ -82,6 +82,7 @@ impl Domain {
                 Ok((removed, transaction))
             })
             .await?;
+        self.emptying.removed(&prefixes, &removed, removed.len() == ROWS_PER_COMMIT);
         for key in &removed {
             self.live_leases.forget(key);
         }

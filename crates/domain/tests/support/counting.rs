@@ -1,5 +1,7 @@
-//! An engine that counts what is read and written.
+//! An engine that counts what is read and written, and the removed rows that reading passes over.
 
+use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +9,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_store::engine::EngineStatistics;
 use holdfast_store::memory::MemoryEngine;
-use holdfast_store::{Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Row, Snapshot};
+use holdfast_store::{
+    Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Row, Snapshot, Write,
+};
+use parking_lot::Mutex;
 
 #[derive(Default)]
 pub struct CountingEngine {
@@ -19,6 +24,8 @@ pub struct CountingEngine {
 struct Counts {
     read: AtomicU64,
     written: AtomicU64,
+    removed: Mutex<BTreeSet<Bytes>>,
+    passed_over: AtomicU64,
 }
 
 impl CountingEngine {
@@ -26,6 +33,11 @@ impl CountingEngine {
     pub fn take(&self) -> (u64, u64) {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         (take(&self.counts.read), take(&self.counts.written))
+    }
+
+    /// How many removed rows scans have passed over on a store that never gets rid of them.
+    pub fn passed_over(&self) -> u64 {
+        self.counts.passed_over.load(Ordering::Relaxed)
     }
 }
 
@@ -38,6 +50,13 @@ impl Engine for CountingEngine {
 
     async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
         self.counts.written.fetch_add(batch.writes().len() as u64, Ordering::Relaxed);
+        for write in batch.writes() {
+            let mut removed = self.counts.removed.lock();
+            match write {
+                Write::Put { key, .. } => drop(removed.remove(key)),
+                Write::Delete { key } => drop(removed.insert(key.clone())),
+            }
+        }
         self.engine.commit(batch).await
     }
 
@@ -69,6 +88,12 @@ impl Snapshot for CountingSnapshot {
     async fn scan(&self, range: &KeyRange, order: Order, limit: usize) -> Result<Vec<Row>, Fault> {
         let found = self.snapshot.scan(range, order, limit).await?;
         self.counts.read.fetch_add(found.len().max(1) as u64, Ordering::Relaxed);
+        if order == Order::Ascending && !range.is_empty() {
+            let last = found.last().filter(|_| found.len() == limit);
+            let end = last.map_or(range.end.clone(), |row| Bound::Included(row.key.clone()));
+            let passed_over = self.counts.removed.lock().range((range.start.clone(), end)).count();
+            self.counts.passed_over.fetch_add(passed_over as u64, Ordering::Relaxed);
+        }
         Ok(found)
     }
 }
