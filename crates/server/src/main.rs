@@ -39,6 +39,7 @@ const FAULT: u8 = 1;
 const BAD_SETTINGS: u8 = 2;
 
 fn main() -> ExitCode {
+    allocator::give_memory_back_soon();
     let arguments: Vec<_> = std::env::args_os().collect();
     let environment = std::env::vars_os().collect();
     match arguments.get(1).and_then(|word| word.to_str()) {

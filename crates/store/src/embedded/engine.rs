@@ -41,7 +41,8 @@ const FLUSHED_TABLES_MERGED: u8 = 16;
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     pub durability: Durability,
-    /// A segment of the log, and with it the memtables.
+    /// A segment of the log, and with it the memtables and the tables that they are flushed to. Larger
+    /// ones take more memory, and rows are merged less often.
     pub log_segment_bytes: u64,
     /// Blocks of tables kept in memory.
     pub cache_bytes: u64,
@@ -62,7 +63,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             durability: Durability::Fsync,
-            log_segment_bytes: 8 * 1024 * 1024,
+            log_segment_bytes: 16 * 1024 * 1024,
             cache_bytes: 16 * 1024 * 1024,
             row_cache_bytes: 16 * 1024 * 1024,
             table_bytes: 16 * 1024 * 1024,
