@@ -55,7 +55,7 @@ async fn a_deleted_table_is_emptied_without_passing_over_what_is_gone() {
     let path = TablePath { account: account(), table: TableName::new("People").expect("a name") };
     domain.create_table(&path).await.expect("a new table");
     for number in 0..ROWS {
-        let key = EntityKey::new("p", &number.to_string()).expect("a key");
+        let key = EntityKey::new("p", number.to_string()).expect("a key");
         let change = Change::Insert(Properties::default());
         domain.change_entity(&path, &EntityChange { key, change }).await.expect("inserted");
     }

@@ -2,8 +2,9 @@
 //! on rows that have changed since, without reading any.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::row_cache::ByHash;
 use crate::engine::{Batch, KeyRange, Write};
@@ -13,6 +14,8 @@ pub(super) struct RecentWrites {
     /// one hash pass for one row, so that a batch may be refused for a write of the other; its caller
     /// then reads again.
     last: ByHash<u64>,
+    /// Nobody can choose keys whose hashes are near each other.
+    seed: u64,
     /// The remembered writes, oldest first.
     order: VecDeque<Remembered>,
     bytes: usize,
@@ -32,6 +35,7 @@ impl RecentWrites {
     pub fn new(horizon: u64, entries_max: usize, bytes_max: usize) -> Self {
         Self {
             last: ByHash::default(),
+            seed: RandomState::new().hash_one(0),
             order: VecDeque::new(),
             bytes: 0,
             horizon,
@@ -53,8 +57,12 @@ impl RecentWrites {
         batch
             .expected_rows
             .iter()
-            .any(|key| self.last.get(&xxh3_64(key)).is_some_and(|at| *at > since))
+            .any(|key| self.last.get(&self.hash(key)).is_some_and(|at| *at > since))
             || batch.expected_ranges.iter().any(|range| self.range_changed(range, since))
+    }
+
+    fn hash(&self, key: &[u8]) -> u64 {
+        xxh3_64_with_seed(key, self.seed)
     }
 
     /// Looks at every write since then, which are few unless the batch was long in the making.
@@ -69,7 +77,7 @@ impl RecentWrites {
     /// Remembers the writes of the batch committed at `sequence`, and forgets the oldest ones.
     pub fn record(&mut self, sequence: u64, writes: &[Write]) {
         for write in writes {
-            let (hash, key) = (xxh3_64(write.key()), Box::from(write.key().as_ref()));
+            let (hash, key) = (self.hash(write.key()), Box::from(write.key().as_ref()));
             self.last.insert(hash, sequence);
             self.bytes += write.key().len();
             self.order.push_back(Remembered { sequence, hash, key });
