@@ -10,6 +10,7 @@ use holdfast_rest::auth::{
 };
 use holdfast_rest::request_headers::RequestHeaders;
 use holdfast_rest::service::Service;
+use holdfast_rest::version::Version;
 
 const ROUNDS: u32 = 200_000;
 
@@ -39,7 +40,7 @@ fn main() {
         query: &[],
         headers: &headers,
         service: Service::Blob,
-        version: "2026-10-06",
+        version: Version::V2026_10_06,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
         target: Target::default(),

@@ -1,5 +1,7 @@
 //! The headers of an answer, kept as the bytes that are sent.
 
+use crate::plain_bytes::is_plain;
+
 /// In the order they were set, each name once.
 #[derive(Clone, Debug, Default)]
 pub struct AnswerHeaders {
@@ -116,27 +118,9 @@ pub fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_token)
 }
 
-/// Whether bytes can be the value of a header. Every request and its answer have some thirty of them:
-/// eight bytes are looked at together.
+/// Whether bytes can be the value of a header.
 pub fn is_header_value(value: &[u8]) -> bool {
-    let (words, _) = value.as_chunks::<8>();
-    let mut last = [b' '; 8];
-    match value.last_chunk() {
-        Some(chunk) => last = *chunk,
-        None => last[..value.len()].copy_from_slice(value),
-    }
-    let mut all = words.iter().chain([&last]);
-    all.all(|word| is_plain(u64::from_ne_bytes(*word))) || value.iter().all(|it| is_in_value(*it))
-}
-
-/// Whether none of eight bytes is a control character.
-fn is_plain(word: u64) -> bool {
-    const EACH: u64 = u64::from_ne_bytes([1; 8]);
-    let deleted = word ^ (EACH * 0x7f);
-    // A byte from which more is taken than it has borrows its highest bit.
-    let below_space = word.wrapping_sub(EACH * 0x20) & !word;
-    let is_zero = deleted.wrapping_sub(EACH) & !deleted;
-    (below_space | is_zero) & (EACH * 0x80) == 0
+    is_plain(value, [0x7f]) || value.iter().all(|it| is_in_value(*it))
 }
 
 fn is_in_value(byte: u8) -> bool {

@@ -157,8 +157,8 @@ impl Frontend {
         body: Incoming,
     ) -> Answer {
         let body = RequestBody::new(body, self.limits().stall_timeout);
-        if let Some(account) = self.website_account(endpoint, host(&parts)) {
-            return self.web_page(account, peer, &parts, body.declared_length()).await;
+        if let Some(account) = self.website_account(endpoint, &parts) {
+            return Box::pin(self.web_page(account, peer, &parts, body.declared_length())).await;
         }
         let service = endpoint.service();
         let arrival = Arrival { service, peer, parts: &parts, case: &case, batch_version: None };
@@ -184,20 +184,20 @@ impl Frontend {
     }
 
     /// Whose website is asked for, if one is; empty if that cannot be told.
-    fn website_account<'a>(&'a self, endpoint: Endpoint, host: Option<&'a str>) -> Option<&'a str> {
-        let by_host = match self.settings.host_style {
-            HostStyle::Recognized => host.and_then(website::account_of_host),
+    fn website_account<'a>(&'a self, endpoint: Endpoint, parts: &'a Parts) -> Option<&'a str> {
+        let by_host = || match self.settings.host_style {
+            HostStyle::Recognized => host(parts).and_then(website::account_of_host),
             HostStyle::Ignored => None,
         };
         match endpoint {
-            Endpoint::Service(Service::Blob) => by_host,
+            Endpoint::Service(Service::Blob) => by_host(),
             Endpoint::Service(Service::Queue | Service::Table | Service::File) => None,
             Endpoint::Website => {
-                let first_label = host.and_then(|host| host.split(['.', ':']).next());
+                let first_label = host(parts).and_then(|host| host.split(['.', ':']).next());
                 let known = first_label.filter(|label| self.accounts().get(label).is_some());
                 let mut names = self.accounts().names();
                 let only = names.next().filter(|_| names.next().is_none());
-                Some(by_host.or(known).or(only).unwrap_or_default())
+                Some(by_host().or(known).or(only).unwrap_or_default())
             }
         }
     }
@@ -299,9 +299,8 @@ impl Frontend {
         seen.version = Some(version);
         check_since(operation, version, &query, &parts.headers)?;
 
-        let version_text = version.to_string();
         let pairs = query.to_pairs();
-        let presented = presented(service, peer, parts, &address, &pairs, &version_text);
+        let presented = presented(service, peer, parts, &address, &pairs, version);
         let granted =
             self.authorize(&presented, version, &address, &operation.need(&query)).await?;
         if address.secondary && !matches!(parts.method, Method::GET | Method::HEAD) {
@@ -335,9 +334,9 @@ impl Frontend {
         };
         match service {
             Service::Blob => blob::dispatch(&call, body).await,
-            Service::Queue => Box::pin(queue::dispatch(&call, body)).await,
-            Service::Table => Box::pin(table::dispatch(&call, id, body)).await,
-            Service::File => Box::pin(file::dispatch(&call, body)).await,
+            Service::Queue => queue::dispatch(&call, body).await,
+            Service::Table => table::dispatch(&call, id, body).await,
+            Service::File => file::dispatch(&call, body).await,
         }
     }
 
@@ -360,13 +359,15 @@ impl Frontend {
             && let Some(policy_id) = &sas.policy_id
         {
             let named = |policy: &StoredPolicy| policy.id == *policy_id;
-            let policies = self.stored_policies(address, sas.scope.table.as_deref()).await?;
+            let policies =
+                Box::pin(self.stored_policies(address, sas.scope.table.as_deref())).await?;
             let policy = policies.into_iter().find(named);
             identity = Identity::ServiceSas(auth::resolve_policy(sas.clone(), policy, now)?);
         }
         let granted = auth::authorize(&identity, need, version)?;
         if granted.public_access.is_some() {
-            let level = self.container(address).await?.map(|container| container.public_access);
+            let container = Box::pin(self.container(address)).await?;
+            let level = container.map(|container| container.public_access);
             auth::check_public_access(&granted, level, true)?;
         }
         Ok(granted)
@@ -500,7 +501,7 @@ fn presented<'a>(
     parts: &'a Parts,
     address: &'a Address<'a>,
     query: &'a [(String, String)],
-    version: &'a str,
+    version: Version,
 ) -> Presented<'a> {
     Presented {
         method: parts.method.as_str(),

@@ -76,7 +76,7 @@ fn addressed(
         query: &pairs,
         headers,
         service,
-        version: &version.to_string(),
+        version,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
         target: address.target(),

@@ -29,6 +29,7 @@ pub mod multipart;
 mod negotiate;
 pub mod operation;
 mod patience;
+mod plain_bytes;
 mod protocol_settings;
 pub mod query;
 mod queue;

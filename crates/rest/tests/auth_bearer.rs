@@ -133,7 +133,7 @@ fn the_challenge_is_given_by_versions_that_have_it() {
         let mut golden = request("", settings());
         golden.remove_header("authorization");
         golden.set_header("x-ms-version", version);
-        let bearer = settings().challenge(golden.service(), version);
+        let bearer = settings().challenge(golden.service(), golden.version());
         assert_eq!(bearer.is_some(), challenged, "{version}");
         assert!(matches!(golden.authenticate(), Ok(Identity::Anonymous(_))));
     }

@@ -293,7 +293,7 @@ fn anonymous(service: &str, version: &str) -> Identity {
 #[test]
 fn callers_without_credentials_read_what_is_public() {
     let caller = anonymous("blob", VERSION_TEXT);
-    let challenge = BearerSettings::development().challenge(Service::Blob, VERSION_TEXT);
+    let challenge = BearerSettings::development().challenge(Service::Blob, VERSION);
     assert!(challenge.is_some());
     let told = AuthRefusal::NoAuthenticationInformation { challenge };
     assert_eq!(may(&caller, &PUT).err(), Some(told.clone()));

@@ -22,6 +22,15 @@ impl Stored for Table {
     const WHAT: &'static str = "a table";
 }
 
+/// The front of a table's row. Whoever looks for entities needs no more, and need not make room for it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct TableId(pub u64);
+
+impl Stored for TableId {
+    const FORMAT: u8 = Table::FORMAT;
+    const WHAT: &'static str = Table::WHAT;
+}
+
 #[derive(Clone, Debug)]
 pub struct TablePath {
     pub account: AccountName,
@@ -30,11 +39,11 @@ pub struct TablePath {
 
 impl TablePath {
     pub(super) fn key(&self) -> Bytes {
-        rows::table(self.account.as_str(), &self.table.key())
+        rows::table(self.account.as_str(), self.table.as_str())
     }
 
     pub(super) fn hold_key(&self) -> Bytes {
-        rows::held_table_name(self.account.as_str(), &self.table.key())
+        rows::held_table_name(self.account.as_str(), self.table.as_str())
     }
 }
 

@@ -7,7 +7,7 @@ use holdfast_store::{Fault, Row};
 use super::entity::{EntityView, StoredEntity};
 use super::filter::{Filter, KeySpan};
 use super::key_range::KeyRange;
-use super::model::TablePath;
+use super::model::{TableId, TablePath};
 use super::scan::EntityRows;
 use super::tables::find_table;
 use super::write::EntityRefusal;
@@ -65,14 +65,14 @@ impl Domain {
     ) -> Result<EntityPage, Failure<EntityRefusal>> {
         let snapshot = self.engine.snapshot().await?;
         let table = find_table(&*snapshot, &query.table).await?;
-        let table = table.ok_or(Failure::Refused(EntityRefusal::TableNotFound))?;
+        let TableId(table) = table.ok_or(Failure::Refused(EntityRefusal::TableNotFound))?;
         let allowed = query.range.as_ref().map_or(KeySpan::ALL, KeySpan::from);
         let from = query.from.as_ref().map_or(KeySpan::ALL, |from| {
             KeySpan::starting_at(&from.partition_key, from.row_key.as_deref())
         });
         let spans = query.filter.key_spans();
         let spans = spans.into_iter().map(|span| span.within(allowed).within(from));
-        let mut rows = EntityRows::new(&*snapshot, table.id, spans);
+        let mut rows = EntityRows::new(&*snapshot, table, spans);
         let deadline = self.now().plus(PAGE_TIME_MAX);
         let late = || self.now() >= deadline;
         Ok(Gathered::new(&query.filter, query.limit).page(&mut rows, late).await?)

@@ -27,15 +27,19 @@ pub fn tables(account: &str) -> Bytes {
 }
 
 /// `name` in lower case: the case of a name does not tell two tables apart.
+/// The same for names that differ in their case only.
 pub fn table(account: &str, name: &str) -> Bytes {
-    let mut key = named(TABLE, account);
-    key.put_slice(name.as_bytes());
-    key.freeze()
+    with_table_name(named(TABLE, account), name)
 }
 
 pub fn held_table_name(account: &str, name: &str) -> Bytes {
-    let mut key = named(HELD_TABLE_NAME, account);
+    with_table_name(named(HELD_TABLE_NAME, account), name)
+}
+
+fn with_table_name(mut key: BytesMut, name: &str) -> Bytes {
+    let front = key.len();
     key.put_slice(name.as_bytes());
+    key[front..].make_ascii_lowercase();
     key.freeze()
 }
 

@@ -2,7 +2,7 @@
 
 use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 
-use super::model::{Table, TablePath, TableRefusal};
+use super::model::{Table, TableId, TablePath, TableRefusal};
 use super::rows;
 use crate::access::StoredPolicy;
 use crate::domain::{Domain, read};
@@ -52,7 +52,8 @@ impl Domain {
 
     pub async fn get_table(&self, path: &TablePath) -> Answer<Table> {
         let snapshot = self.engine.snapshot().await?;
-        let table = find_table(&*snapshot, path).await?;
+        let row = snapshot.get(&path.key()).await?;
+        let table = row.map(|row| Table::decode(&row)).transpose()?;
         table.ok_or(Failure::Refused(TableRefusal::NotFound))
     }
 
@@ -98,7 +99,7 @@ impl Domain {
         let account = command.account.as_str();
         let mut range = KeyRange::prefix(rows::tables(account));
         if let Some(from) = &command.from {
-            range = range.starting_at(rows::table(account, &from.to_ascii_lowercase()));
+            range = range.starting_at(rows::table(account, from));
         }
         let mut names = Vec::new();
         while !range.is_empty() {
@@ -127,8 +128,8 @@ impl Domain {
 pub(super) async fn find_table(
     snapshot: &dyn Snapshot,
     path: &TablePath,
-) -> Result<Option<Table>, Fault> {
-    snapshot.get(&path.key()).await?.map(|row| Table::decode(&row)).transpose()
+) -> Result<Option<TableId>, Fault> {
+    snapshot.get(&path.key()).await?.map(|row| TableId::decode(&row)).transpose()
 }
 
 fn check_name_is_free(existing: Option<&Table>, held: bool) -> Result<(), TableRefusal> {

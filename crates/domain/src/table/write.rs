@@ -7,7 +7,7 @@ use holdfast_store::Row;
 
 use super::entity::{self, EntityView, StoredEntity};
 use super::key::EntityKey;
-use super::model::{Table, TablePath};
+use super::model::{TableId, TablePath};
 use super::properties::{Properties, PropertyRefusal};
 use super::rows;
 use super::tables::find_table;
@@ -79,8 +79,8 @@ impl Domain {
     ) -> Result<StoredEntity, Failure<EntityRefusal>> {
         let snapshot = self.engine.snapshot().await?;
         let table = find_table(&*snapshot, path).await?;
-        let table = table.ok_or(Failure::Refused(EntityRefusal::TableNotFound))?;
-        let key = rows::entity(table.id, key.partition_key(), key.row_key());
+        let TableId(table) = table.ok_or(Failure::Refused(EntityRefusal::TableNotFound))?;
+        let key = rows::entity(table, key.partition_key(), key.row_key());
         match snapshot.get(&key).await? {
             Some(value) => Ok(StoredEntity(Row { key, value })),
             None => Err(Failure::Refused(EntityRefusal::NotFound)),
@@ -128,8 +128,8 @@ impl Domain {
         changes: &[EntityChange],
     ) -> Result<Vec<EntityETag>, Failure<RefusedChange>> {
         self.transact(latched, async |mut transaction| {
-            let table: Option<Table> = read(&mut transaction, table_key).await?;
-            let Some(Table { id: table, .. }) = table else {
+            let table: Option<TableId> = read(&mut transaction, table_key).await?;
+            let Some(TableId(table)) = table else {
                 return Err(refused(0)(EntityRefusal::TableNotFound));
             };
             let mut etags = Vec::with_capacity(changes.len());

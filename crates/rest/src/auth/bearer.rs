@@ -15,10 +15,11 @@ use super::authorize::action_matches;
 use super::jwt::{Claims, InvalidKeySet, KeySet, Token};
 use super::{AuthRefusal, Presented};
 use crate::service::Service;
+use crate::version::Version;
 
 /// How far the clock of the issuer may be from ours.
 pub const TOKEN_SKEW_MAX: Duration = Duration::from_secs(5 * 60);
-const BEARER_SINCE: &str = "2017-11-09";
+const BEARER_SINCE: Version = Version::V2017_11_09;
 /// Storage as a whole: as an address, and as the application that it is in the directory.
 const STORAGE_AUDIENCES: [&str; 2] =
     ["https://storage.azure.com", "e406a681-f3d4-42a8-90b6-c2b029497af1"];
@@ -88,11 +89,11 @@ impl BearerSettings {
     }
 
     /// What WWW-Authenticate says, for versions of the service that have it.
-    pub fn challenge(&self, service: Service, version: &str) -> Option<Arc<str>> {
+    pub fn challenge(&self, service: Service, version: Version) -> Option<Arc<str>> {
         let since = match service {
-            Service::Blob | Service::Queue => "2019-12-12",
-            Service::Table => "2020-12-06",
-            Service::File => "2022-11-02",
+            Service::Blob | Service::Queue => Version::V2019_12_12,
+            Service::Table => Version::V2020_12_06,
+            Service::File => Version::V2022_11_02,
         };
         self.challenge.clone().filter(|_| version >= since)
     }

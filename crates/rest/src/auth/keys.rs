@@ -5,6 +5,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64_simd::AsOut as _;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
@@ -58,7 +59,9 @@ pub(super) fn decode_signature(text: &str) -> Option<Signature> {
     if text.len() != 44 {
         return None;
     }
-    STANDARD.decode(text).ok()?.try_into().ok()
+    let mut decoded = [0; 44];
+    let decoded = base64_simd::STANDARD.decode(text.as_bytes(), decoded.as_mut_slice().as_out());
+    decoded.ok()?.as_ref().try_into().ok()
 }
 
 /// The keys of one account. Both are valid at any time, so that they can be rotated.

@@ -44,6 +44,7 @@ pub use user_delegation::{
 
 use crate::request_headers::{RequestHeaders, ascii};
 use crate::service::Service;
+use crate::version::Version;
 use sas::Parameters;
 use shared_key::Scheme;
 
@@ -62,8 +63,8 @@ pub struct Presented<'a> {
     pub query: &'a [(String, String)],
     pub headers: &'a RequestHeaders,
     pub service: Service,
-    /// The version that the request is processed with, as text.
-    pub version: &'a str,
+    /// The version that the request is processed with.
+    pub version: Version,
     pub tls: bool,
     pub client_ip: IpAddr,
     pub target: Target<'a>,
@@ -132,7 +133,8 @@ pub fn authenticate(
         }
         (None, None) => Ok(Identity::Anonymous(AnonymousCaller {
             challenge: bearer.challenge(request.service, request.version),
-            private_is_hidden: request.service == Service::Blob && request.version < "2019-12-12",
+            private_is_hidden: request.service == Service::Blob
+                && request.version < Version::V2019_12_12,
         })),
     }
 }

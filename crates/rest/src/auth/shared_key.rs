@@ -15,14 +15,15 @@ use super::keys::{AccountKeys, Signature, decode_signature};
 use super::{AuthRefusal, Presented};
 use crate::request_headers::RequestHeaders;
 use crate::service::Service;
+use crate::version::Version;
 
 /// How far the date of a request may be from the server's clock.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// From this version on, a Content-Length of zero is signed as an empty line.
-const EMPTY_LENGTH_SINCE: &str = "2015-02-21";
+const EMPTY_LENGTH_SINCE: Version = Version::V2015_02_21;
 /// From this version on, x-ms- headers with an empty value are signed.
-const EMPTY_HEADERS_SINCE: &str = "2016-05-31";
+const EMPTY_HEADERS_SINCE: Version = Version::V2016_05_31;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
@@ -132,7 +133,7 @@ struct SignedHeaders<'a> {
 }
 
 impl<'a> SignedHeaders<'a> {
-    fn collect(headers: &'a RequestHeaders, version: &str) -> Result<Self, AuthRefusal> {
+    fn collect(headers: &'a RequestHeaders, version: Version) -> Result<Self, AuthRefusal> {
         let mut standard = [None; STANDARD.len()];
         let mut x_ms = Vec::with_capacity(headers.len());
         let mut x_ms_date = None;

@@ -78,6 +78,10 @@ pub(super) struct HeadEnd {
 impl HeadEnd {
     /// Whether `input` begins with a head that may be whole.
     pub fn is_in(&mut self, input: &[u8]) -> bool {
+        // Most come in one piece and alone.
+        if input.first().is_some_and(u8::is_ascii_uppercase) && input.ends_with(b"\r\n\r\n") {
+            return true;
+        }
         // An empty line in front of a request is passed over by the parser.
         let begins = input.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(input.len());
         let mut from = self.searched.max(begins);

@@ -3,6 +3,7 @@
 //! hyper would do this too, but it knows header names in lower case only, and the names of metadata
 //! must come back as they were sent; see `docs/design/0003-http-connections.md`.
 
+mod bell;
 mod framing;
 mod head;
 mod io;
@@ -28,6 +29,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::answer::Answer;
 use crate::patience::within;
+use bell::Bell;
 use head::HeadEnd;
 use io::Io;
 use write::{After, Output};
@@ -89,10 +91,11 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let io = Arc::new(Mutex::new(Io::new(stream)));
+    let stopping = pin!(stopping);
     let mut waiting = Waiting {
         io: &io,
         limits,
-        stopping: pin!(stopping),
+        stopping: Bell::new(stopping),
         is_stopping: false,
         timer: pin!(sleep_until(Instant::now() + limits.idle_timeout)),
     };
@@ -114,6 +117,10 @@ where
         let (version, keeps_alive) = (head.parts.version, head.keeps_alive);
         let body = Incoming::of(&io);
         let answer = handler.handle(head, body).await;
+        // Other requests that have come on this thread are handled before the first of them is
+        // answered: the processor's caches then change from handling to sending once for all of
+        // them, and not once for each.
+        tokio::task::yield_now().await;
         let after = match (keeps_alive && can_go_on(&io.lock()), waiting.is_stopping()) {
             (true, false) if version == Version::HTTP_10 => After::KeptOld,
             (true, false) => After::Kept,
@@ -180,7 +187,7 @@ where
 struct Waiting<'a, S, Stopping> {
     io: &'a Mutex<Io<S>>,
     limits: Limits,
-    stopping: Pin<&'a mut Stopping>,
+    stopping: Bell<'a, Stopping>,
     is_stopping: bool,
     /// One for the whole connection: it is moved on only when it rings too early, so that a
     /// request costs no timer.
@@ -193,14 +200,13 @@ where
     Stopping: Future<Output = ()>,
 {
     fn is_stopping(&mut self) -> bool {
-        use futures_util::FutureExt as _;
-        self.is_stopping = self.is_stopping || self.stopping.as_mut().now_or_never().is_some();
+        self.is_stopping = self.is_stopping || self.stopping.rings();
         self.is_stopping
     }
 
     /// The next request; none if the client is done, or the server is.
     async fn next_head(&mut self) -> Result<Option<RequestHead>, Ended> {
-        let begun = !self.io.lock().input.is_empty();
+        let mut begun = !self.io.lock().input.is_empty();
         let patience = if begun { self.limits.head_timeout } else { self.limits.idle_timeout };
         let mut deadline = Instant::now() + patience;
         let mut end = HeadEnd::default();
@@ -221,8 +227,14 @@ where
                 return Ok(None);
             }
             // Only a head that comes in pieces gets here.
-            if !idle && self.timer.deadline() > deadline {
-                self.timer.as_mut().reset(deadline);
+            if !idle {
+                if !begun {
+                    begun = true;
+                    deadline = Instant::now() + self.limits.head_timeout;
+                }
+                if self.timer.deadline() > deadline {
+                    self.timer.as_mut().reset(deadline);
+                }
             }
             tokio::select! {
                 biased;
@@ -232,10 +244,11 @@ where
                     // A client that is gone between two requests is nobody's failure.
                     Err(_) if idle => return Ok(None),
                     Err(error) => return Err(error.into()),
-                    Ok(_) if idle => deadline = Instant::now() + self.limits.head_timeout,
                     Ok(_) => {}
                 },
-                () = self.stopping.as_mut(), if !self.is_stopping => self.is_stopping = true,
+                () = poll_fn(|context| self.stopping.poll(context)), if !self.is_stopping => {
+                    self.is_stopping = true;
+                }
                 () = self.timer.as_mut() => {
                     if Instant::now() >= deadline {
                         return Err(Ended::Idle);

@@ -436,3 +436,20 @@ async fn no_request_is_seen_that_others_do_not_see() {
     }
     assert!(handled > 10_000 && alike > 8_000, "{handled} requests, {alike} rounds alike");
 }
+
+#[tokio::test]
+async fn requests_that_have_come_are_all_handled_before_the_first_is_answered() {
+    let echo = Echo::default();
+    let [(mut client, server), (mut other_client, other_server)] = [duplex(1024), duplex(1024)];
+    for client in [&mut client, &mut other_client] {
+        client.write_all(b"GET /a HTTP/1.1\r\n\r\n").await.expect("sent");
+    }
+    let answered = async {
+        client.read_exact(&mut [0]).await.expect("an answer");
+        drop((client, other_client));
+        echo.handled.load(Ordering::Relaxed)
+    };
+    let serve = |server| serve(server, LIMITS, std::future::pending(), &echo);
+    let (_, handled, _) = tokio::join!(biased; serve(server), answered, serve(other_server));
+    assert_eq!(handled, 2);
+}

@@ -82,7 +82,7 @@ impl SourceRequest {
         let host_style = call.frontend.settings().host_style;
         let host = Some(source.host.as_str());
         let address = Address::parse(service, host, host_style, &source.raw_path, query)?;
-        let (version, pairs) = (call.version.to_string(), query.to_pairs());
+        let pairs = query.to_pairs();
         let mut headers = RequestHeaders::default();
         if let Some(token) = &self.token {
             headers
@@ -97,7 +97,7 @@ impl SourceRequest {
             query: &pairs,
             headers: &headers,
             service,
-            version: &version,
+            version: call.version,
             tls: call.peer.tls,
             client_ip: call.peer.ip,
             target: address.target(),

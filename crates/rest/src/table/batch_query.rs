@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 
 use super::batch::{Refused, check_part, part_address, part_query, put};
 use super::batch_body::PartRequest;
-use super::read;
+use super::{entity, query_entities};
 use crate::answer::{Answer, AnswerBody};
 use crate::error::{Code, Error};
 use crate::operation::{Operation, Scope};
@@ -36,7 +36,12 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
         host: call.host,
         origin: call.origin.clone(),
     };
-    read(&inner).await.map_err(refused)
+    let read = if operation == Operation::GetEntity {
+        entity::get(&inner).await
+    } else {
+        query_entities::query(&inner).await
+    };
+    read.map_err(refused)
 }
 
 /// Those that a query looks at.

@@ -8,6 +8,7 @@ use holdfast_domain::table::{EntityView, PARTITION_KEY, ROW_KEY, TIMESTAMP, Valu
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::format::Level;
+use crate::plain_bytes::is_plain;
 
 /// What a text in an address may have as it is.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -198,6 +199,16 @@ fn put_text(body: &mut Vec<u8>, text: &str) {
 /// The text and a suffix that needs no escapes, in quotes.
 fn put_text_with(body: &mut Vec<u8>, text: &str, suffix: &str) {
     body.push(b'"');
+    if is_plain(text.as_bytes(), [b'"', b'\\']) {
+        body.extend_from_slice(text.as_bytes());
+    } else {
+        put_escaped(body, text);
+    }
+    body.extend_from_slice(suffix.as_bytes());
+    body.push(b'"');
+}
+
+fn put_escaped(body: &mut Vec<u8>, text: &str) {
     let mut plain_from = 0;
     for (at, byte) in text.bytes().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
@@ -215,8 +226,6 @@ fn put_text_with(body: &mut Vec<u8>, text: &str, suffix: &str) {
         }
     }
     body.extend_from_slice(&text.as_bytes()[plain_from..]);
-    body.extend_from_slice(suffix.as_bytes());
-    body.push(b'"');
 }
 
 #[cfg(test)]

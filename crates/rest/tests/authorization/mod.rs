@@ -197,7 +197,7 @@ impl Request {
             query: &pairs,
             headers: &headers,
             service: self.service,
-            version: &version.to_string(),
+            version,
             tls: true,
             client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             target: address.target(),

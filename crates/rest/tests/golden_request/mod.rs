@@ -12,6 +12,7 @@ use holdfast_rest::auth::{
 };
 use holdfast_rest::request_headers::RequestHeaders;
 use holdfast_rest::service::Service;
+use holdfast_rest::version::Version;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
@@ -139,8 +140,9 @@ impl Golden {
     }
 
     /// The version it names, or else one that has everything.
-    pub fn version(&self) -> &str {
-        self.headers.text("x-ms-version").unwrap_or("2021-12-02")
+    pub fn version(&self) -> Version {
+        let named = self.headers.text("x-ms-version").and_then(|text| Version::parse(text).ok());
+        named.unwrap_or(Version::V2021_12_02)
     }
 
     pub fn serve(&mut self, account: &str) {
