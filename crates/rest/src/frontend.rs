@@ -318,7 +318,6 @@ impl Frontend {
         if !operation.row().built {
             return Err(Code::NotImplemented.into());
         }
-        let scheme = if peer.tls { "https" } else { "http" };
         let call = Call {
             frontend: self,
             operation,
@@ -330,7 +329,6 @@ impl Frontend {
             granted: &granted,
             peer,
             host,
-            origin: [scheme, "://", host.unwrap_or_default()].concat(),
         };
         match service {
             Service::Blob => blob::dispatch(&call, body).await,

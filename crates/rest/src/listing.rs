@@ -95,7 +95,7 @@ pub fn write_url(xml: &mut Writer, address: Option<&str>, name: &str) {
 pub fn endpoint(call: &Call<'_>) -> String {
     let account = if call.address.path_style { call.address.account } else { "" };
     let slash = if account.is_empty() { "" } else { "/" };
-    format!("{}/{account}{slash}", call.origin)
+    format!("{}/{account}{slash}", call.origin())
 }
 
 /// What a request asks to include, of what is `known` from some version on.

@@ -35,8 +35,6 @@ pub struct Call<'a> {
     pub peer: Peer,
     /// As the client wrote it.
     pub host: Option<&'a str>,
-    /// `http://host` as the client addressed it, for listings that name their own address.
-    pub origin: String,
 }
 
 /// A GUID that is new for every request: random per process, then counted.
@@ -69,6 +67,12 @@ impl fmt::Display for RequestId {
 }
 
 impl Call<'_> {
+    /// `http://host` as the client addressed it, for answers that name their own address.
+    pub fn origin(&self) -> String {
+        let scheme = if self.peer.tls { "https://" } else { "http://" };
+        [scheme, self.host.unwrap_or_default()].concat()
+    }
+
     /// The value of a header, if it is sent and not empty. One that is not ASCII text is refused.
     pub fn header(&self, name: &'static str) -> Result<Option<&str>, Error> {
         header(self.headers, name)

@@ -157,7 +157,6 @@ impl Read<'_> {
             granted: &Granted::public(),
             peer: self.peer,
             host: None,
-            origin: String::new(),
         };
         match blob::read(&call).await {
             Ok(mut answer) => {

@@ -171,7 +171,7 @@ fn early_form<'a>(call: &Call<'_>, text: &'a str) -> Result<Cow<'a, str>, Error>
         return Err(Code::CopyAcrossAccountsNotSupported.into());
     }
     let path = if call.address.path_style { named } else { path };
-    Ok(Cow::Owned(format!("{}/{path}", call.origin)))
+    Ok(Cow::Owned(format!("{}/{path}", call.origin())))
 }
 
 /// The value can carry a signature, so it is not repeated.

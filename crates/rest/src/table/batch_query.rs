@@ -34,7 +34,6 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
         granted: call.granted,
         peer: call.peer,
         host: call.host,
-        origin: call.origin.clone(),
     };
     let read = if operation == Operation::GetEntity {
         entity::get(&inner).await

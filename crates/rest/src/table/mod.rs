@@ -107,11 +107,12 @@ fn refuse_conditions(call: &Call<'_>) -> Result<(), Error> {
 
 /// The address of the service as the client wrote it, without a slash at its end.
 fn endpoint(call: &Call<'_>) -> String {
+    let mut endpoint = call.origin();
     if call.address.path_style {
-        [call.origin.as_str(), "/", call.address.account].concat()
-    } else {
-        call.origin.clone()
+        endpoint.push('/');
+        endpoint.push_str(call.address.account);
     }
+    endpoint
 }
 
 /// An answer of the protocol that tables speak, without a body.
