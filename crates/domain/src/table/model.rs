@@ -11,6 +11,7 @@ use crate::rows::Stored;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// What its entities are found by: a table that is made again under the same name has another.
+    /// First, for [`TableId`].
     pub(crate) id: u64,
     /// With the case in which it was given.
     pub name: String,
@@ -22,7 +23,8 @@ impl Stored for Table {
     const WHAT: &'static str = "a table";
 }
 
-/// The front of a table's row. Whoever looks for entities needs no more, and need not make room for it.
+/// The row of a table, of which only the front is read: whoever looks for entities needs no more, and
+/// need not make room for the rest.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct TableId(pub u64);
 
@@ -53,4 +55,16 @@ pub enum TableRefusal {
     AlreadyExists,
     /// A table of this name was deleted a moment ago, and the name is not free yet.
     BeingDeleted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_row_of_a_table_begins_with_its_id() {
+        let table = Table { id: u64::MAX / 3, name: "People".to_owned(), policies: Vec::new() };
+        let TableId(id) = TableId::decode(&table.encode()).expect("a table");
+        assert_eq!(id, table.id);
+    }
 }
