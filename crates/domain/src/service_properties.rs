@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use holdfast_store::Fault;
-use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::account::{
@@ -69,11 +69,28 @@ pub(crate) struct KnownProperties {
     /// Held from before a commit until its result is known here, so that of two changes the one
     /// that is stored last is also known last.
     changing: tokio::sync::Mutex<()>,
-    by_account: RwLock<BTreeMap<AccountName, ByService>>,
+    /// Replaced as a whole when something is set or read for the first time, so that whoever looks at
+    /// it writes nothing that threads share.
+    by_account: ArcSwap<BTreeMap<AccountName, ByService>>,
 }
 
 /// In the order of [`ServiceKind`].
 type ByService = [Option<Arc<ServiceProperties>>; 4];
+
+impl KnownProperties {
+    fn change(
+        &self,
+        account: &AccountName,
+        service: ServiceKind,
+        change: impl Fn(&mut Option<Arc<ServiceProperties>>),
+    ) {
+        self.by_account.rcu(|known| {
+            let mut known = BTreeMap::clone(known);
+            change(&mut known.entry(account.clone()).or_default()[service as usize]);
+            known
+        });
+    }
+}
 
 impl Domain {
     pub async fn service_properties(
@@ -81,18 +98,33 @@ impl Domain {
         account: &AccountName,
         service: ServiceKind,
     ) -> Result<Arc<ServiceProperties>, Fault> {
-        let known = &self.known_properties.by_account;
-        let of_service = |known: &ByService| known[service as usize].clone();
-        if let Some(properties) = known.read().get(account).and_then(of_service) {
-            return Ok(properties);
+        self.with_service_properties(account, service, Arc::clone).await
+    }
+
+    /// What `look` makes of them. A reference to keep would be counted where all threads count.
+    pub async fn with_service_properties<T>(
+        &self,
+        account: &AccountName,
+        service: ServiceKind,
+        look: impl FnOnce(&Arc<ServiceProperties>) -> T,
+    ) -> Result<T, Fault> {
+        let known = &self.known_properties;
+        if let Some(of_account) = known.by_account.load().get(account)
+            && let Some(properties) = &of_account[service as usize]
+        {
+            return Ok(look(properties));
         }
         let key = rows::service_properties(account.as_str(), service as u8);
         let row = self.engine.snapshot().await?.get(&key).await?;
         let stored = row.map(|row| ServiceProperties::decode(&row)).transpose()?;
+        let stored = Arc::new(stored.unwrap_or_default());
         // If somebody has set or read them meanwhile, theirs are at least as new.
-        let mut known = known.write();
-        let known = &mut known.entry(account.clone()).or_default()[service as usize];
-        Ok(Arc::clone(known.get_or_insert_with(|| Arc::new(stored.unwrap_or_default()))))
+        known.change(account, service, |known| {
+            known.get_or_insert_with(|| Arc::clone(&stored));
+        });
+        let now_known = known.by_account.load();
+        let newest = now_known.get(account).and_then(|known| known[service as usize].as_ref());
+        Ok(look(newest.unwrap_or(&stored)))
     }
 
     /// Changes the properties by `change`, which gets those that are stored.
@@ -114,8 +146,8 @@ impl Domain {
                 Ok((properties, transaction))
             })
             .await?;
-        let mut known = self.known_properties.by_account.write();
-        known.entry(account.clone()).or_default()[service as usize] = Some(Arc::new(changed));
+        let changed = Some(Arc::new(changed));
+        self.known_properties.change(account, service, |known| known.clone_from(&changed));
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ use crate::operation::{Conditions, Need, Operation, check_since, route};
 use crate::query::{self, Plus, Query};
 use crate::queue;
 use crate::redact;
-use crate::request::{Call, RequestId, RequestIds};
+use crate::request::{Call, RequestId};
 use crate::request_body::RequestBody;
 use crate::request_headers::RequestHeaders;
 use crate::server::ConnectionLimits;
@@ -59,7 +59,6 @@ pub struct Frontend {
     domain: Arc<Domain>,
     settings: Settings,
     metrics: Arc<Metrics>,
-    ids: RequestIds,
     fetcher: Arc<Fetcher>,
     /// One for each copy from another host that may be under way.
     copy_places: Arc<Semaphore>,
@@ -97,8 +96,7 @@ impl Frontend {
         let places = Arc::new(Semaphore::new(settings.limits.connections_max));
         let fetcher = Arc::new(Fetcher::new(&settings.sources, settings.limits.stall_timeout));
         let copy_places = Arc::new(Semaphore::new(blob::COPIES_MAX));
-        let ids = RequestIds::default();
-        Self { domain, settings, metrics, ids, fetcher, copy_places, places }
+        Self { domain, settings, metrics, fetcher, copy_places, places }
     }
 
     pub fn domain(&self) -> &Domain {
@@ -203,7 +201,7 @@ impl Frontend {
     }
 
     async fn web_page(&self, account: &str, peer: Peer, parts: &Parts, bytes_in: u64) -> Answer {
-        let (started, id, service) = (Instant::now(), self.ids.next(), Service::Blob);
+        let (started, id, service) = (Instant::now(), RequestId::next(), Service::Blob);
         let mut seen = Seen { website: true, ..Seen::default() };
         seen.account = AccountName::new(account).ok();
         let answered = match self.properties(service, &seen).await {
@@ -230,7 +228,7 @@ impl Frontend {
 
     async fn exchange(&self, arrival: Arrival<'_>, body: RequestBody) -> Answer {
         let Arrival { service, peer, parts, batch_version, .. } = arrival;
-        let (started, id) = (Instant::now(), self.ids.next());
+        let (started, id) = (Instant::now(), RequestId::next());
         let bytes_in = body.declared_length();
         let version = batch_version.or_else(|| negotiate::named(&parts.headers));
         let mut seen = Seen { version, ..Seen::default() };
@@ -424,11 +422,21 @@ impl Frontend {
         service: Service,
         seen: &Seen,
     ) -> Result<Arc<ServiceProperties>, Error> {
+        self.with_properties(service, seen, Arc::clone).await
+    }
+
+    /// What `look` makes of them.
+    async fn with_properties<T>(
+        &self,
+        service: Service,
+        seen: &Seen,
+        look: impl FnOnce(&Arc<ServiceProperties>) -> T,
+    ) -> Result<T, Error> {
         match &seen.account {
             Some(account) if self.accounts().get(account.as_str()).is_some() => {
-                Ok(self.domain.service_properties(account, service.kind()).await?)
+                Ok(self.domain.with_service_properties(account, service.kind(), look).await?)
             }
-            Some(_) | None => Ok(Arc::default()),
+            Some(_) | None => Ok(look(&Arc::default())),
         }
     }
 
@@ -480,10 +488,11 @@ impl Frontend {
         if parts.method == Method::OPTIONS {
             return;
         }
-        match self.properties(service, seen).await {
-            Ok(properties) => {
-                let rules = &properties.cors;
-                let added = cors::actual(rules, &parts.method, &parts.headers, &answer.headers);
+        let for_origin = |properties: &Arc<ServiceProperties>| {
+            cors::actual(&properties.cors, &parts.method, &parts.headers, &answer.headers)
+        };
+        match self.with_properties(service, seen, for_origin).await {
+            Ok(added) => {
                 for (name, value) in added {
                     answer.header(name, value);
                 }

@@ -1,6 +1,8 @@
 //! What handlers see of a request, and how they take its headers apart.
 
+use std::cell::Cell;
 use std::fmt;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_domain::blob::{BlobPath, ContainerPath};
@@ -41,22 +43,26 @@ pub struct Call<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct RequestId(uuid::Uuid);
 
-pub struct RequestIds {
-    process: u64,
-    next: AtomicU64,
-}
+/// So many ids are counted by a thread alone, before it asks where all threads count.
+const IDS_OF_A_THREAD: u64 = 4096;
 
-impl Default for RequestIds {
-    fn default() -> Self {
-        let (process, first) = uuid::Uuid::new_v4().as_u64_pair();
-        Self { process, next: AtomicU64::new(first) }
-    }
-}
-
-impl RequestIds {
-    pub fn next(&self) -> RequestId {
-        let count = self.next.fetch_add(1, Ordering::Relaxed);
-        RequestId(uuid::Uuid::from_u64_pair(self.process, count))
+impl RequestId {
+    pub fn next() -> Self {
+        static PROCESS: LazyLock<(u64, AtomicU64)> = LazyLock::new(|| {
+            let (process, first) = uuid::Uuid::new_v4().as_u64_pair();
+            (process, AtomicU64::new(first))
+        });
+        thread_local! {
+            /// The next count, and how many follow it.
+            static OWN: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+        }
+        let (process, counted) = &*PROCESS;
+        let (count, left) = match OWN.get() {
+            (_, 0) => (counted.fetch_add(IDS_OF_A_THREAD, Ordering::Relaxed), IDS_OF_A_THREAD),
+            own => own,
+        };
+        OWN.set((count.wrapping_add(1), left - 1));
+        Self(uuid::Uuid::from_u64_pair(*process, count))
     }
 }
 
@@ -165,4 +171,22 @@ pub fn header<'a>(
 /// Header values are ASCII by the protocol; clients that put UTF-8 there are understood.
 fn text(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(value.trim_ascii()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_request_gets_an_id_of_its_own_on_whichever_thread() {
+        let many = || (0..2 * IDS_OF_A_THREAD + 1).map(|_| RequestId::next().0).collect::<Vec<_>>();
+        let ids: Vec<_> = std::thread::scope(|scope| {
+            let threads = [scope.spawn(many), scope.spawn(many), scope.spawn(many)];
+            threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let different: HashSet<_> = ids.iter().collect();
+        assert_eq!(different.len(), ids.len());
+    }
 }
