@@ -182,7 +182,7 @@ impl Committer {
             let writes = decode_writes(payload).expect("a group decodes as encoded");
             self.shared.apply(*sequence, writes);
         }
-        self.shared.publish(self.segment.last_sequence);
+        self.shared.snapshots.publish(self.segment.last_sequence);
     }
 
     /// Waits for upkeep and sees that the segment can take so many bytes. Nothing is written yet

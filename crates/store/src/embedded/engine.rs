@@ -17,7 +17,8 @@ use super::recent::RecentWrites;
 use super::recovery::FoundLog;
 use super::room::{Reserve, Room, is_no_room};
 use super::row_cache::RowCache;
-use super::shared::{Shared, Upkeep, Visible};
+use super::shared::{Shared, Upkeep};
+use super::snapshots::{SHARDS, Snapshots, shard_of_this_thread};
 use super::trees::Trees;
 use super::upkeep::{Compactor, Flusher, SPARES_MAX};
 use super::{Durability, OpenError};
@@ -76,6 +77,7 @@ impl Default for EngineOptions {
 
 pub struct EmbeddedEngine {
     shared: Arc<Shared>,
+    readers: [Arc<Reader>; SHARDS],
     /// Gone when the engine is closing.
     queue: Option<mpsc::Sender<Waiting>>,
     committer: Option<JoinHandle<()>>,
@@ -90,7 +92,7 @@ impl EmbeddedEngine {
         let shared = Arc::new(Shared {
             trees: Trees::open(folder, options, &sequences)?,
             sequences,
-            visible: Mutex::new(Visible { before: 1, held: Default::default() }),
+            snapshots: Snapshots::new(),
             upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
             upkeep_changed: Condvar::new(),
             reserve: Reserve::new(&log_folder, options.log_segment_bytes),
@@ -108,7 +110,7 @@ impl EmbeddedEngine {
     fn start(shared: Arc<Shared>, found: FoundLog, options: &EngineOptions) -> Result<Self, Fault> {
         let (last_sequence, sealed) = found.replay(&shared)?;
         shared.sequences.set(last_sequence + 1);
-        shared.publish(last_sequence);
+        shared.snapshots.publish(last_sequence);
         let last_incarnation = found.last_incarnation();
         let next_file = Arc::new(AtomicU64::new(found.next_file));
 
@@ -178,7 +180,10 @@ impl EmbeddedEngine {
             .with_l0_threshold(FLUSHED_TABLES_MERGED)
             .with_table_target_size(options.table_bytes);
         let compactor = Compactor { shared: Arc::clone(&shared), strategy: Arc::new(strategy) };
-        let mut engine = Self { shared, queue: Some(sender), committer: None, upkeep: Vec::new() };
+        let readers =
+            std::array::from_fn(|shard| Arc::new(Reader { shared: Arc::clone(&shared), shard }));
+        let mut engine =
+            Self { shared, readers, queue: Some(sender), committer: None, upkeep: Vec::new() };
         // Should a thread not start, the drop of `engine` stops the others.
         engine.upkeep.push(spawn("row-flush", move || flusher.run())?);
         engine.upkeep.push(spawn("row-compact", move || compactor.run())?);
@@ -212,8 +217,9 @@ impl Drop for EmbeddedEngine {
 #[async_trait]
 impl Engine for EmbeddedEngine {
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
-        let before = self.shared.hold_visible();
-        Ok(Box::new(EmbeddedSnapshot { shared: Arc::clone(&self.shared), before }))
+        let reader = Arc::clone(&self.readers[shard_of_this_thread()]);
+        let before = reader.shared.snapshots.hold(reader.shard);
+        Ok(Box::new(EmbeddedSnapshot { reader, before }))
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
@@ -271,8 +277,16 @@ fn check_limits(batch: &Batch) -> Result<(), Fault> {
     Ok(())
 }
 
-struct EmbeddedSnapshot {
+/// What the snapshots of a shard share. Each of them is one more reference: counted in one place for all
+/// shards, that place would be carried from processor to processor.
+#[repr(align(128))]
+struct Reader {
     shared: Arc<Shared>,
+    shard: usize,
+}
+
+struct EmbeddedSnapshot {
+    reader: Arc<Reader>,
     /// It sees the batches with a lower sequence.
     before: u64,
 }
@@ -287,11 +301,11 @@ impl Snapshot for EmbeddedSnapshot {
         if key.is_empty() {
             return Ok(None);
         }
-        let cache = &self.shared.row_cache;
+        let Shared { row_cache: cache, trees, .. } = &*self.reader.shared;
         if let Some(value) = cache.get(key, self.before) {
             return Ok(Some(value));
         }
-        let value = self.shared.trees.of(key).get(key, self.before).map_err(reading_failed)?;
+        let value = trees.of(key).get(key, self.before).map_err(reading_failed)?;
         let value = value.map(Bytes::from);
         if let Some(value) = &value {
             cache.offer(key, value, self.before);
@@ -303,7 +317,7 @@ impl Snapshot for EmbeddedSnapshot {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let mut parts = self.shared.trees.parts_of(range);
+        let mut parts = self.reader.shared.trees.parts_of(range);
         if order == Order::Descending {
             parts.reverse();
         }
@@ -333,6 +347,6 @@ fn reading_failed(why: lsm_tree::Error) -> Fault {
 
 impl Drop for EmbeddedSnapshot {
     fn drop(&mut self) {
-        self.shared.release(self.before);
+        self.reader.shared.snapshots.release(self.reader.shard, self.before);
     }
 }

@@ -13,6 +13,8 @@ use bytes::Bytes;
 use holdfast_sync::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::own_rows::OwnRows;
+
 /// Threads that look for different rows seldom wait for each other.
 const SHARDS: usize = 16;
 /// Longer rows are seldom read again and would drive out many others.
@@ -21,6 +23,7 @@ const ROW_BYTES_MAX: usize = 8 * 1024;
 const ASKED_MAX: usize = 512;
 
 pub(super) struct RowCache {
+    own_rows: OwnRows,
     shards: [Mutex<Shard>; SHARDS],
     /// What a shard keeps of each generation.
     generation_bytes_max: usize,
@@ -53,6 +56,7 @@ struct Entry {
 impl RowCache {
     pub fn new(bytes_max: usize) -> Self {
         Self {
+            own_rows: OwnRows::new(),
             shards: std::array::from_fn(|_| Mutex::new(Shard::new())),
             generation_bytes_max: bytes_max / SHARDS / 2,
         }
@@ -61,7 +65,12 @@ impl RowCache {
     /// The row as the snapshot `before` sees it, if it is known.
     pub fn get(&self, key: &[u8], before: u64) -> Option<Bytes> {
         let hash = xxh3_64(key);
-        self.shard(hash).lock().get(hash, key, before, self.generation_bytes_max)
+        if let Some(value) = self.own_rows.get(hash, key, before) {
+            return Some(value);
+        }
+        let value = self.shard(hash).lock().get(hash, key, before, self.generation_bytes_max)?;
+        self.own_rows.offer(hash, key, &value, before);
+        Some(value)
     }
 
     /// Keeps what the snapshot `before` has read, if it is worth it and still true.
@@ -82,6 +91,7 @@ impl RowCache {
     /// A batch is writing the row. To be called before any snapshot can see the batch.
     pub fn forget(&self, key: &[u8], sequence: u64) {
         let hash = xxh3_64(key);
+        self.own_rows.forget(hash, sequence);
         let mut shard = self.shard(hash).lock();
         shard.written = shard.written.max(sequence);
         if let Some(entry) = shard.newer.remove(&hash) {
@@ -249,10 +259,12 @@ mod tests {
     #[test]
     fn what_is_asked_for_stays_while_others_come_and_go() {
         let cache = RowCache::new(64 * 1024);
-        offer(&cache, "container", "1", 1);
+        // So long that no thread keeps it for itself.
+        let value = "x".repeat(600);
+        offer(&cache, "container", &value, 1);
         for number in 0..10_000 {
             offer(&cache, &number.to_string(), "x", 1);
-            assert_eq!(get(&cache, "container", 1).as_deref(), Some("1"), "after {number}");
+            assert_eq!(get(&cache, "container", 1).as_ref(), Some(&value), "after {number}");
         }
     }
 }

@@ -13,6 +13,7 @@ use super::folder::DataFolder;
 use super::log::{SealedSegment, Spare};
 use super::room::{Reserve, Room};
 use super::row_cache::RowCache;
+use super::snapshots::Snapshots;
 use super::trees::{Tree, Trees};
 use crate::engine::{Fault, Write};
 
@@ -20,7 +21,7 @@ pub(super) struct Shared {
     pub trees: Trees,
     /// Gives out the sequence of every batch and, inside the trees, of every change of their files.
     pub sequences: SequenceNumberCounter,
-    pub visible: Mutex<Visible>,
+    pub snapshots: Snapshots,
     pub upkeep: Mutex<Upkeep>,
     /// Signalled at every change of `upkeep` and when the engine is poisoned.
     pub upkeep_changed: Condvar,
@@ -33,14 +34,6 @@ pub(super) struct Shared {
     pub syncs: AtomicU64,
     /// The folder stays locked until the last snapshot is gone.
     pub _folder: DataFolder,
-}
-
-/// What readers may see.
-pub(super) struct Visible {
-    /// Batches before this sequence are durable and wholly in the trees.
-    pub before: u64,
-    /// Such bounds at which snapshots are held, oldest first, and how many at each.
-    pub held: VecDeque<(u64, usize)>,
 }
 
 /// The work that the threads hand each other.
@@ -123,71 +116,12 @@ impl Shared {
         }
     }
 
-    pub fn publish(&self, last_sequence: u64) {
-        self.visible.lock().before = last_sequence + 1;
-    }
-
-    pub fn hold_visible(&self) -> u64 {
-        self.visible.lock().hold()
-    }
-
-    pub fn release(&self, before: u64) {
-        self.visible.lock().release(before);
-    }
-
     /// Versions of a row that only snapshots before this one could see may be dropped.
     pub fn oldest_visible(&self) -> u64 {
-        self.visible.lock().oldest().saturating_sub(1)
+        self.snapshots.oldest().saturating_sub(1)
     }
 
     pub fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl Visible {
-    /// The bound of a new snapshot. It never decreases, so the newest is always the last.
-    fn hold(&mut self) -> u64 {
-        match self.held.back_mut() {
-            Some((newest, count)) if *newest == self.before => *count += 1,
-            Some(_) | None => self.held.push_back((self.before, 1)),
-        }
-        self.before
-    }
-
-    fn release(&mut self, before: u64) {
-        let Ok(at) = self.held.binary_search_by_key(&before, |(bound, _)| *bound) else { return };
-        let (_, count) = &mut self.held[at];
-        *count -= 1;
-        if *count == 0 {
-            self.held.remove(at);
-        }
-    }
-
-    /// The bound of the oldest snapshot, or of the next one if there is none.
-    fn oldest(&self) -> u64 {
-        self.held.front().map_or(self.before, |(oldest, _)| *oldest)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_snapshot_counts_until_all_of_its_bound_are_gone() {
-        let mut visible = Visible { before: 5, held: VecDeque::new() };
-        assert_eq!(visible.oldest(), 5);
-        assert_eq!([visible.hold(), visible.hold()], [5, 5]);
-        visible.before = 7;
-        assert_eq!(visible.hold(), 7);
-        visible.before = 9;
-        assert_eq!(visible.hold(), 9);
-        for (released, oldest) in [(7, 5), (5, 5), (5, 9), (9, 9)] {
-            visible.release(released);
-            assert_eq!(visible.oldest(), oldest, "{released}");
-        }
-        visible.before = 10;
-        assert_eq!(visible.oldest(), 10, "nobody holds any");
     }
 }

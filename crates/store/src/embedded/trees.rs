@@ -168,7 +168,7 @@ impl Common<'_> {
             .map_err(|why| Fault::because(format!("clean {}", folder.display()), why))?;
         manifest::check(&folder)?;
         let turns = Arc::new(Turns::default());
-        // The tree raises its own idea of what is visible when its files change. Ours is `Visible`.
+        // The tree raises its own idea of what is visible when its files change. Ours is `Snapshots`.
         let visible = SequenceNumberCounter::new(1);
         let rows = lsm_tree::Config::new(&folder, self.sequences.clone(), visible)
             .use_cache(Arc::clone(&self.cache))
