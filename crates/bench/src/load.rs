@@ -130,19 +130,23 @@ impl Target {
     async fn drive(&self, run: &Run, tally: &RefCell<Tally>) {
         let mut worker = self.workload.worker();
         let mut connected = None;
-        while let Some(measured) = run.next() {
+        let mut started = Instant::now();
+        while let Some(measured) = run.next(started) {
             let client = match &mut connected {
                 Some(client) => client,
                 None => match self.connect().await {
-                    Ok(client) => connected.insert(client),
+                    Ok(client) => {
+                        started = Instant::now();
+                        connected.insert(client)
+                    }
                     Err(failure) => {
                         tally.borrow_mut().fail(failure);
                         tokio::time::sleep(RECONNECT_PAUSE).await;
+                        started = Instant::now();
                         continue;
                     }
                 },
             };
-            let started = Instant::now();
             let outcome = worker.operation(client).await;
             let ended = Instant::now();
             let mut tally = tally.borrow_mut();
@@ -160,6 +164,7 @@ impl Target {
             if measured {
                 tally.elapsed = ended.saturating_duration_since(run.measured_from);
             }
+            started = ended;
         }
         if let Some(mut client) = connected
             && let Err(failure) = worker.finish(&mut client).await
@@ -182,8 +187,7 @@ struct Run {
 
 impl Run {
     /// Whether the next operation is measured, if there is one more.
-    fn next(&self) -> Option<bool> {
-        let now = Instant::now();
+    fn next(&self, now: Instant) -> Option<bool> {
         if now >= self.ends {
             return None;
         }

@@ -26,8 +26,9 @@ use crate::signature::{Signed, Signer};
 const VERSION: &str = "2024-11-04";
 /// Nothing waits longer than this for an answer.
 const CALL_WAIT_MAX: Duration = Duration::from_secs(60);
-/// A date may be 15 minutes old; it is formatted again long before.
-const DATE_AGE_MAX: Duration = Duration::from_secs(10);
+/// What follows from the clock is made anew when it is this old: the date of requests, which may be 15
+/// minutes old, and the timer of the calls, of which some are then cut short so much early.
+const CLOCK_SLACK: Duration = Duration::from_secs(1);
 /// A body up to this length is written together with its head.
 const JOINED_BODY_BYTES_MAX: usize = 16 * 1024;
 
@@ -89,6 +90,7 @@ impl Failure {
 pub struct Client {
     wire: Wire,
     patience: Patience,
+    looked_at_clock: Instant,
 }
 
 impl Client {
@@ -105,14 +107,13 @@ impl Client {
                 endpoint,
                 signer: Signer::default(),
                 date: date_now(),
-                date_taken: Instant::now(),
                 address: String::new(),
                 head: Vec::new(),
             },
             stream,
             answer: AnswerReader::default(),
         };
-        Ok(Self { wire, patience: Patience::new() })
+        Ok(Self { wire, patience: Patience::new(), looked_at_clock: Instant::now() })
     }
 
     /// The address of the service, without a slash at its end.
@@ -123,6 +124,7 @@ impl Client {
 
     /// Makes a call that must be answered with `expected`, and returns the length of the body.
     pub async fn call(&mut self, call: Call<'_>, expected: u16) -> Result<u64, Failure> {
+        self.look_at_clock();
         let mut body = Body::Counted(0);
         self.patience.bound(self.wire.exchange(call, expected, &mut body)).await?;
         Ok(body.length())
@@ -130,6 +132,7 @@ impl Client {
 
     /// The same, with the body itself.
     pub async fn call_for_body(&mut self, call: Call<'_>, expected: u16) -> Result<Bytes, Failure> {
+        self.look_at_clock();
         let mut body = Body::Kept(Vec::new());
         self.patience.bound(self.wire.exchange(call, expected, &mut body)).await?;
         Ok(body.into_bytes())
@@ -139,12 +142,23 @@ impl Client {
 impl Client {
     /// Makes a call, whatever its answer is.
     pub async fn exchange(&mut self, call: Call<'_>) -> Result<Answer, Failure> {
+        self.look_at_clock();
         self.wire.answer.keep_head(true);
         let mut body = Body::Kept(Vec::new());
         let (status, code) = self.patience.bound(self.wire.send(call, &mut body)).await?;
         self.wire.answer.keep_head(false);
         let headers = self.wire.answer.take_headers();
         Ok(Answer { status, code, headers, body: body.into_bytes() })
+    }
+
+    /// Before every call.
+    fn look_at_clock(&mut self) {
+        let now = Instant::now();
+        if now.duration_since(self.looked_at_clock) > CLOCK_SLACK {
+            self.looked_at_clock = now;
+            self.patience.reset(now);
+            self.wire.request.date = date_now();
+        }
     }
 }
 
@@ -188,17 +202,12 @@ struct RequestWriter {
     endpoint: Endpoint,
     signer: Signer,
     date: String,
-    date_taken: Instant,
     address: String,
     head: Vec<u8>,
 }
 
 impl RequestWriter {
     fn write_head(&mut self, call: Call<'_>) {
-        if self.date_taken.elapsed() > DATE_AGE_MAX {
-            self.date = date_now();
-            self.date_taken = Instant::now();
-        }
         self.address.clear();
         self.address.extend([&self.endpoint.path, call.path]);
         let path_length = self.address.len();
@@ -248,36 +257,29 @@ impl RequestWriter {
 }
 
 /// Bounds how long a call takes. A timer for every call would be a good part of what a call costs
-/// here, so one is set ahead now and then and serves the calls in between: they are cut short up
-/// to [`Patience::SLACK`] early.
-struct Patience {
-    sleep: Pin<Box<Sleep>>,
-    set: Instant,
-}
+/// here, so one is set ahead now and then and serves the calls in between.
+struct Patience(Pin<Box<Sleep>>);
 
 impl Patience {
-    const SLACK: Duration = Duration::from_secs(1);
-
     fn new() -> Self {
-        Self { sleep: Box::pin(tokio::time::sleep(CALL_WAIT_MAX)), set: Instant::now() }
+        Self(Box::pin(tokio::time::sleep(CALL_WAIT_MAX)))
+    }
+
+    fn reset(&mut self, now: Instant) {
+        self.0.as_mut().reset((now + CALL_WAIT_MAX).into());
     }
 
     async fn bound<T>(
         &mut self,
         call: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let now = Instant::now();
-        if now.duration_since(self.set) > Self::SLACK {
-            self.set = now;
-            self.sleep.as_mut().reset((now + CALL_WAIT_MAX).into());
-        }
         let mut call = std::pin::pin!(call);
         std::future::poll_fn(|context| {
             if let Poll::Ready(outcome) = call.as_mut().poll(context) {
                 return Poll::Ready(outcome);
             }
             let late = || Err(Failure::Broken("no answer in time".to_owned()));
-            self.sleep.as_mut().poll(context).map(|()| late())
+            self.0.as_mut().poll(context).map(|()| late())
         })
         .await
     }
@@ -315,7 +317,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let outcome = runtime.expect("a runtime can be made").block_on(async {
             let mut patience = Patience::new();
-            patience.sleep.as_mut().reset(Instant::now().into());
+            patience.0.as_mut().reset(Instant::now().into());
             patience.bound(std::future::pending::<Result<(), Failure>>()).await
         });
         assert_eq!(outcome, Err(Failure::Broken("no answer in time".to_owned())));
