@@ -23,8 +23,10 @@ const SECONDS_PER_DAY: u64 = 86_400;
 const UNIX_EPOCH_TICKS: u64 = 719_162 * SECONDS_PER_DAY * TICKS_PER_SECOND;
 
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [[u8; 3]; 12] = [
+    *b"Jan", *b"Feb", *b"Mar", *b"Apr", *b"May", *b"Jun", *b"Jul", *b"Aug", *b"Sep", *b"Oct",
+    *b"Nov", *b"Dec",
+];
 
 impl Timestamp {
     /// The last tick of the year 9999, which the services use for "never".
@@ -112,7 +114,8 @@ impl Timestamp {
         if !(fixed(16, b" ") && fixed(19, b":") && fixed(22, b":") && fixed(25, b" GMT")) {
             return None;
         }
-        let month = MONTHS.iter().position(|name| fixed(8, name.as_bytes()))? as u64 + 1;
+        let name: [u8; 3] = text[8..11].try_into().ok()?;
+        let month = MONTHS.iter().position(|month| *month == name)? as u64 + 1;
         let (hour, minute, second) = (number(17, 19)?, number(20, 22)?, number(23, 25)?);
         Self::from_civil(number(12, 16)?, month, number(5, 7)?, hour, minute, second, 0)
     }
@@ -122,7 +125,8 @@ impl Timestamp {
         let mut fields = rest.split_ascii_whitespace();
         let day = digits(fields.next()?, 1..=2)?;
         let month = fields.next()?;
-        let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? as u64 + 1;
+        let named = |name: &[u8; 3]| name.eq_ignore_ascii_case(month.as_bytes());
+        let month = MONTHS.iter().position(named)? as u64 + 1;
         let year = digits(fields.next()?, 4..=4)?;
         let mut clock = fields.next()?.split(':');
         let (hour, minute, second) = (clock.next()?, clock.next()?, clock.next()?);
@@ -261,7 +265,7 @@ impl fmt::Display for Rfc1123 {
         let mut text = *b"Www, DD Mmm YYYY hh:mm:ss GMT";
         text[..3].copy_from_slice(WEEKDAYS[weekday].as_bytes());
         put_digits(&mut text[5..7], day);
-        text[8..11].copy_from_slice(MONTHS[month as usize - 1].as_bytes());
+        text[8..11].copy_from_slice(&MONTHS[month as usize - 1]);
         put_digits(&mut text[12..16], year);
         put_digits(&mut text[17..19], hour);
         put_digits(&mut text[20..22], minute);

@@ -3,8 +3,11 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use crate::auth::Target;
 use crate::operation::Scope;
+use crate::plain_bytes::split_at_byte;
 use crate::query::{Plus, Query, decode};
 use crate::service::Service;
 
@@ -161,13 +164,16 @@ impl<'a> Address<'a> {
         let (name, raw_path) = match from_host {
             Some((_, addressed)) if addressed != service => return Err(InvalidUri),
             Some((account, _)) => (account, path),
-            None => unslashed.split_at(unslashed.find('/').unwrap_or(unslashed.len())),
+            None => {
+                let end = memchr(b'/', unslashed.as_bytes()).unwrap_or(unslashed.len());
+                unslashed.split_at(end)
+            }
         };
         let (account, secondary) = match name.strip_suffix(SECONDARY_SUFFIX) {
             Some(account) => (account, true),
             None => (name, false),
         };
-        if account.is_empty() || account.contains('%') {
+        if account.is_empty() || memchr(b'%', account.as_bytes()).is_some() {
             return Err(InvalidUri);
         }
         let rest = raw_path.strip_prefix('/').unwrap_or(raw_path);
@@ -191,8 +197,8 @@ impl Address<'_> {
 
 /// `account.blob.…` names an account of the blob service.
 fn account_of_host(host: &str) -> Option<(&str, Service)> {
-    let (account, rest) = host.split_once('.')?;
-    let (service, domain) = rest.split_once('.')?;
+    let (account, rest) = split_at_byte(host, b'.')?;
+    let (service, domain) = split_at_byte(rest, b'.')?;
     let service = Service::from_name(service)?;
     (!account.is_empty() && !domain.is_empty()).then_some((account, service))
 }
@@ -203,7 +209,7 @@ fn path_text(raw: &str) -> Result<Cow<'_, str>, InvalidUri> {
 }
 
 fn blob_resource<'a>(rest: &'a str, query: &Query<'_>) -> Result<Resource<'a>, InvalidUri> {
-    match rest.split_once('/') {
+    match split_at_byte(rest, b'/') {
         Some((container, "")) if query.get_nonempty("restype").is_some() => {
             Ok(Resource::Container { container: path_text(container)? })
         }
@@ -269,11 +275,11 @@ fn table_resource(rest: &str) -> Result<Resource<'_>, InvalidUri> {
 }
 
 fn odata_resource(text: &str) -> Result<Resource<'_>, InvalidUri> {
-    let (name, key) = match text.split_once('(') {
+    let (name, key) = match split_at_byte(text, b'(') {
         Some((name, key)) => (name, Some(key.strip_suffix(')').ok_or(InvalidUri)?)),
         None => (text.strip_suffix('/').unwrap_or(text), None),
     };
-    if name.is_empty() || name.contains('/') {
+    if name.is_empty() || memchr(b'/', name.as_bytes()).is_some() {
         return Err(InvalidUri);
     }
     let of_tables = name.eq_ignore_ascii_case("Tables");
@@ -301,7 +307,7 @@ fn entity_keys(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), InvalidUri> {
     let (mut partition_key, mut row_key) = (None, None);
     let mut rest = text;
     for last in [false, true] {
-        let (name, value) = rest.split_once('=').ok_or(InvalidUri)?;
+        let (name, value) = split_at_byte(rest, b'=').ok_or(InvalidUri)?;
         let slot = match name.trim() {
             "PartitionKey" => &mut partition_key,
             "RowKey" => &mut row_key,

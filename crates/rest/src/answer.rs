@@ -1,5 +1,6 @@
 //! What is sent back: status, headers and a body that is never held whole unless it is small.
 
+use std::fmt::Display;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -26,6 +27,11 @@ impl Answer {
     /// value from elsewhere, say) is left out rather than failing the answer.
     pub fn header(&mut self, name: &'static str, value: impl AsRef<str>) {
         self.headers.set(name, value.as_ref());
+    }
+
+    /// The same with what a value is shown as: an ETag, a date, a number.
+    pub fn show(&mut self, name: &'static str, value: impl Display) {
+        self.headers.show(name, value);
     }
 
     /// Sets the header of one pair of metadata. A name that cannot stand in one is left out, too.

@@ -1,5 +1,8 @@
 //! The headers of an answer, kept as the bytes that are sent.
 
+use std::fmt::Display;
+use std::io::Write as _;
+
 use crate::plain_bytes::is_plain;
 
 /// In the order they were set, each name once.
@@ -35,6 +38,16 @@ impl AnswerHeaders {
         self.put(name, value);
     }
 
+    /// The same with what a value is shown as, which has no spaces around it.
+    pub fn show(&mut self, name: &'static str, value: impl Display) {
+        debug_assert!(is_header_name(name), "{name:?} is the name of a header");
+        debug_assert!(!self.contains(name), "{name} is set twice");
+        self.line(name, |wire| {
+            // Writing to memory does not fail.
+            let _ = write!(wire, "{value}");
+        });
+    }
+
     /// Sets a header that others have named, or that may be set. A name that cannot be one is left out, too.
     pub fn set_named(&mut self, name: &str, value: &str) {
         if is_header_name(name) {
@@ -45,18 +58,23 @@ impl AnswerHeaders {
 
     fn put(&mut self, name: &str, value: &str) {
         let value = value.trim_ascii();
-        let bytes = name.len() + BETWEEN.len() + value.len() + LINE_END.len();
-        if u32::try_from(self.wire.len() + bytes).is_err() || !is_header_value(value.as_bytes()) {
-            return;
-        }
-        let start = self.wire.len() as u32;
-        self.wire.reserve(bytes);
+        self.wire.reserve(name.len() + BETWEEN.len() + value.len() + LINE_END.len());
+        self.line(name, |wire| wire.extend_from_slice(value.as_bytes()));
+    }
+
+    /// A line whose value is what `write` appends; none if that cannot be one.
+    fn line(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.wire.len();
         self.wire.extend_from_slice(name.as_bytes());
         self.wire.extend_from_slice(BETWEEN);
-        self.wire.extend_from_slice(value.as_bytes());
+        write(&mut self.wire);
+        let value = &self.wire[start + name.len() + BETWEEN.len()..];
+        let ends = u32::try_from(self.wire.len() + LINE_END.len());
+        let (true, Ok(end)) = (is_header_value(value), ends) else {
+            return self.wire.truncate(start);
+        };
         self.wire.extend_from_slice(LINE_END);
-        let end = self.wire.len() as u32;
-        self.places.push(Place { start, name_bytes: name.len() as u32, end });
+        self.places.push(Place { start: start as u32, name_bytes: name.len() as u32, end });
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -146,6 +164,16 @@ mod tests {
         assert_eq!(headers.as_wire(), b"date: today\r\nETag: \"2\"\r\n");
         assert_eq!(headers.iter().collect::<Vec<_>>(), [("date", "today"), ("ETag", "\"2\"")]);
         assert_eq!(headers.get("x-ms-meta-camelcase"), None);
+    }
+
+    #[test]
+    fn what_a_value_is_shown_as_is_sent() {
+        let mut headers = AnswerHeaders::new();
+        headers.show("a", 7);
+        headers.show("b", "c\nd");
+        headers.show("e", format_args!("{}-{}", 1, 2));
+        assert_eq!(headers.as_wire(), b"a: 7\r\ne: 1-2\r\n");
+        assert_eq!(headers.iter().collect::<Vec<_>>(), [("a", "7"), ("e", "1-2")]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::auth::{self, Accounts, BearerSettings, Granted, Identity, Presented};
 use crate::blob;
 use crate::connection::{Incoming, Parts, RequestCase, RequestHead};
 use crate::cors;
+use crate::date::with_date;
 use crate::error::{Code, Error};
 use crate::file;
 use crate::metrics::Metrics;
@@ -218,9 +219,9 @@ impl Frontend {
             }
         };
         answer.header("server", website::SERVER_HEADER);
-        answer.header("x-ms-request-id", id.to_string());
-        answer.header("x-ms-version", website::VERSION.to_string());
-        answer.header("date", self.domain.now().rfc1123().to_string());
+        answer.show("x-ms-request-id", id);
+        answer.show("x-ms-version", website::VERSION);
+        with_date(self.domain.now(), |date| answer.header("date", date));
         let exchange = Exchange { service, id, peer, parts, seen: &seen, code };
         exchange.record(&self.metrics, &answer, bytes_in, started);
         answer
@@ -280,7 +281,7 @@ impl Frontend {
             Some(version) => Some(version),
             None => {
                 negotiate::check_page_blobs(operation, &parts.headers)?;
-                negotiate(service, &parts.headers, &query)?
+                negotiate(service, seen.version, &parts.headers, &query)?
             }
         };
         let version = match named {
@@ -464,12 +465,12 @@ impl Frontend {
         seen: &Seen,
     ) {
         answer.header("server", service.server_header());
-        answer.header("x-ms-request-id", id.to_string());
-        answer.header("date", self.domain.now().rfc1123().to_string());
+        answer.show("x-ms-request-id", id);
+        with_date(self.domain.now(), |date| answer.header("date", date));
         let version = seen.version.unwrap_or(Version::V2009_09_19);
         if let Some(version) = seen.version {
             if !seen.keeps_version {
-                answer.header("x-ms-version", version.to_string());
+                answer.show("x-ms-version", version);
             }
             if version < Version::V2017_07_29 {
                 answer.headers.remove("x-ms-error-code");

@@ -17,7 +17,7 @@ use crate::body::{Decoder, Plain, StructuredBody};
 use crate::connection::{decode_chunked, take_head};
 use crate::document;
 use crate::multipart;
-use crate::negotiate::negotiate;
+use crate::negotiate::{named, negotiate};
 use crate::operation::{check_since, route};
 use crate::query::Query;
 use crate::queue;
@@ -65,7 +65,8 @@ fn addressed(
     let host = headers.text("host");
     let address = Address::parse(service, host, HostStyle::Recognized, path, query).ok()?;
     let operation = route(service, method, address.resource.scope(), query, headers).ok()?;
-    let version = negotiate(service, headers, query).ok()?.unwrap_or(Version::V2009_09_19);
+    let version =
+        negotiate(service, named(headers), headers, query).ok()?.unwrap_or(Version::V2009_09_19);
     check_since(operation, version, query, headers).ok()?;
     let pairs = query.to_pairs();
     let presented = Presented {

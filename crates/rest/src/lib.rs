@@ -14,6 +14,7 @@ mod blob;
 pub mod body;
 pub mod connection;
 pub mod cors;
+mod date;
 mod digests_aside;
 pub mod document;
 mod error;

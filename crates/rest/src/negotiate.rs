@@ -16,23 +16,18 @@ pub fn named(headers: &RequestHeaders) -> Option<Version> {
     Version::parse(text).ok().filter(|version| *version >= Version::V2009_09_19)
 }
 
-/// The version that the request names, or `None` where the default of the Blob service decides.
+/// The version that the request is processed with, or `None` where the default of the Blob service
+/// decides. `named` is the one of its header, by [`named`].
 pub fn negotiate(
     service: Service,
+    named: Option<Version>,
     headers: &RequestHeaders,
     query: &Query<'_>,
 ) -> Result<Option<Version>, Error> {
-    let named = match headers.contains(HEADER) {
-        false => None,
-        true => {
-            let text = header(headers, HEADER)?.unwrap_or_default();
-            let version = Version::parse(text).map_err(|_| Error::invalid_header(HEADER, text))?;
-            if version < Version::V2009_09_19 {
-                return Err(Error::invalid_header(HEADER, text));
-            }
-            Some(version)
-        }
-    };
+    if named.is_none() && headers.contains(HEADER) {
+        let text = header(headers, HEADER)?.unwrap_or_default();
+        return Err(Error::invalid_header(HEADER, text));
+    }
     let signed = query.get_nonempty("sig").and_then(|_| query.get_nonempty("sv"));
     let signed = signed.and_then(|text| Version::parse(text).ok());
     let asked = query.get_nonempty("api-version").and_then(|text| Version::parse(text).ok());
@@ -88,7 +83,7 @@ mod tests {
         let headers: RequestHeaders =
             version.map(|version| (HEADER, version)).into_iter().collect();
         let query = Query::parse(query).expect("a query");
-        match negotiate(service, &headers, &query) {
+        match negotiate(service, named(&headers), &headers, &query) {
             Ok(version) => Ok(version.map(|version| version.to_string())),
             Err(error) => Err(error.code),
         }

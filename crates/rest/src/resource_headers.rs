@@ -11,11 +11,11 @@ use crate::version::Version;
 /// ETag and Last-Modified, which every answer about one resource has.
 pub fn identity(answer: &mut Answer, etag: ETag, last_modified: Timestamp, version: Version) {
     if version >= Version::V2011_08_18 {
-        answer.header("etag", etag.to_string());
+        answer.show("etag", etag);
     } else {
-        answer.header("etag", etag.unquoted().to_string());
+        answer.show("etag", etag.unquoted());
     }
-    answer.header("last-modified", last_modified.rfc1123().to_string());
+    answer.show("last-modified", last_modified.rfc1123());
 }
 
 pub fn metadata(answer: &mut Answer, metadata: &Metadata) {

@@ -139,15 +139,15 @@ fn create_without_write_creates_only() {
 #[test]
 fn what_a_signature_says_reaches_the_operation() {
     let granted = may(&identity("python blob, every field"), &READ).expect("allowed");
-    assert_eq!(granted.encryption_scope.as_deref(), Some("scope1"));
-    assert_eq!(granted.response_headers.cache_control.as_deref(), Some("no-store"));
+    assert_eq!(granted.scope().encryption_scope.as_deref(), Some("scope1"));
+    assert_eq!(granted.scope().response_headers.cache_control.as_deref(), Some("no-store"));
     let granted = may(&identity("python table, every field"), &READ).expect("allowed");
-    let range = granted.key_range.expect("a range");
+    let range = granted.scope().key_range.as_ref().expect("a range");
     assert!(range.contains("b", "0") && !range.contains("a", "0"));
     let granted = may(&identity("python directory"), &READ).expect("allowed");
-    assert_eq!(granted.directory.as_deref(), Some("d/e"));
+    assert_eq!(granted.scope().directory.as_deref(), Some("d/e"));
     let granted = may(&identity("python account with scope"), &READ).expect("allowed");
-    assert_eq!(granted.encryption_scope.as_deref(), Some("scope1"));
+    assert_eq!(granted.scope().encryption_scope.as_deref(), Some("scope1"));
 }
 
 #[test]

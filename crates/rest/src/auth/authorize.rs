@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use holdfast_domain::access::PublicAccess;
-use holdfast_domain::table::KeyRange;
 
 use super::letters::Letters;
-use super::sas::{ResponseHeaders, SasScope};
+use super::sas::SasScope;
 use super::{AuthRefusal, Identity, Principal};
 use crate::operation::{ACTION_PREFIX, Anonymous, Need, Role};
 use crate::version::Version;
@@ -23,21 +22,14 @@ pub struct Granted {
     /// For callers without credentials: the level that the container must have. See
     /// [`check_public_access`].
     pub public_access: Option<RequiredPublicAccess>,
-    /// The table that the caller may touch; `None` for all.
-    pub table: Option<String>,
-    /// The entities that the caller may touch; `None` for all.
-    pub key_range: Option<KeyRange>,
-    /// The directory that the caller may touch; `None` for all. See [`SasScope::directory`].
-    pub directory: Option<String>,
-    pub response_headers: ResponseHeaders,
-    /// The encryption scope that is used for what is written.
-    pub encryption_scope: Option<String>,
     /// The answer may tell the tags of a blob, or how many there are.
     pub may_read_tags: bool,
     /// The request may set tags.
     pub may_write_tags: bool,
     /// Who is calling, if they are a user of a directory.
-    pub principal: Option<Principal>,
+    pub principal: Option<Box<Principal>>,
+    /// In boxes, as all that holders of keys do not have: nearly every request is theirs.
+    scope: Option<Box<SasScope>>,
     rights: Rights,
 }
 
@@ -49,9 +41,9 @@ enum Rights {
         letters: Letters,
         /// Those of an account signature.
         resource_types: Option<Letters>,
-        delegator: Option<Principal>,
+        delegator: Option<Box<Principal>>,
     },
-    Role(Principal),
+    Role(Box<Principal>),
     /// What the public may read.
     Public,
 }
@@ -63,12 +55,8 @@ impl Granted {
             may_write_tags: rights.cover('t', "blobServices/containers/blobs/tags/write"),
             create_only: false,
             public_access: None,
-            table: None,
-            key_range: None,
-            directory: None,
-            response_headers: ResponseHeaders::default(),
-            encryption_scope: None,
             principal: None,
+            scope: None,
             rights,
         }
     }
@@ -78,15 +66,13 @@ impl Granted {
         Self::of(Rights::Public)
     }
 
-    fn scoped(rights: Rights, scope: &SasScope) -> Self {
-        Self {
-            table: scope.table.clone(),
-            key_range: scope.key_range.clone(),
-            directory: scope.directory.clone(),
-            response_headers: scope.response_headers.clone(),
-            encryption_scope: scope.encryption_scope.clone(),
-            ..Self::of(rights)
-        }
+    fn scoped(rights: Rights, scope: SasScope) -> Self {
+        Self { scope: Some(Box::new(scope)), ..Self::of(rights) }
+    }
+
+    /// What the caller may touch, and how they want to be answered.
+    pub fn scope(&self) -> &SasScope {
+        self.scope.as_deref().unwrap_or(SasScope::WHOLE)
     }
 
     /// Whether the caller may also do what a part of the request asks for: with a signature that
@@ -168,7 +154,8 @@ pub fn authorize(
                 delegator: None,
             };
             let encryption_scope = sas.encryption_scope.clone();
-            Ok(Granted { create_only, encryption_scope, ..Granted::of(rights) })
+            let scope = SasScope { encryption_scope, ..SasScope::default() };
+            Ok(Granted { create_only, ..Granted::scoped(rights, scope) })
         }
         Identity::ServiceSas(sas) => {
             // Without its policy a signature may lack its end and its permissions.
@@ -181,7 +168,7 @@ pub fn authorize(
             let hidden = sas.version.as_str() < PERMISSION_MISMATCH_SINCE;
             let create_only = check_letters(letters, need, hidden)?;
             let rights = Rights::Letters { letters, resource_types: None, delegator: None };
-            Ok(Granted { create_only, ..Granted::scoped(rights, &sas.scope) })
+            Ok(Granted { create_only, ..Granted::scoped(rights, sas.scope.clone()) })
         }
         Identity::UserDelegationSas(sas) => {
             if !need.service_sas || need.letters.is_empty() || !need.shared_key {
@@ -196,17 +183,18 @@ pub fn authorize(
             let rights = Rights::Letters {
                 letters,
                 resource_types: None,
-                delegator: Some(sas.delegator.clone()),
+                delegator: Some(Box::new(sas.delegator.clone())),
             };
-            let mut granted = Granted::scoped(rights, &sas.scope);
+            let mut granted = Granted::scoped(rights, sas.scope.clone());
             granted.create_only = by_letters || by_role;
-            granted.principal = Some(sas.acting_principal());
+            granted.principal = Some(Box::new(sas.acting_principal()));
             Ok(granted)
         }
         Identity::Bearer(principal) => {
             let create_only = check_role(principal, need, version)?;
+            let principal = Box::new(principal.clone());
             let rights = Rights::Role(principal.clone());
-            let principal = Some(principal.clone());
+            let principal = Some(principal);
             Ok(Granted { create_only, principal, ..Granted::of(rights) })
         }
         Identity::Anonymous(caller) => authorize_anonymous(caller, need),

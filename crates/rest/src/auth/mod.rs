@@ -42,6 +42,7 @@ pub use user_delegation::{
     issue_user_delegation_key, key_time,
 };
 
+use crate::plain_bytes::split_at_byte;
 use crate::request_headers::{RequestHeaders, ascii};
 use crate::service::Service;
 use crate::version::Version;
@@ -84,10 +85,10 @@ pub struct Target<'a> {
 pub enum Identity {
     /// Holds an account key: may do everything.
     Owner,
-    AccountSas(AccountSas),
+    AccountSas(Box<AccountSas>),
     /// May name a stored access policy that is still to be resolved.
-    ServiceSas(ServiceSas),
-    UserDelegationSas(UserDelegationSas),
+    ServiceSas(Box<ServiceSas>),
+    UserDelegationSas(Box<UserDelegationSas>),
     /// Presented a token.
     Bearer(Principal),
     /// Gave no credentials.
@@ -147,7 +148,7 @@ fn authorization(headers: &RequestHeaders) -> Result<Option<(&str, &str)>, AuthR
     if sent.next().is_some() {
         return Err(AuthRefusal::DuplicateHeader { name: NAME.to_owned() });
     }
-    match ascii(value).and_then(|text| text.trim().split_once(' ')) {
+    match ascii(value).and_then(|text| split_at_byte(text.trim(), b' ')) {
         Some(scheme_and_rest) => Ok(Some(scheme_and_rest)),
         None => Err(AuthRefusal::InvalidAuthenticationInfo { detail: "scheme and value expected" }),
     }
@@ -161,14 +162,15 @@ fn by_signature(
     now: Timestamp,
 ) -> Result<Identity, AuthRefusal> {
     if parameters.get("ss").is_some() || parameters.get("srt").is_some() {
-        return sas::account(parameters, request, keys, now).map(Identity::AccountSas);
+        return sas::account(parameters, request, keys, now)
+            .map(|sas| Identity::AccountSas(Box::new(sas)));
     }
     if parameters.get("skoid").is_some() {
         let mut sas = user_delegation::check(parameters, request, keys, now)?;
         sas.delegator.restrict(bearer);
-        return Ok(Identity::UserDelegationSas(sas));
+        return Ok(Identity::UserDelegationSas(Box::new(sas)));
     }
-    sas::service(parameters, request, keys, now).map(Identity::ServiceSas)
+    sas::service(parameters, request, keys, now).map(|sas| Identity::ServiceSas(Box::new(sas)))
 }
 
 /// Turns a signature that is good for one user into one that is good as it is.

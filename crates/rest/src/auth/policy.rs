@@ -11,10 +11,10 @@ use super::sas::{ServiceSas, letters_since};
 /// Completes a signature with the policy that it names, which the caller has read by then. A
 /// signature that names none comes back as it is.
 pub fn resolve_policy(
-    sas: ServiceSas,
+    sas: Box<ServiceSas>,
     policy: Option<StoredPolicy>,
     now: Timestamp,
-) -> Result<ServiceSas, AuthRefusal> {
+) -> Result<Box<ServiceSas>, AuthRefusal> {
     if sas.policy_id.is_none() {
         return Ok(sas);
     }

@@ -306,6 +306,23 @@ pub struct SasScope {
     pub table: Option<String>,
 }
 
+impl SasScope {
+    /// Of a caller whom no signature limits.
+    pub(super) const WHOLE: &Self = &Self {
+        directory: None,
+        encryption_scope: None,
+        response_headers: ResponseHeaders {
+            cache_control: None,
+            content_disposition: None,
+            content_encoding: None,
+            content_language: None,
+            content_type: None,
+        },
+        key_range: None,
+        table: None,
+    };
+}
+
 /// Headers that the answer carries in place of those of the blob or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHeaders {

@@ -13,6 +13,7 @@ use holdfast_domain::time::Timestamp;
 use super::header_order::culture_order;
 use super::keys::{AccountKeys, Signature, decode_signature};
 use super::{AuthRefusal, Presented};
+use crate::plain_bytes::split_at_byte;
 use crate::request_headers::RequestHeaders;
 use crate::service::Service;
 use crate::version::Version;
@@ -39,7 +40,7 @@ pub(super) fn check(
     keys: &AccountKeys,
     now: Timestamp,
 ) -> Result<(), AuthRefusal> {
-    let Some((account, signature)) = credentials.trim().split_once(':') else {
+    let Some((account, signature)) = split_at_byte(credentials.trim(), b':') else {
         return Err(AuthRefusal::InvalidAuthenticationInfo {
             detail: "account:signature expected",
         });

@@ -59,8 +59,8 @@ async fn write(call: &Call<'_>, content: Received, chosen: Chosen) -> Result<Ans
     let mut answer = Answer::new(StatusCode::CREATED);
     headers::identity(&mut answer, blob.etag, blob.last_modified, call.version);
     encryption::describe(&mut answer, &blob.encryption);
-    answer.header("x-ms-blob-append-offset", appended.offset.to_string());
-    answer.header("x-ms-blob-committed-block-count", appended.blocks.to_string());
+    answer.show("x-ms-blob-append-offset", appended.offset);
+    answer.show("x-ms-blob-committed-block-count", appended.blocks);
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
 }

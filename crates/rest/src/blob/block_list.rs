@@ -92,7 +92,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     if let Some((etag, last_modified)) = blob {
         headers::identity(&mut answer, etag, last_modified, call.version);
     }
-    answer.header("x-ms-blob-content-length", length.to_string());
+    answer.show("x-ms-blob-content-length", length);
     Ok(answer)
 }
 

@@ -119,7 +119,7 @@ fn scope(call: &Call<'_>) -> Result<Option<String>, Error> {
     if let Some(name) = sent.filter(|name| !is_scope_name(name)) {
         return Err(Error::invalid_header(SCOPE, name));
     }
-    match (sent, call.granted.encryption_scope.as_deref()) {
+    match (sent, call.granted.scope().encryption_scope.as_deref()) {
         (Some(sent), Some(signed)) if sent != signed => Err(Error::invalid_header(SCOPE, sent)),
         (Some(scope), _) | (None, Some(scope)) => Ok(Some(scope.to_owned())),
         (None, None) => Ok(None),

@@ -57,7 +57,7 @@ pub(crate) async fn give_content(
     let first = reader.next().await?;
     answer.body = if wants_structure(call)? {
         answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
-        answer.header("x-ms-structured-content-length", length.to_string());
+        answer.show("x-ms-structured-content-length", length);
         AnswerBody::structured(first, reader, Encoder::new(length))
     } else {
         AnswerBody::content(first, reader)
@@ -72,7 +72,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     headers::blob_properties(&mut answer, call, &read);
     headers::stored_headers(&mut answer, call, &blob.headers);
     answer.header("accept-ranges", "bytes");
-    answer.header("content-length", blob.length.to_string());
+    answer.show("content-length", blob.length);
     answer.optional_header("content-md5", blob.headers.content_md5.map(headers::encode_md5));
     if call.version >= Version::V2017_04_17 {
         headers::access_tier(&mut answer, blob);

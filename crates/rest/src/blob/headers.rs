@@ -219,7 +219,7 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     version_id(answer, call, blob);
     let is_current = blob.version.is_some() && read.current;
     answer.optional_header("x-ms-is-current-version", is_current.then_some("true"));
-    answer.header("x-ms-creation-time", blob.created.rfc1123().to_string());
+    answer.show("x-ms-creation-time", blob.created.rfc1123());
     answer.header("x-ms-server-encrypted", "true");
     encryption::describe(answer, &blob.encryption);
     if call.version >= Version::V2021_08_06 {
@@ -233,14 +233,14 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
         answer.header("x-ms-rehydrate-priority", rehydrate_priority(rehydration));
     }
     if let Some(policy) = blob.immutability {
-        answer.header("x-ms-immutability-policy-until-date", policy.until.rfc1123().to_string());
+        answer.show("x-ms-immutability-policy-until-date", policy.until.rfc1123());
         answer.header("x-ms-immutability-policy-mode", policy_mode(policy));
     }
     answer.optional_header("x-ms-legal-hold", blob.legal_hold.then_some("true"));
     let expires = blob.expires.map(|expires| expires.rfc1123().to_string());
     answer.optional_header("x-ms-expiry-time", expires);
     if !blob.tags.is_empty() && call.granted.may_read_tags {
-        answer.header("x-ms-tag-count", blob.tags.len().to_string());
+        answer.show("x-ms-tag-count", blob.tags.len());
     }
 }
 
@@ -315,7 +315,7 @@ fn blob_kind(answer: &mut Answer, kind: Kind) {
         Kind::Block => {}
         Kind::Page { .. } => sequence_number(answer, kind),
         Kind::Append { blocks, sealed } => {
-            answer.header("x-ms-blob-committed-block-count", blocks.to_string());
+            answer.show("x-ms-blob-committed-block-count", blocks);
             answer.optional_header("x-ms-blob-sealed", sealed.then_some("true"));
         }
     }
@@ -324,7 +324,7 @@ fn blob_kind(answer: &mut Answer, kind: Kind) {
 /// The sequence number, which blobs of the other kinds do not have.
 pub fn sequence_number(answer: &mut Answer, kind: Kind) {
     if let Kind::Page { sequence_number, .. } = kind {
-        answer.header("x-ms-blob-sequence-number", sequence_number.get().to_string());
+        answer.show("x-ms-blob-sequence-number", sequence_number.get());
     }
 }
 
@@ -346,7 +346,7 @@ pub fn version_id(answer: &mut Answer, call: &Call<'_>, blob: &Blob) {
 
 /// The headers stored for the bytes, or what the caller's signature overrides them with.
 pub fn stored_headers(answer: &mut Answer, call: &Call<'_>, headers: &ContentHeaders) {
-    let overrides = &call.granted.response_headers;
+    let overrides = &call.granted.scope().response_headers;
     let or = |own: &Option<String>, stored: &Option<String>| own.clone().or_else(|| stored.clone());
     let content_type_override = overrides.content_type.as_deref();
     answer.header("content-type", content_type_override.unwrap_or(content_type(headers)));

@@ -143,7 +143,7 @@ pub async fn ranges(call: &Call<'_>) -> Result<Answer, Error> {
 
     let mut answer = ranges_page::answer(ranges, limit).await?;
     headers::identity(&mut answer, etag, last_modified, call.version);
-    answer.header("x-ms-blob-content-length", length.to_string());
+    answer.show("x-ms-blob-content-length", length);
     Ok(answer)
 }
 

@@ -21,7 +21,7 @@ pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
     let mut answer = Answer::new(StatusCode::CREATED);
     let snapshot = &made.snapshot;
     headers::identity(&mut answer, snapshot.etag, snapshot.last_modified, call.version);
-    answer.header("x-ms-snapshot", made.moment.iso8601().to_string());
+    answer.show("x-ms-snapshot", made.moment.iso8601());
     if call.version >= Version::V2019_12_12 {
         let version = made.version.map(|version| version.iso8601().to_string());
         answer.optional_header("x-ms-version-id", version);

@@ -22,24 +22,24 @@ pub fn node(answer: &mut Answer, call: &Call<'_>, located: &Located) {
     match &node.posix {
         None => {
             answer.header("x-ms-file-attributes", attributes_of(node));
-            answer.header("x-ms-file-permission-key", node.permission.to_string());
+            answer.show("x-ms-file-permission-key", node.permission);
         }
         Some(posix) => posix_properties(answer, call, posix, &node.kind),
     }
     times(answer, node.times);
-    answer.header("x-ms-file-id", node.id.to_string());
-    answer.header("x-ms-file-parent-id", located.place.directory().to_string());
+    answer.show("x-ms-file-id", node.id);
+    answer.show("x-ms-file-parent-id", located.place.directory());
 }
 
 fn times(answer: &mut Answer, times: FileTimes) {
-    answer.header("x-ms-file-creation-time", times.created.iso8601().to_string());
-    answer.header("x-ms-file-last-write-time", times.written.iso8601().to_string());
-    answer.header("x-ms-file-change-time", times.changed.iso8601().to_string());
+    answer.show("x-ms-file-creation-time", times.created.iso8601());
+    answer.show("x-ms-file-last-write-time", times.written.iso8601());
+    answer.show("x-ms-file-change-time", times.changed.iso8601());
 }
 
 pub fn written(answer: &mut Answer, call: &Call<'_>, written: Timestamp) {
     if call.version >= Version::V2021_06_08 {
-        answer.header("x-ms-file-last-write-time", written.iso8601().to_string());
+        answer.show("x-ms-file-last-write-time", written.iso8601());
     }
 }
 
@@ -53,11 +53,11 @@ fn posix_properties(
         return;
     }
     answer.header("x-ms-mode", format!("{:04o}", posix.mode));
-    answer.header("x-ms-owner", posix.owner.to_string());
-    answer.header("x-ms-group", posix.group.to_string());
+    answer.show("x-ms-owner", posix.owner);
+    answer.show("x-ms-group", posix.group);
     answer.header("x-ms-file-file-type", kind_name(kind));
     if !matches!(kind, NodeKind::Directory(_)) {
-        answer.header("x-ms-link-count", posix.links.to_string());
+        answer.show("x-ms-link-count", posix.links);
     }
 }
 

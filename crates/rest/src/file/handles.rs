@@ -74,9 +74,9 @@ pub async fn force_close(call: &Call<'_>) -> Result<Answer, Error> {
         },
     };
     let mut answer = Answer::new(StatusCode::OK);
-    answer.header("x-ms-number-of-handles-closed", closed.to_string());
+    answer.show("x-ms-number-of-handles-closed", closed);
     if call.version >= Version::V2019_07_07 {
-        answer.header("x-ms-number-of-handles-failed", failed.to_string());
+        answer.show("x-ms-number-of-handles-failed", failed);
     }
     Ok(answer)
 }

@@ -39,7 +39,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
 
     let mut answer = ranges_page::answer(ranges, left).await?;
     headers::identity(&mut answer, etag, last_modified, call.version);
-    answer.header("x-ms-content-length", length.to_string());
+    answer.show("x-ms-content-length", length);
     Ok(answer)
 }
 

@@ -107,7 +107,7 @@ pub async fn snapshot(call: &Call<'_>) -> Result<Answer, Error> {
     let command = SnapshotShare { path: call.share_path()?, metadata: call.metadata()? };
     let (share, moment) = call.frontend.domain().snapshot_share(command).await?;
     let mut answer = described(StatusCode::CREATED, call, &share);
-    answer.header("x-ms-snapshot", moment.iso8601().to_string());
+    answer.show("x-ms-snapshot", moment.iso8601());
     Ok(answer)
 }
 

@@ -97,7 +97,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     headers::metadata(&mut answer, &located.node.metadata);
     if let Some(file) = located.node.file() {
         describe::file(&mut answer, call, file, located.now, state);
-        answer.header("content-length", file.length.to_string());
+        answer.show("content-length", file.length);
         answer.optional_header("content-md5", file.headers.content_md5.map(headers::encode_md5));
     }
     Ok(answer)

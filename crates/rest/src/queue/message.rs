@@ -84,7 +84,7 @@ pub async fn update(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     let state = call.frontend.domain().update_message(command).await?;
     let mut answer = Answer::new(StatusCode::NO_CONTENT);
     answer.header("x-ms-popreceipt", parameters::pop_receipt_text(state.receipt));
-    answer.header("x-ms-time-next-visible", state.next_visible.rfc1123().to_string());
+    answer.show("x-ms-time-next-visible", state.next_visible.rfc1123());
     Ok(answer)
 }
 

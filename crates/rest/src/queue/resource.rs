@@ -28,7 +28,7 @@ pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     let (queue, count) = call.frontend.domain().get_queue_and_count(&queue_of(call)?).await?;
     let mut answer = Answer::new(StatusCode::OK);
-    answer.header("x-ms-approximate-messages-count", count.to_string());
+    answer.show("x-ms-approximate-messages-count", count);
     for (name, value) in queue.metadata.iter() {
         answer.metadata_header(name, value);
     }

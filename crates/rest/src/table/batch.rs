@@ -12,7 +12,7 @@ use super::batch_query;
 use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
 use super::format::{Level, Preference, accepted, check_content_type, check_versions};
 use super::write_entity::EntityWriter;
-use super::{endpoint, in_its_words, odata_answer, refuse_conditions};
+use super::{Endpoint, in_its_words, odata_answer, refuse_conditions};
 use crate::address::{Address, Resource};
 use crate::answer::{Answer, AnswerBody};
 use crate::error::{Code, Error, JSON_CONTENT_TYPE};
@@ -115,7 +115,7 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
             None => table = Some(named),
         }
         let (plan, change) = plan(kind, &address.resource, &query, part).map_err(refused)?;
-        let range = call.granted.key_range.as_ref();
+        let range = call.granted.scope().key_range.as_ref();
         check_range(range, &change.key).map_err(Refused::Batch)?;
         plans.push(plan);
         changes.push(change);
@@ -131,7 +131,7 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
         }
         Failure::Fault(fault) => Refused::Batch(fault.into()),
     })?;
-    let endpoint = endpoint(call);
+    let endpoint = Endpoint(call);
     let answered = plans.iter().zip(&changes).zip(etags);
     Ok(answered
         .map(|((plan, change), etag)| match &change.change {
@@ -227,7 +227,7 @@ pub(super) fn check_part(
     let need = operation.row().need;
     call.granted.check(&need, call.version).map_err(|refusal| Refused::Batch(refusal.into()))?;
     let name = address.resource.container().unwrap_or_default();
-    if call.granted.table.as_ref().is_some_and(|table| !table.eq_ignore_ascii_case(name)) {
+    if call.granted.scope().table.as_ref().is_some_and(|table| !table.eq_ignore_ascii_case(name)) {
         return Err(Refused::Batch(Code::AuthorizationFailure.into()));
     }
     TableName::new(name).map_err(|refusal| Refused::Batch(refusal.into()))

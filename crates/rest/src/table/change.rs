@@ -151,7 +151,7 @@ impl ChangeAnswer {
                 None => StatusCode::NO_CONTENT,
             },
             preference,
-            location: Some([writer.endpoint, "/", &link].concat()),
+            location: Some(format!("{}/{link}", writer.endpoint)),
             etag: Some(etag),
             content,
         }

@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
 use super::format::check_content_type;
 use super::write_entity::EntityWriter;
-use super::{Speech, endpoint, json_answer};
+use super::{Endpoint, Speech, json_answer};
 use crate::address::Resource;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
@@ -25,7 +25,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
         return Err(Code::InvalidUri.into());
     };
     let key = EntityKey::new(partition_key.as_ref(), row_key.as_ref())?;
-    check_range(call.granted.key_range.as_ref(), &key)?;
+    check_range(call.granted.scope().key_range.as_ref(), &key)?;
     let select = select(call)?;
     let stored = call.frontend.domain().get_entity(&path, &key).await?;
     let entity = stored.view()?;
@@ -33,14 +33,14 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let mut body = Vec::with_capacity(512 + stored.length() * 4 / 3);
     let writer = EntityWriter {
         level: speech.level,
-        endpoint: &endpoint(call),
+        endpoint: &Endpoint(call),
         account: call.address.account,
         table: path.table.as_str(),
         select: select.as_deref(),
     };
     writer.element(&mut body, &entity);
     let mut answer = json_answer(StatusCode::OK, speech.level, body);
-    answer.header("etag", entity.etag().to_string());
+    answer.show("etag", entity.etag());
     Ok(answer)
 }
 
@@ -61,13 +61,13 @@ pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
         body: &body,
     };
     let change = request.parse()?;
-    check_range(call.granted.key_range.as_ref(), &change.key)?;
+    check_range(call.granted.scope().key_range.as_ref(), &change.key)?;
     let etag = call.frontend.domain().change_entity(&path, &change).await?;
     let answer = match &change.change {
         Change::Insert(properties) => {
             let writer = EntityWriter {
                 level: speech.level,
-                endpoint: &endpoint(call),
+                endpoint: &Endpoint(call),
                 account: call.address.account,
                 table: path.table.as_str(),
                 select: None,

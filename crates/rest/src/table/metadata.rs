@@ -13,7 +13,7 @@ use crate::xml::Writer;
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let command = ListTables { account: call.account()?, from: None, limit: usize::MAX };
     let visible = |name: &str| {
-        call.granted.table.as_ref().is_none_or(|table| table.eq_ignore_ascii_case(name))
+        call.granted.scope().table.as_ref().is_none_or(|table| table.eq_ignore_ascii_case(name))
     };
     let tables = call.frontend.domain().list_tables(command, visible).await?;
     Ok(Answer::xml(StatusCode::OK, write(call.address.account, &tables.names)))

@@ -17,6 +17,7 @@ mod write_entity;
 pub use batch_body::BatchRefusal;
 pub use read_entity::{EntityBody, EntityBodyRefusal, read as read_entity};
 
+use std::fmt;
 use std::future::ready;
 
 use holdfast_domain::condition::{EntityCondition, IfMatchUse};
@@ -106,13 +107,16 @@ fn refuse_conditions(call: &Call<'_>) -> Result<(), Error> {
 }
 
 /// The address of the service as the client wrote it, without a slash at its end.
-fn endpoint(call: &Call<'_>) -> String {
-    let mut endpoint = call.origin();
-    if call.address.path_style {
-        endpoint.push('/');
-        endpoint.push_str(call.address.account);
+struct Endpoint<'a>(&'a Call<'a>);
+
+impl fmt::Display for Endpoint<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.origin())?;
+        if self.0.address.path_style {
+            write!(formatter, "/{}", self.0.address.account)?;
+        }
+        Ok(())
     }
-    endpoint
 }
 
 /// An answer of the protocol that tables speak, without a body.

@@ -12,7 +12,7 @@ use hyper::StatusCode;
 use super::entity::select;
 use super::format::Level;
 use super::write_entity::EntityWriter;
-use super::{Speech, continuation, endpoint, json_answer};
+use super::{Endpoint, Speech, continuation, json_answer};
 use crate::answer::{Answer, AnswerBody, Piece};
 use crate::error::{Code, Error};
 use crate::query::Query;
@@ -35,14 +35,14 @@ pub async fn query(call: &Call<'_>) -> Result<Answer, Error> {
         table: call.table_path()?,
         filter: options.filter,
         from: position(call.query)?,
-        range: call.granted.key_range.clone(),
+        range: call.granted.scope().key_range.clone(),
         limit: options.limit,
     };
     let page = call.frontend.domain().query_entities(&query).await?;
 
     let mut body = Body {
         level: speech.level,
-        endpoint: endpoint(call),
+        endpoint: Endpoint(call).to_string(),
         account: call.address.account.to_owned(),
         table: query.table.table.to_string(),
         select: select.map(|names| names.into_iter().map(str::to_owned).collect()),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::format::{Level, Preference, check_content_type};
 use super::query_entities::{Options, options};
 use super::write_entity::put_member;
-use super::{Speech, continuation, endpoint, json_answer, odata_answer, refuse_conditions};
+use super::{Endpoint, Speech, continuation, json_answer, odata_answer, refuse_conditions};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -29,7 +29,7 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     let NewTable { name } = serde_json::from_slice(&body).map_err(|_| Code::InvalidInput)?;
     let path = TablePath { account: call.account()?, table: TableName::new(name)? };
     call.frontend.domain().create_table(&path).await?;
-    let endpoint = endpoint(call);
+    let endpoint = Endpoint(call).to_string();
     let name = path.table.as_str();
     let link = table_link(&endpoint, name);
     let mut answer = if speech.preference == Some(Preference::NoContent) {
@@ -52,7 +52,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let speech = Speech::of(call)?;
     let table = call.frontend.domain().get_table(&call.table_path()?).await?;
     let mut body = Vec::new();
-    TableWriter::new(call, &speech, &endpoint(call)).element(&mut body, &table.name);
+    TableWriter::new(call, &speech, &Endpoint(call).to_string()).element(&mut body, &table.name);
     Ok(json_answer(StatusCode::OK, speech.level, body))
 }
 
@@ -76,7 +76,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let matches = |name: &str| filter.matches(&NamedTable(name));
     let page = call.frontend.domain().list_tables(command, matches).await?;
-    let (mut body, endpoint) = (Vec::with_capacity(1024), endpoint(call));
+    let (mut body, endpoint) = (Vec::with_capacity(1024), Endpoint(call).to_string());
     TableWriter::new(call, &speech, &endpoint).list(&mut body, &page.names);
     let mut answer = json_answer(StatusCode::OK, speech.level, body);
     let token = page.next.as_deref().map(continuation::encode);

@@ -1,6 +1,7 @@
 //! Entities as clients get them: JSON, written straight from their rows into the body of the
 //! answer, at one of three levels of metadata.
 
+use std::fmt::Display;
 use std::io::Write as _;
 
 use base64_simd::STANDARD;
@@ -17,7 +18,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 pub struct EntityWriter<'a> {
     pub level: Level,
     /// The address of the service, without a slash at its end.
-    pub endpoint: &'a str,
+    pub endpoint: &'a dyn Display,
     pub account: &'a str,
     pub table: &'a str,
     /// The properties that are asked for, each once; all if absent.

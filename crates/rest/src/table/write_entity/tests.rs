@@ -18,7 +18,7 @@ fn written(level: Level, select: Option<&[&str]>, properties: &[(&str, ValueRef<
     }
     let entity = EntityView::written(&key, timestamp(), &own);
     let writer =
-        EntityWriter { level, endpoint: "http://host/acct", account: "acct", table: "T", select };
+        EntityWriter { level, endpoint: &"http://host/acct", account: "acct", table: "T", select };
     let mut body = Vec::new();
     writer.element(&mut body, &entity);
     String::from_utf8(body).expect("text")
