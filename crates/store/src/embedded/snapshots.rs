@@ -106,3 +106,51 @@ mod tests {
         assert_eq!(snapshots.oldest(), 10, "nobody holds any");
     }
 }
+
+#[cfg(all(test, feature = "shuttle"))]
+mod shuttle {
+    use std::sync::Arc;
+
+    use holdfast_sync::{explore, thread};
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_dropped_that_a_snapshot_sees_whenever_it_is_taken() {
+        explore(|| {
+            let snapshots = Arc::new(Snapshots::new());
+            // Below this everything has been dropped.
+            let dropped = Arc::new(AtomicU64::new(0));
+            let readers = [0, 1, SHARDS - 1].map(|shard| {
+                let (snapshots, dropped) = (Arc::clone(&snapshots), Arc::clone(&dropped));
+                thread::spawn(move || {
+                    for _ in 0..3 {
+                        let before = snapshots.hold(shard);
+                        assert!(dropped.load(Ordering::SeqCst) <= before, "when it was taken");
+                        thread::yield_now();
+                        assert!(dropped.load(Ordering::SeqCst) <= before, "while it was held");
+                        snapshots.release(shard, before);
+                    }
+                })
+            });
+            let publisher = {
+                let snapshots = Arc::clone(&snapshots);
+                thread::spawn(move || {
+                    for sequence in 1..5 {
+                        snapshots.publish(sequence);
+                        thread::yield_now();
+                    }
+                })
+            };
+            for _ in 0..3 {
+                dropped.fetch_max(snapshots.oldest(), Ordering::SeqCst);
+                thread::yield_now();
+            }
+            publisher.join().expect("no panic");
+            for reader in readers {
+                reader.join().expect("no panic");
+            }
+            assert_eq!(snapshots.oldest(), 5, "nobody holds any");
+        });
+    }
+}
