@@ -33,15 +33,13 @@ impl AnswerHeaders {
     /// Sets a header of ours, which is not set yet. A value that cannot stand in one (a stored value from elsewhere, say)
     /// is left out rather than failing the answer.
     pub fn set(&mut self, name: &'static str, value: &str) {
-        debug_assert!(is_header_name(name), "{name:?} is the name of a header");
-        debug_assert!(!self.contains(name), "{name} is set twice");
+        self.debug_assert_new(name);
         self.put(name, value);
     }
 
     /// The same with what a value is shown as, which has no spaces around it.
     pub fn show(&mut self, name: &'static str, value: impl Display) {
-        debug_assert!(is_header_name(name), "{name:?} is the name of a header");
-        debug_assert!(!self.contains(name), "{name} is set twice");
+        self.debug_assert_new(name);
         self.line(name, |wire| {
             // Writing to memory does not fail.
             let _ = write!(wire, "{value}");
@@ -54,6 +52,11 @@ impl AnswerHeaders {
             self.remove(name);
             self.put(name, value);
         }
+    }
+
+    fn debug_assert_new(&self, name: &str) {
+        debug_assert!(is_header_name(name), "{name:?} is the name of a header");
+        debug_assert!(!self.contains(name), "{name} is set twice");
     }
 
     fn put(&mut self, name: &str, value: &str) {

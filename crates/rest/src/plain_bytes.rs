@@ -1,5 +1,5 @@
-//! Whether text can be sent as it is. Every request and its answer ask that of some thirty short texts:
-//! eight bytes are looked at together.
+//! Short texts, of which every request and its answer have some thirty: whether they can be sent as they
+//! are, and where they are to be split. Several bytes are looked at together.
 
 /// Whether no byte is below a space, and none is one of `others`.
 pub fn is_plain<const OTHERS: usize>(text: &[u8], others: [u8; OTHERS]) -> bool {

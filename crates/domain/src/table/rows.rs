@@ -26,21 +26,24 @@ pub fn tables(account: &str) -> Bytes {
     named(TABLE, account).freeze()
 }
 
-/// `name` in lower case: the case of a name does not tell two tables apart.
 /// The same for names that differ in their case only.
 pub fn table(account: &str, name: &str) -> Bytes {
-    with_table_name(named(TABLE, account), name)
+    with_table_name(TABLE, account, name)
 }
 
 pub fn held_table_name(account: &str, name: &str) -> Bytes {
-    with_table_name(named(HELD_TABLE_NAME, account), name)
+    with_table_name(HELD_TABLE_NAME, account, name)
 }
 
-fn with_table_name(mut key: BytesMut, name: &str) -> Bytes {
-    let front = key.len();
-    key.put_slice(name.as_bytes());
-    key[front..].make_ascii_lowercase();
-    key.freeze()
+fn with_table_name(kind: u8, account: &str, name: &str) -> Bytes {
+    // Room for exactly this: every request has such a key, and one with more would be allocated twice.
+    let mut key = Vec::with_capacity(account.len() + name.len() + 2);
+    key.push(kind);
+    key.extend_from_slice(account.as_bytes());
+    key.push(0);
+    key.extend_from_slice(name.as_bytes());
+    key[account.len() + 2..].make_ascii_lowercase();
+    key.into()
 }
 
 pub fn condemned_tables() -> Bytes {
