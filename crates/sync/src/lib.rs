@@ -7,8 +7,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 #[cfg(not(feature = "shuttle"))]
 mod plain {
     pub use std::thread;
@@ -29,13 +27,3 @@ mod scheduled;
 
 #[cfg(feature = "shuttle")]
 pub use scheduled::*;
-
-/// A number for the calling thread: they are counted as they first ask for it. Whatever is kept apart
-/// for threads can be chosen by it.
-pub fn thread_number() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
-    }
-    NUMBER.with(|number| *number)
-}

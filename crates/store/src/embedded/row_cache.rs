@@ -1,5 +1,6 @@
 //! Rows that are read again and again, such as the container or the table of every request. Finding
 //! one here costs a fraction of what it costs the tree, which looks into memtables and many tables.
+//! The few that a thread asks for all the time it keeps for itself, see `own_rows`.
 //!
 //! An entry is the newest state of its row and answers every snapshot from the one on that has read
 //! it. The committing thread drops the entries of the rows that it writes before anybody can see

@@ -4,9 +4,9 @@
 //! not wait for each other, nor carry one list from processor to processor.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use holdfast_sync::{Mutex, thread_number};
+use holdfast_sync::Mutex;
 
 pub(super) const SHARDS: usize = 16;
 
@@ -27,7 +27,11 @@ struct Held(VecDeque<(u64, usize)>);
 
 /// The shard of this thread; threads take them in turn.
 pub(super) fn shard_of_this_thread() -> usize {
-    thread_number() % SHARDS
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static SHARD: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
+    }
+    SHARD.with(|shard| *shard)
 }
 
 impl Snapshots {
