@@ -7,9 +7,13 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use support::Server;
 use support::client::Client;
+
+/// The folders of the two trees of rows.
+const TREES: [&str; 2] = ["rows", "rows-apart"];
 
 /// More than fits in a row, and recognizable on disk.
 fn content() -> Vec<u8> {
@@ -96,17 +100,33 @@ fn longest(folder: &Path) -> PathBuf {
     files(folder).into_iter().max_by_key(|(_, bytes)| bytes.len()).expect("a file").0
 }
 
+fn manifests(data: &Path) -> [Vec<u8>; 2] {
+    TREES.map(|rows| fs::read(data.join(rows).join("current")).expect("the manifest's number"))
+}
+
+/// Flushing goes on behind the answers; a tree has a table once its manifest is another one.
+async fn wait_for_tables(data: &Path, at_start: &[Vec<u8>; 2]) {
+    for _ in 0..1000 {
+        if manifests(data).iter().zip(at_start).all(|(now, at_start)| now != at_start) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("no rows were flushed");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scrub_names_every_kind_of_file_that_is_hurt() {
     let folder = tempfile::tempdir().expect("a folder");
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
     let mut server = Server::start(&data, &log);
+    let at_start = manifests(&data);
     let mut client = Client::new(server.blob);
     let container = [("restype", "container")];
     let created = client.send("PUT", "/rot", &container, &[], Vec::new()).await.expect("an answer");
     assert_eq!(created.status, 201);
     let put = [("x-ms-blob-type", "BlockBlob")];
-    // Enough in rows that some of them are in a table by now.
+    // Enough in rows that some of them are flushed.
     for number in 0..700 {
         let name = format!("/rot/row-{number}");
         let body = vec![number as u8; 15_000];
@@ -116,6 +136,7 @@ async fn scrub_names_every_kind_of_file_that_is_hurt() {
     let content = content();
     let answer = client.send("PUT", "/rot/hurt", &[], &put, content.clone()).await;
     assert_eq!(answer.expect("an answer").status, 201);
+    wait_for_tables(&data, &at_start).await;
     server.kill();
 
     let mut hurt = vec![
@@ -123,7 +144,7 @@ async fn scrub_names_every_kind_of_file_that_is_hurt() {
         (data.join("log/checkpoint"), 10),
         (newest_log(&data.join("log")), 4096 + 40),
     ];
-    for rows in [data.join("rows"), data.join("rows-apart")] {
+    for rows in TREES.map(|rows| data.join(rows)) {
         let current = fs::read(rows.join("current")).expect("the manifest's number");
         let number = u64::from_le_bytes(current[..8].try_into().expect("eight bytes"));
         hurt.push((rows.join("current"), 3));
