@@ -11,6 +11,7 @@ use holdfast_rest::auth::BearerSettings;
 use holdfast_rest::lanes::Lanes;
 use holdfast_rest::service::{Endpoint, Service};
 use holdfast_rest::source::SourceSettings;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -169,6 +170,12 @@ fn listen_on(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // Connections of a run that has just ended must not keep the port from the next one.
     socket.set_reuseaddr(true)?;
+    if address.ip().is_loopback() {
+        // Within a machine there is no congestion. The system's control of it may measure and space out
+        // every packet all the same, as BBR does; the simplest one makes a small request cheaper.
+        // Connections begin with what their listener has. Where it is not to be had, any will do.
+        let _ = SockRef::from(&socket).set_tcp_congestion(b"reno");
+    }
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
@@ -211,5 +218,22 @@ mod tests {
         let short = Duration::from_millis(20);
         assert_eq!(finish(&mut running, short, pending::<()>()).await, Ending::CutOff);
         assert_eq!(finish(&mut running, LONG, ready(())).await, Ending::SecondSignal);
+    }
+
+    #[tokio::test]
+    async fn congestion_is_not_controlled_within_the_machine_and_as_usual_elsewhere() {
+        let control = |socket: SockRef<'_>| {
+            let name = socket.tcp_congestion().expect("it has one");
+            String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
+        };
+        let usual = control(SockRef::from(&TcpSocket::new_v4().expect("a socket")));
+        for (address, expected) in [("127.0.0.1:0", "reno"), ("0.0.0.0:0", usual.as_str())] {
+            let listener = listen_on(address.parse().expect("an address")).expect("it is free");
+            let bound = listener.local_addr().expect("it is bound");
+            let client = tokio::net::TcpStream::connect(("127.0.0.1", bound.port()));
+            let (accepted, client) = tokio::join!(listener.accept(), client);
+            client.expect("it is listened for");
+            assert_eq!(control(SockRef::from(&accepted.expect("a client").0)), expected);
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! read for a small answer, and buffers that are used again.
 
 use std::fmt::Write as _;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -13,8 +14,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use holdfast_domain::time::Timestamp;
 use hyper::Method;
+use socket2::SockRef;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Sleep;
 
 use crate::account::{Account, Endpoint, Service};
@@ -93,13 +95,30 @@ pub struct Client {
     looked_at_clock: Instant,
 }
 
+async fn connect(authority: &str) -> io::Result<TcpStream> {
+    let mut failure = io::ErrorKind::NotFound.into();
+    for address in tokio::net::lookup_host(authority).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        if address.ip().is_loopback() {
+            // Within a machine there is no congestion: the simplest control of it costs least. Where
+            // it is not to be had, any will do.
+            let _ = SockRef::from(&socket).set_tcp_congestion(b"reno");
+        }
+        socket.set_nodelay(true)?;
+        match socket.connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(why) => failure = why,
+        }
+    }
+    Err(failure)
+}
+
 impl Client {
     pub async fn connect(account: Arc<Account>, service: Service) -> Result<Self, Failure> {
         let endpoint = account.endpoint(service).cloned().ok_or_else(|| {
             Failure::Broken(format!("the account has no {} endpoint", service.name()))
         })?;
-        let stream = TcpStream::connect(&endpoint.authority).await.map_err(Failure::broken)?;
-        stream.set_nodelay(true).map_err(Failure::broken)?;
+        let stream = connect(&endpoint.authority).await.map_err(Failure::broken)?;
         let wire = Wire {
             request: RequestWriter {
                 account,

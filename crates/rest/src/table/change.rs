@@ -170,7 +170,9 @@ impl ChangeAnswer {
                 answer.header("dataserviceid", location);
             }
         }
-        answer.optional_header("etag", self.etag.map(|etag| etag.to_string()));
+        if let Some(etag) = self.etag {
+            answer.show("etag", etag);
+        }
         answer
     }
 
