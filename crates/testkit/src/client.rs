@@ -89,12 +89,6 @@ impl Failure {
     }
 }
 
-pub struct Client {
-    wire: Wire,
-    patience: Patience,
-    looked_at_clock: Instant,
-}
-
 async fn connect(authority: &str) -> io::Result<TcpStream> {
     let mut failure = io::ErrorKind::NotFound.into();
     for address in tokio::net::lookup_host(authority).await? {
@@ -111,6 +105,12 @@ async fn connect(authority: &str) -> io::Result<TcpStream> {
         }
     }
     Err(failure)
+}
+
+pub struct Client {
+    wire: Wire,
+    patience: Patience,
+    looked_at_clock: Instant,
 }
 
 impl Client {

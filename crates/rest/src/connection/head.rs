@@ -68,17 +68,18 @@ impl HeadRefusal {
     }
 }
 
-/// Looks for the end of a head, so that one that trickles in is parsed twice and not at every byte.
+/// Looks for the end of a head, so that one that trickles in is parsed when it begins and when it is
+/// whole, and not at every byte.
 #[derive(Debug, Default)]
 pub(super) struct HeadEnd {
-    /// Up to here there is none; not at all, if nothing has come before.
+    /// Up to here there is none; 0 until something has come.
     searched: usize,
 }
 
 impl HeadEnd {
     /// Whether `input` begins with a head that may be whole.
     pub fn is_in(&mut self, input: &[u8]) -> bool {
-        // Most come in one piece: parsing tells as soon as searching would.
+        // Most come in one piece, which the parser finds out as well.
         if self.searched == 0 && !input.is_empty() {
             self.searched = 1;
             return true;
