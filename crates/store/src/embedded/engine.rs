@@ -21,6 +21,7 @@ use super::shared::{Shared, Upkeep};
 use super::snapshots::{SHARDS, Snapshots, shard_of_this_thread};
 use super::trees::Trees;
 use super::upkeep::{Compactor, Flusher, SPARES_MAX};
+use super::view::hash_of;
 use super::{Durability, OpenError};
 use crate::engine::{
     Batch, CommitError, Engine, EngineStatistics, Fault, KEY_BYTES_MAX, KeyRange, Moment, Order,
@@ -302,13 +303,14 @@ impl Snapshot for EmbeddedSnapshot {
             return Ok(None);
         }
         let Shared { row_cache: cache, trees, .. } = &*self.reader.shared;
-        if let Some(value) = cache.get(key, self.before) {
+        let hash = hash_of(key);
+        if let Some(value) = cache.get(hash, key, self.before) {
             return Ok(Some(value));
         }
-        let value = trees.of(key).get(key, self.before).map_err(reading_failed)?;
+        let value = trees.of(key).get(hash, key, self.before).map_err(reading_failed)?;
         let value = value.map(Bytes::from);
         if let Some(value) = &value {
-            cache.offer(key, value, self.before);
+            cache.offer(hash, key, value, self.before);
         }
         Ok(value)
     }

@@ -21,6 +21,7 @@ mod snapshots;
 mod trees;
 mod turns;
 mod upkeep;
+mod view;
 
 pub use engine::{EmbeddedEngine, EngineOptions};
 pub use folder::{DataFolder, OpenError};

@@ -12,7 +12,6 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use bytes::Bytes;
 use holdfast_sync::Mutex;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::own_rows::OwnRows;
 
@@ -45,7 +44,7 @@ struct Shard {
 /// Of two keys with one hash the later one is kept.
 type Generation = ByHash<Entry>;
 /// What is found by the hash of a key.
-pub(super) type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
+type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
 
 struct Entry {
     key: Bytes,
@@ -64,8 +63,7 @@ impl RowCache {
     }
 
     /// The row as the snapshot `before` sees it, if it is known.
-    pub fn get(&self, key: &[u8], before: u64) -> Option<Bytes> {
-        let hash = xxh3_64(key);
+    pub fn get(&self, hash: u64, key: &[u8], before: u64) -> Option<Bytes> {
         if let Some(value) = self.own_rows.get(hash, key, before) {
             return Some(value);
         }
@@ -75,11 +73,10 @@ impl RowCache {
     }
 
     /// Keeps what the snapshot `before` has read, if it is worth it and still true.
-    pub fn offer(&self, key: &[u8], value: &Bytes, before: u64) {
+    pub fn offer(&self, hash: u64, key: &[u8], value: &Bytes, before: u64) {
         if key.len() + value.len() > ROW_BYTES_MAX {
             return;
         }
-        let hash = xxh3_64(key);
         let mut shard = self.shard(hash).lock();
         if shard.written >= before || !shard.is_asked_again(hash) {
             return;
@@ -90,8 +87,7 @@ impl RowCache {
     }
 
     /// A batch is writing the row. To be called before any snapshot can see the batch.
-    pub fn forget(&self, key: &[u8], sequence: u64) {
-        let hash = xxh3_64(key);
+    pub fn forget(&self, hash: u64, sequence: u64) {
         self.own_rows.forget(hash, sequence);
         let mut shard = self.shard(hash).lock();
         shard.written = shard.written.max(sequence);
@@ -177,6 +173,7 @@ impl Hasher for AsItIs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::hash_of;
     use super::*;
 
     fn cache() -> RowCache {
@@ -186,21 +183,26 @@ mod tests {
     /// Twice, since the first time is only remembered.
     fn offer(cache: &RowCache, key: &str, value: &str, before: u64) {
         for _ in 0..2 {
-            cache.offer(key.as_bytes(), &Bytes::copy_from_slice(value.as_bytes()), before);
+            cache.offer(
+                hash_of(key.as_bytes()),
+                key.as_bytes(),
+                &Bytes::copy_from_slice(value.as_bytes()),
+                before,
+            );
         }
     }
 
     fn get(cache: &RowCache, key: &str, before: u64) -> Option<String> {
-        let value = cache.get(key.as_bytes(), before);
+        let value = cache.get(hash_of(key.as_bytes()), key.as_bytes(), before);
         value.map(|value| String::from_utf8_lossy(&value).into_owned())
     }
 
     #[test]
     fn a_row_that_is_asked_for_twice_is_kept() {
         let cache = cache();
-        cache.offer(b"a", &Bytes::from_static(b"1"), 5);
+        cache.offer(hash_of(b"a"), b"a", &Bytes::from_static(b"1"), 5);
         assert_eq!(get(&cache, "a", 5), None);
-        cache.offer(b"a", &Bytes::from_static(b"1"), 5);
+        cache.offer(hash_of(b"a"), b"a", &Bytes::from_static(b"1"), 5);
         assert_eq!(get(&cache, "a", 5).as_deref(), Some("1"));
     }
 
@@ -216,22 +218,22 @@ mod tests {
     fn a_row_that_is_written_is_dropped_from_both_generations() {
         let cache = cache();
         offer(&cache, "a", "1", 5);
-        cache.forget(b"a", 5);
+        cache.forget(hash_of(b"a"), 5);
         assert_eq!(get(&cache, "a", 6), None);
 
         offer(&cache, "a", "2", 6);
-        let shard = cache.shard(xxh3_64(b"a"));
+        let shard = cache.shard(hash_of(b"a"));
         let newer = std::mem::take(&mut shard.lock().newer);
         shard.lock().older = newer;
         shard.lock().newer_bytes = 0;
-        cache.forget(b"a", 6);
+        cache.forget(hash_of(b"a"), 6);
         assert_eq!(get(&cache, "a", 7), None);
     }
 
     #[test]
     fn a_reader_that_was_overtaken_brings_nothing_back() {
         let cache = cache();
-        cache.forget(b"a", 5);
+        cache.forget(hash_of(b"a"), 5);
         offer(&cache, "a", "before the batch", 5);
         assert_eq!(get(&cache, "a", 5), None);
         assert_eq!(get(&cache, "a", 6), None);

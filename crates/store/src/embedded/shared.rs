@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_sync::{Condvar, Mutex};
-use lsm_tree::{AbstractTree, SequenceNumberCounter};
+use lsm_tree::SequenceNumberCounter;
 
 use super::folder::DataFolder;
 use super::log::{SealedSegment, Spare};
@@ -15,6 +15,7 @@ use super::room::{Reserve, Room};
 use super::row_cache::RowCache;
 use super::snapshots::Snapshots;
 use super::trees::{Tree, Trees};
+use super::view::hash_of;
 use crate::engine::{Fault, Write};
 
 pub(super) struct Shared {
@@ -107,12 +108,9 @@ impl Shared {
     /// To be called before the batch is published.
     pub fn apply(&self, sequence: u64, writes: Vec<Write>) {
         for write in writes {
-            self.row_cache.forget(write.key(), sequence);
-            let tree = self.trees.of(write.key());
-            match write {
-                Write::Put { key, value } => tree.insert(key, value, sequence),
-                Write::Delete { key } => tree.remove(key, sequence),
-            };
+            let hash = hash_of(write.key());
+            self.row_cache.forget(hash, sequence);
+            self.trees.of(write.key()).write(hash, write, sequence);
         }
     }
 

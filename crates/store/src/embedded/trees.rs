@@ -10,18 +10,22 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+use holdfast_sync::Mutex;
 use lsm_tree::config::{
     BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, PinningPolicy,
 };
 use lsm_tree::{
-    AbstractTree, AnyTree, Cache, CompressionType, DescriptorTable, SequenceNumberCounter,
+    AbstractTree, AnyTree, Cache, CompressionType, DescriptorTable, InternalValue,
+    SequenceNumberCounter, UserValue, ValueType,
 };
 
 use super::engine::EngineOptions;
 use super::folder::{DataFolder, sync_folder};
 use super::manifest;
 use super::turns::Turns;
-use crate::engine::{Fault, KeyRange, successor_of_prefix};
+use super::view::View;
+use crate::engine::{Fault, KeyRange, Write, successor_of_prefix};
 
 pub(super) const ROWS_FOLDER: &str = "rows";
 pub(super) const APART_FOLDER: &str = "rows-apart";
@@ -48,15 +52,56 @@ const MERGE_BYTES: u64 = 256 * 1024 * 1024;
 
 pub(super) struct Tree {
     pub rows: AnyTree,
+    /// What single rows are read from and written to.
+    view: ArcSwap<View>,
+    /// Whoever replaces the view has this.
+    replacing: Mutex<()>,
+    /// What the tree numbers its versions from.
+    sequences: SequenceNumberCounter,
     /// Whoever changes the tree's files does it in a turn of these.
     pub turns: Arc<Turns>,
     pub folder: PathBuf,
 }
 
 impl Tree {
+    /// The row as a snapshot sees it that sees the batches before this sequence.
+    pub fn get(&self, hash: u64, key: &[u8], before: u64) -> lsm_tree::Result<Option<UserValue>> {
+        match self.view.load().get(hash, key, before) {
+            Some(found) => Ok(found?.map(|row| row.value)),
+            None => self.rows.get(key, before),
+        }
+    }
+
+    pub fn write(&self, hash: u64, write: Write, sequence: u64) {
+        let row = match write {
+            Write::Put { key, value } => {
+                InternalValue::from_components(key, value, sequence, ValueType::Value)
+            }
+            Write::Delete { key } => InternalValue::new_tombstone(key, sequence),
+        };
+        self.view.load().put(hash, row);
+    }
+
+    fn close_memtable(&self) {
+        let _one_at_a_time = self.replacing.lock();
+        if self.rows.rotate_memtable().is_some() {
+            let active = self.rows.active_memtable();
+            self.view.store(Arc::new(self.view.load().with_memtable(active)));
+        }
+    }
+
+    /// To be called when memtables may have been flushed or tables merged.
+    pub fn look_at_tables(&self) {
+        let _one_at_a_time = self.replacing.lock();
+        let view = self.view.load().with_tables_of(&self.rows, &self.sequences);
+        if let Some(view) = view {
+            self.view.store(Arc::new(view));
+        }
+    }
+
     /// Whether commits wait for tables to be merged.
     pub fn merges_are_awaited(&self) -> bool {
-        self.rows.l0_run_count() >= UNMERGED_RUNS_MAX
+        self.view.load().unmerged_runs() >= UNMERGED_RUNS_MAX
     }
 
     /// What a merge may take up.
@@ -118,10 +163,10 @@ impl Trees {
     }
 
     /// The tree that has the row, if there is one.
-    pub fn of(&self, key: &[u8]) -> &AnyTree {
+    pub fn of(&self, key: &[u8]) -> &Tree {
         match &self.apart {
-            Some(apart) if apart.range.contains(key) => &apart.tree.rows,
-            Some(_) | None => &self.most.rows,
+            Some(apart) if apart.range.contains(key) => &apart.tree,
+            Some(_) | None => &self.most,
         }
     }
 
@@ -145,9 +190,7 @@ impl Trees {
 
     /// Closes the memtables, to be flushed.
     pub fn close_memtables(&self) {
-        for tree in self.all() {
-            tree.rows.rotate_memtable();
-        }
+        self.all().for_each(Tree::close_memtable);
     }
 
     pub fn approximate_len(&self) -> u64 {
@@ -181,7 +224,14 @@ impl Common<'_> {
             .map_err(|why| {
                 Fault::because(format!("open the tables in {}", folder.display()), why)
             })?;
-        Ok(Tree { rows, turns, folder })
+        Ok(Tree {
+            view: ArcSwap::from_pointee(View::new(&rows)),
+            replacing: Mutex::new(()),
+            sequences: self.sequences.clone(),
+            rows,
+            turns,
+            folder,
+        })
     }
 }
 

@@ -236,7 +236,10 @@ fn change_tables(
     let alone = tree.turns.begun_alone();
     let before = table_files(tree);
     let why = match change(&tree.rows) {
-        Ok(()) => return Ok(()),
+        Ok(()) => {
+            tree.look_at_tables();
+            return Ok(());
+        }
         Err(lsm_tree::Error::Io(why)) if is_no_room(&why) => why,
         Err(why) => return Err(Failed::Broken(Fault::because(what, why))),
     };
