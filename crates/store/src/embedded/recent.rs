@@ -170,8 +170,8 @@ impl RecentKeys {
         if range.is_empty() {
             return false;
         }
-        let newer = self.chunks.iter().rev().take_while(|chunk| chunk.last_sequence() > since);
-        self.horizon > since || newer.into_iter().any(|chunk| chunk.changed(range, since))
+        let mut newer = self.chunks.iter().rev().take_while(|chunk| chunk.last_sequence() > since);
+        self.horizon > since || newer.any(|chunk| chunk.changed(range, since))
     }
 }
 

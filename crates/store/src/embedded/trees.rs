@@ -40,8 +40,8 @@ const INDEX_IN_PARTS: [bool; 2] = [false, true];
 const COMPRESSION: [CompressionType; 3] =
     [CompressionType::None, CompressionType::None, CompressionType::Lz4];
 /// Likewise, bits of a table's filter for each of its keys. Whoever looks for a row that is not there
-/// asks every flushed table: at 10 bits one in a hundred answers wrongly and is read in vain, at 16 one
-/// in two thousand.
+/// asks every flushed table that was there when the tree was opened: at 10 bits one in a hundred answers
+/// wrongly and is read in vain, at 16 one in two thousand.
 const FILTER_BITS: [f32; 2] = [16.0, 10.0];
 /// Commits wait while this many runs of tables lie unmerged: reads look into each of them, and the
 /// tree's manifest counts them in one byte.
