@@ -318,12 +318,41 @@ def keep_smb(sent: bytes, kinds: dict) -> None:
     keep("smb_logon", tokens)
 
 
+def compound(*requests: tuple[int, bytes]) -> bytes:
+    """Requests of SMB in one message, by their commands and bodies."""
+    message = b""
+    for at, (command, body) in enumerate(requests):
+        is_last = at + 1 == len(requests)
+        padded = body if is_last else body.ljust((len(body) + 7) // 8 * 8, b"\0")
+        following = 0 if is_last else 64 + len(padded)
+        message += struct.pack("<4sHHIHHIIQ32x", b"\xfeSMB", 64, 128, 0, command, 1, 0, following, 128 * at) + padded
+    return message
+
+
+def keep_compounds() -> None:
+    """Requests that ask for more together than one message of answers can hold."""
+    length = 8 * 1024 * 1024
+    read = (8, struct.pack("<HBBIQ16xIIIHHB", 49, 80, 0, length, 0, 0, 0, 0, 0, 0, 0))
+    directory = (14, struct.pack("<HBBI16xHHIH", 33, 37, 1, 0, 96, 2, length, 0x2A))
+    information = (16, struct.pack("<HBBIHHIII16x", 41, 1, 18, length, 0, 0, 0, 0, 0))
+    control = (11, struct.pack("<HHI16xIIIIIIII", 57, 0, 0x940CF, 0, 0, 0, 0, 0, length, 1, 0))
+    watch = (15, struct.pack("<HHI16xII", 32, 1, length, 0x1FF, 0))
+    keep("smb_answers", compound(read, read))
+    keep("smb_answers", compound(read, directory, information, control, watch))
+    keep("smb_answers", compound(*[read] * 64))
+
+
 def keep_written() -> None:
     """What no client of ours sends by itself."""
     keep("chunked_body", b"3;a=b\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nname: value\r\n\r\n")
     keep("query_text", CSV)
     keep("query_text", b'{"id":1,"in":{"a":[1,{"b":null}]}}\n{"id":"2"}\n')
     keep("query_text", b'[{"id":1.5e3,"in":{"x":"\\u00e9"}},{"id":true}]')
+    keep("like", b"%a_c%\nabcabxaac")
+    keep("like", b"a%b%_c\naXbXbYc")
+    keep("like", b"50!%%!_\n50% of it_")
+    keep("like", b"%%__%%\nab")
+    keep("like", b"%\xc3\xbc_%\nGr\xc3\xbcn")
     keep("sql", b"SELECT * FROM BlobStorage WHERE name LIKE 'A%' AND id BETWEEN 1 AND 2 LIMIT 3")
     keep("sql", b"SELECT COUNT(*) FROM BlobStorage WHERE CAST(id AS INT) IN (1, 2) OR name IS NULL")
     keep("sql", b"SELECT SUBSTRING(name, 1, 2), TRIM(name) || 'x', -id * 2 + 1 FROM BlobStorage[*].in.a[0]")
@@ -340,6 +369,7 @@ def keep_written() -> None:
         "0c84f324b7016d30112785a47bf6ee18803000000045d888aeb1cc9119fe808002b10486002000000"
     ))
     keep("smb_packet", struct.pack("<4sHHIHH", b"\xfeSMB", 64, 1, 0, 18, 1) + bytes(48) + struct.pack("<HB21x", 24, 1))
+    keep_compounds()
     keep("ranges", b"bytes=0-511")
     keep("ranges", b"bytes=5-")
     keep("security_descriptor", SDDL.encode())

@@ -71,6 +71,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="keep what passed as passing.txt")
     parser.add_argument("--verbose", action="store_true", help="show the end of what failed tests say")
     parser.add_argument("--smbd", action="store_true", help="run against Debian's smbd instead")
+    parser.add_argument("--folder", action="store_true", help="keep data in a folder, for persistent handles")
     parser.add_argument("--workers", type=int, default=WORKERS)
     parser.add_argument("tests", nargs="*", help="tests, or groups of them, instead of the list")
     options = parser.parse_args()
@@ -82,7 +83,8 @@ def main() -> int:
     shares = [f"torture-{worker}" for worker in range(options.workers)]
     with tempfile.TemporaryDirectory() as folder:
         start = servers.smbd(shares, pathlib.Path(folder)) if options.smbd else servers.holdfast(
-            options.program, shares, options=("--smb-access-lists", "enforced"))
+            options.program, shares, data=pathlib.Path(folder) / "data" if options.folder else None,
+            options=("--smb-access-lists", "enforced"))
         with start as server:
             results = run_all(server, shares, tests, options.verbose)
             again = [test for test, passed in results.items() if not passed]

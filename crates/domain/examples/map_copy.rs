@@ -76,7 +76,7 @@ async fn append(domain: &Domain, bytes: usize) {
         conditions: Conditions::default(),
         append_conditions: AppendConditions::default(),
         lease_id: None,
-        key: None,
+        encryption: Encryption::Account,
     };
     domain.append_block(command).await.expect("appended");
 }
@@ -132,7 +132,7 @@ async fn main() {
             metadata: Metadata::default(),
             conditions: Conditions::default(),
             lease_id: None,
-            key: None,
+            encryption: Encryption::Account,
         };
         let begun = Instant::now();
         domain.snapshot_blob(command).await.expect("a snapshot");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use holdfast_store::{Batch, CommitError, Engine, Extents, Fault};
+use holdfast_sync::AsyncMutexGuard;
 
 use crate::content::{
     self, ByteSource, INLINE_BYTES_MAX, INLINE_PART_BYTES_MAX, ReceiveFailure, Received, Sealing,
@@ -145,6 +146,12 @@ impl Domain {
         let (outcome, released) = done?;
         released.free(&*self.extents);
         Ok(outcome)
+    }
+
+    /// Waits for the turn of what `keys` name, for whoever looks at more than rows before a
+    /// transaction. Nobody has another turn while waiting for this one.
+    pub(crate) async fn turn(&self, keys: &[Bytes]) -> Vec<AsyncMutexGuard<'_, ()>> {
+        self.latches.acquire(keys).await
     }
 
     /// A number that nothing else was ever given.

@@ -11,6 +11,7 @@ pub mod blob;
 pub mod condition;
 pub mod content;
 mod cursor;
+pub mod delegator;
 mod domain;
 mod due;
 mod emptying;

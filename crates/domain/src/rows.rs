@@ -38,6 +38,7 @@ const CONDEMNED_UPLOAD: u8 = b'q';
 const DUE: u8 = b'e';
 const PENDING_COPY: u8 = b'y';
 const EXTENT: u8 = b'x';
+const DELEGATOR: u8 = b'w';
 
 /// The value of a row that says everything with its key.
 pub const NOTHING: &[u8] = &[];
@@ -50,6 +51,16 @@ pub fn clock() -> Bytes {
 pub fn service_properties(account: &str, service: u8) -> Bytes {
     let mut key = named(SERVICE_PROPERTIES, account);
     key.put_u8(service);
+    key.freeze()
+}
+
+/// A user of a directory, by ids that may hold any character: the length of the first tells where
+/// the second begins.
+pub fn delegator(account: &str, tenant_id: &str, object_id: &str) -> Bytes {
+    let mut key = named(DELEGATOR, account);
+    key.put_u64(tenant_id.len() as u64);
+    key.put_slice(tenant_id.as_bytes());
+    key.put_slice(object_id.as_bytes());
     key.freeze()
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    BlobRefusal, CreateContainer, DeleteContainer, LeaseBlob, ListContainers, NewBlob, PutBlob,
-    ReadRange, ScopePolicy, SetBlobMetadata,
+    BlobRefusal, CreateContainer, DeleteContainer, Encryption, LeaseBlob, ListContainers, NewBlob,
+    PutBlob, ReadRange, ScopePolicy, SetBlobMetadata,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, ETagList};
 use holdfast_domain::content::INLINE_BYTES_MAX;
@@ -280,7 +280,7 @@ async fn an_if_match_update_wins_once_however_many_try_it() {
                 metadata: Metadata::default(),
                 conditions: Conditions { if_match: Some(found.into()), ..Conditions::default() },
                 lease_id: None,
-                key: None,
+                encryption: Encryption::Account,
             };
             store.domain.set_blob_metadata(command).await.is_ok()
         })
@@ -314,6 +314,44 @@ async fn etags_go_on_above_those_of_an_earlier_run_when_the_clock_was_set_back()
     let earlier = create(&first_run, "one").await;
     let second_run = open(637_000_000_000_000_000).await;
     assert!(create(&second_run, "two").await > earlier);
+}
+
+#[tokio::test]
+async fn the_id_of_an_active_lease_overrules_if_none_match_for_a_whole_block_blob() {
+    let store = Store::with_container("photos").await;
+    let (held, other) = (LeaseId::from_u128(7), LeaseId::from_u128(8));
+    for name in ["leased", "free"] {
+        store.put(name, b"old").await.expect("created");
+    }
+    let duration = LeaseDuration::parse(15, LeaseKind::Blob).expect("a duration");
+    let acquire = LeaseBlob {
+        path: blob("leased"),
+        action: LeaseAction::Acquire { proposed: None, duration },
+        fresh_id: held,
+        conditions: Conditions::default(),
+    };
+    store.domain.lease_blob(acquire).await.expect("leased");
+    let conditions = Conditions { if_none_match: Some(ETagList::Any), ..Conditions::default() };
+    let exists = |written: Result<_, Failure<BlobRefusal>>| match written {
+        Ok(_) => false,
+        Err(Failure::Refused(BlobRefusal::AlreadyExists)) => true,
+        Err(failure) => panic!("{failure:?}"),
+    };
+    for (case, name, lease_id, expected) in [
+        ("its id", "leased", Some(held), false),
+        ("another id", "leased", Some(other), true),
+        ("no id", "leased", None, true),
+        ("no lease", "free", Some(held), true),
+    ] {
+        let written = store.put_with(name, b"new", conditions.clone(), lease_id).await;
+        assert_eq!(exists(written), expected, "{case}");
+    }
+    let list = put("leased", NewBlob::BlockList(Vec::new()));
+    let command = PutBlob { conditions, lease_id: Some(held), ..list };
+    assert!(exists(store.domain.put_blob(command).await.map(drop)), "a block list");
+    store.clock.pass(Duration::from_secs(15));
+    let any = Conditions { if_none_match: Some(ETagList::Any), ..Conditions::default() };
+    assert!(exists(store.put_with("leased", b"new", any, Some(held)).await), "a lease that ended");
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ impl Store {
             content: self.receive_part(bytes).await,
             encryption: Encryption::Account,
             lease_id: None,
+            create_only: false,
         };
         self.domain.put_block(command).await
     }
@@ -72,7 +73,7 @@ impl Store {
             conditions: Conditions::default(),
             append_conditions,
             lease_id: None,
-            key: None,
+            encryption: Encryption::Account,
         };
         self.domain.append_block(command).await
     }

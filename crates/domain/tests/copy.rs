@@ -94,7 +94,8 @@ async fn put_blocks(store: &Store, name: &str, block: &[u8], count: usize) {
         panic!("a body in memory arrives");
     };
     let (path, encryption) = (blob(name), Encryption::Account);
-    let staged = PutBlock { path, id: id.clone(), content, encryption, lease_id: None };
+    let staged =
+        PutBlock { path, id: id.clone(), content, encryption, lease_id: None, create_only: false };
     store.domain.put_block(staged).await.expect("a block");
     let entry = BlockListEntry { id, source: BlockSource::Latest };
     let list = NewBlob::BlockList(vec![entry; count]);

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use holdfast_domain::Failure;
 use holdfast_domain::blob::{
-    Blob, BlobRefusal, CopyIncremental, CopyRefusal, DeleteBlob, DeleteSnapshots, GetBlob,
-    GetPageRanges, NewBlob, PageChange, PageRange, PutPages, ReadRange, SetBlobProperties,
+    Blob, BlobRefusal, CopyIncremental, CopyRefusal, DeleteBlob, DeleteSnapshots, Encryption,
+    GetBlob, GetPageRanges, NewBlob, PageChange, PageRange, PutPages, ReadRange, SetBlobProperties,
     SnapshotBlob, SourceHere, Which,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, SequenceConditions, SequenceNumber};
@@ -36,7 +36,7 @@ async fn change(store: &Store, name: &str, pages: Range<u64>, change: PageChange
         conditions: Conditions::default(),
         sequence: SequenceConditions::default(),
         lease_id: None,
-        key: None,
+        encryption: Encryption::Account,
     };
     store.domain.put_pages(command).await
 }
@@ -71,7 +71,7 @@ async fn snapshot(store: &Store, name: &str) -> Timestamp {
         metadata: Metadata::default(),
         conditions: Conditions::default(),
         lease_id: None,
-        key: None,
+        encryption: Encryption::Account,
     };
     store.domain.snapshot_blob(command).await.expect("a snapshot").moment
 }
@@ -211,14 +211,39 @@ async fn a_snapshot_keeps_its_pages_whatever_is_written_later() {
     assert_eq!(read(&store, "pages", Which::Snapshot(second), 100..200).await, expected.concat());
     let told = async |which, previous| ranges(&store, "pages", which, previous).await;
     let between = told(Which::Snapshot(second), Some(first)).await.expect("ranges");
-    assert_eq!(between, [(Written, 150..151), (Cleared, 190..200)]);
+    assert_eq!(between, [(Written, 150..151), (Cleared, 190..300)]);
     let since_first = told(Which::Current, Some(first)).await.expect("ranges");
-    assert_eq!(since_first, [(Written, 0..2), (Cleared, 100..200)]);
+    assert_eq!(since_first, [(Written, 0..2), (Cleared, 2..300)]);
     let since_second = told(Which::Current, Some(second)).await.expect("ranges");
-    assert_eq!(since_second, [(Written, 0..2), (Cleared, 100..190)]);
+    assert_eq!(since_second, [(Written, 0..2), (Cleared, 2..300)]);
+    assert_eq!(told(Which::Current, None).await.expect("ranges"), [(Written, 0..2)]);
 
     delete(&store, "pages").await;
     assert_eq!(store.bytes_in_extents(), 0, "all space comes back");
+}
+
+/// As the tests of the Python SDK do (test_get_page_ranges_diff): nothing was there before.
+#[tokio::test]
+async fn pages_written_and_cleared_since_a_snapshot_are_told_as_cleared() {
+    let store = Store::with_container("photos").await;
+    create(&store, "pages", 4 * PAGE).await;
+    let first = snapshot(&store, "pages").await;
+    write(&store, "pages", 0..3, content(3 * PAGE as usize)).await.expect("written");
+    let second = snapshot(&store, "pages").await;
+    clear(&store, "pages", 1..2).await.expect("cleared");
+    let since_first = ranges(&store, "pages", Which::Current, Some(first)).await;
+    let expected = [(Written, 0..1), (Cleared, 1..2), (Written, 2..3)];
+    assert_eq!(since_first.expect("ranges"), expected);
+    let since_second = ranges(&store, "pages", Which::Current, Some(second)).await;
+    assert_eq!(since_second.expect("ranges"), [(Cleared, 1..2)]);
+    clear(&store, "pages", 0..4).await.expect("cleared");
+    let since_first = ranges(&store, "pages", Which::Current, Some(first)).await;
+    assert_eq!(since_first.expect("ranges"), [(Cleared, 0..4)]);
+    assert_eq!(ranges(&store, "pages", Which::Current, None).await.expect("ranges"), []);
+    resize(&store, "pages", PAGE).await.expect("shrunk");
+    resize(&store, "pages", 4 * PAGE).await.expect("grown");
+    let since_first = ranges(&store, "pages", Which::Current, Some(first)).await;
+    assert_eq!(since_first.expect("ranges"), [(Cleared, 0..1)], "the end is as if never there");
 }
 
 #[tokio::test]

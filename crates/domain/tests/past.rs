@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::account::{ServiceKind, ServiceProperties};
 use holdfast_domain::blob::{
-    Blob, BlobRefusal, ContentHeaders, DeleteBlob, DeleteSnapshots, Deleted, GetBlob, LeaseBlob,
-    ListBlobs, Listed, ListedState, NewBlob, SetBlobMetadata, SetBlobProperties, Show,
+    Blob, BlobRefusal, ContentHeaders, DeleteBlob, DeleteSnapshots, Deleted, Encryption, GetBlob,
+    LeaseBlob, ListBlobs, Listed, ListedState, NewBlob, SetBlobMetadata, SetBlobProperties, Show,
     SnapshotBlob, Which,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, ETagList};
@@ -111,7 +111,7 @@ impl Kept {
             metadata: pairs(metadata),
             conditions,
             lease_id,
-            key: None,
+            encryption: Encryption::Account,
         };
         let made = refusal(self.0.domain.snapshot_blob(command).await)?;
         Ok((made.moment, made.snapshot, made.version))
@@ -124,7 +124,7 @@ impl Kept {
             metadata: pairs(&[("changed", "yes")]),
             conditions: Conditions::default(),
             lease_id: None,
-            key: None,
+            encryption: Encryption::Account,
         };
         refusal(self.0.domain.set_blob_metadata(command).await).expect("set")
     }

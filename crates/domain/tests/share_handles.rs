@@ -364,13 +364,21 @@ async fn those_who_watch_a_directory_hear_what_smb_does_in_it() {
 }
 
 fn durable(client: &Client, kind: Durability) -> OpenNode {
-    let durable = Some(DurableWanted { kind, timeout_milliseconds: 0 });
+    let durable = Some(DurableWanted { kind, timeout_milliseconds: 0, persistent: false });
     OpenNode { durable, ..client.wants_oplock(FILE, OplockLevel::Batch) }
 }
 
 fn back(client: &Client, handle: u64, durability: Durability) -> Reconnect {
     let opener = client.opener.clone();
-    Reconnect { share: share(), opener, handle, durability, lease: None, path: path(FILE) }
+    Reconnect {
+        share: share(),
+        opener,
+        handle,
+        durability,
+        persistent: false,
+        lease: None,
+        path: path(FILE),
+    }
 }
 
 #[tokio::test]

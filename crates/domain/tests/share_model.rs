@@ -131,11 +131,13 @@ impl Model {
             return Err(FileRefusal::IntoItself);
         }
         if let Some((_, existing)) = existing.filter(|_| from_folded != to_folded) {
-            if !replace || matches!(node, Self::Directory(_)) {
-                return Err(FileRefusal::AlreadyExists);
-            }
-            if matches!(existing, Self::Directory(_)) {
-                return Err(FileRefusal::WrongKind);
+            match (&node, &existing) {
+                _ if !replace => return Err(FileRefusal::AlreadyExists),
+                (Self::Directory(_), Self::Directory(_)) => {
+                    return Err(FileRefusal::AlreadyExists);
+                }
+                (Self::File(_), Self::Directory(_)) => return Err(FileRefusal::WrongKind),
+                (_, Self::File(_)) => {}
             }
         }
         self.siblings(from)?.remove(&old);

@@ -137,7 +137,7 @@ async fn what_is_refused_of_renames() {
         ("6.3 onto itself and below", "d", "D/x", true, FileRefusal::IntoItself),
         ("6.3 a file is there", "f", "g", false, FileRefusal::AlreadyExists),
         ("6.3 a directory is there", "d", "x", true, FileRefusal::AlreadyExists),
-        ("6.3 a directory onto a file", "d", "f", true, FileRefusal::AlreadyExists),
+        ("6.3 a directory onto a file", "d", "f", false, FileRefusal::AlreadyExists),
         ("6.3 a file onto a directory", "f", "x", true, FileRefusal::WrongKind),
         ("6.3 onto a read-only file", "f", "r", true, FileRefusal::ReadOnly),
         ("6.3 no such file", "n", "m", false, FileRefusal::NotFound),
@@ -150,6 +150,14 @@ async fn what_is_refused_of_renames() {
     let command = RenameNode { replace: true, ignore_read_only: true, ..rename("f", "r") };
     let renamed = refusal(files.store.domain.rename_node(&command).await).expect("6.3 ignored");
     assert!(renamed.replaced.is_some());
+    let command = RenameNode { replace: true, by_handle: true, ..rename("d", "g") };
+    let by_handle = refusal(files.store.domain.rename_node(&command).await).map(drop);
+    assert_eq!(by_handle, Err(FileRefusal::AlreadyExists), "a directory onto a file, over SMB");
+    files.create_directory("new").await.expect("created");
+    files.create_file("old", 10).await.expect("created");
+    let renamed = files.rename("new", "old", true).await.expect("a directory onto a file");
+    assert!(renamed.located.node.is_directory() && renamed.replaced.is_some());
+    files.rename("old", "x/old", false).await.expect("renamed");
     files.rename("g", "G", false).await.expect("another spelling of its own name");
     assert_eq!(files.list("", NOW, 9).await.expect("listed"), ["d", "G", "r", "x"]);
 }

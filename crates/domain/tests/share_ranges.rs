@@ -126,6 +126,28 @@ async fn a_download_sees_one_state_to_its_end() {
     assert_eq!(files.store.bytes_in_extents(), 0);
 }
 
+/// As the tests of the Python SDK do (test_list_ranges_diff): nothing was there before.
+#[tokio::test]
+async fn ranges_written_and_cleared_since_a_snapshot_are_told_as_cleared() {
+    let files = Files::new().await;
+    files.create_file("f", 2048).await.expect("created");
+    let first = files.snapshot().await;
+    files.write("f", 0, &[1; 1536]).await.expect("written");
+    let second = files.snapshot().await;
+    files.clear("f", 512..1024).await.expect("cleared");
+    let since_first = files.ranges(&list_ranges("f", Some(first))).await;
+    let cleared = (Cleared, 512..1024);
+    let expected = vec![(Written, 0..512), cleared.clone(), (Written, 1024..1536)];
+    assert_eq!(since_first, Ok(expected));
+    assert_eq!(files.ranges(&list_ranges("f", Some(second))).await, Ok(vec![cleared]));
+    let written = vec![(Written, 0..512), (Written, 1024..1536)];
+    assert_eq!(files.ranges(&list_ranges("f", None)).await, Ok(written));
+    files.clear("f", 0..2048).await.expect("cleared");
+    let since_first = files.ranges(&list_ranges("f", Some(first))).await;
+    assert_eq!(since_first, Ok(vec![(Cleared, 0..2048)]));
+    assert_eq!(files.ranges(&list_ranges("f", None)).await, Ok(vec![]));
+}
+
 #[tokio::test]
 async fn what_has_changed_since_a_snapshot() {
     let files = Files::new().await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use holdfast_domain::Failure;
 use holdfast_domain::blob::{
-    AccessTier, Blob, BlobRefusal, ContentHeaders, Expiry, GetBlob, NewBlob, PutBlob,
+    AccessTier, Blob, BlobRefusal, ContentHeaders, Encryption, Expiry, GetBlob, NewBlob, PutBlob,
     RehydratePriority, SetBlobExpiry, SetBlobMetadata, SetBlobProperties, SetBlobTags, SetBlobTier,
     SnapshotBlob, TierOutcome, Which,
 };
@@ -110,7 +110,7 @@ async fn of_what_is_archived_only_tags_and_tier_change() {
         metadata: Metadata::default(),
         conditions: conditions(),
         lease_id: None,
-        key: None,
+        encryption: Encryption::Account,
     };
     let properties = SetBlobProperties {
         path: blob("archived"),
@@ -125,7 +125,7 @@ async fn of_what_is_archived_only_tags_and_tier_change() {
         metadata: Metadata::default(),
         conditions: conditions(),
         lease_id: None,
-        key: None,
+        encryption: Encryption::Account,
     };
     let expiry = SetBlobExpiry { path: blob("archived"), expiry: Expiry::Never };
     for (cell, outcome) in [

@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, pin_mut};
-use holdfast_query::{Delimited, InputFormat, JsonText, OutputFormat, Query, QueryRequest, Source};
+use holdfast_query::{
+    Delimited, InputFormat, JsonText, LikePattern, OutputFormat, Query, QueryRequest, Source,
+};
 use tokio::runtime::Runtime;
 
 const DELIMITED: &[u8] = b"id,name,when\n1,Ada,1815-12-10T00:00:00Z\n-2.5,\"Gr\"\"ace\",\n,,\n";
@@ -95,6 +97,47 @@ pub fn text(bytes: &[u8]) -> bool {
         );
     }
     !bytes.is_empty()
+}
+
+/// A pattern of LIKE in the first line, and a text in the others. What is behind a first `!` in the
+/// pattern is escaped by it.
+pub fn like(bytes: &[u8]) -> bool {
+    let Ok(input) = std::str::from_utf8(bytes) else { return false };
+    let Some((pattern, text)) = input.split_once('\n') else { return false };
+    let escape = pattern.contains('!').then_some('!');
+    let found = LikePattern::new(pattern, escape).matches(text);
+    // What takes text times pattern is for short ones only.
+    if pattern.len() * text.len() < COMPARED_MAX {
+        assert_eq!(found, is_like(text, pattern, escape), "{text:?} LIKE {pattern:?}");
+    }
+    true
+}
+
+const COMPARED_MAX: usize = 1 << 20;
+
+/// By the definition: which beginnings of the text are like the pattern so far.
+fn is_like(text: &str, pattern: &str, escape: Option<char>) -> bool {
+    let text: Vec<char> = text.chars().collect();
+    let mut ends = vec![false; text.len() + 1];
+    ends[0] = true;
+    let mut signs = pattern.chars();
+    while let Some(sign) = signs.next() {
+        if sign == '%' && escape != Some('%') {
+            let first = ends.iter().position(|end| *end).unwrap_or(ends.len());
+            ends[first..].fill(true);
+            continue;
+        }
+        let letter = match sign {
+            _ if escape == Some(sign) => Some(signs.next().unwrap_or(sign)),
+            '_' => None,
+            _ => Some(sign),
+        };
+        for end in (1..ends.len()).rev() {
+            ends[end] = ends[end - 1] && letter.is_none_or(|letter| letter == text[end - 1]);
+        }
+        ends[0] = false;
+    }
+    ends[text.len()]
 }
 
 /// A blob that says it is Parquet.

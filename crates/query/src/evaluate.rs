@@ -2,16 +2,23 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use crate::like;
-use crate::sql::{Comparison, Expression, Function, TrimSide};
+use crate::like::{PATTERN_BYTES_MAX, Pattern};
+use crate::sql::{Comparison, Expression, Function, LikePattern, TrimSide};
 use crate::timestamp::{self, Timestamp};
 use crate::value::{Number, Problem, Value, calculate, compare};
+use crate::work::Work;
 
 /// One record of an input.
 pub trait Record {
     /// The value that the reference of this number has here.
     fn column(&self, reference: usize) -> Result<Value<'_>, Problem>;
+
+    /// How many steps it may take to find that.
+    fn column_steps(&self) -> u64 {
+        1
+    }
 }
 
 type Evaluated<'r> = Result<Value<'r>, Problem>;
@@ -19,6 +26,7 @@ type Evaluated<'r> = Result<Value<'r>, Problem>;
 pub struct Evaluator {
     /// The time that UTCNOW is for the whole query.
     pub now: Timestamp,
+    pub work: Work,
 }
 
 impl Evaluator {
@@ -32,13 +40,22 @@ impl Evaluator {
         expression: &'r Expression,
         record: &'r impl Record,
     ) -> Evaluated<'r> {
+        let value = self.value_of(expression, record)?;
+        self.work.spend(1 + value.bytes())?;
+        Ok(value)
+    }
+
+    fn value_of<'r>(&self, expression: &'r Expression, record: &'r impl Record) -> Evaluated<'r> {
         match expression {
             Expression::Null => Ok(Value::Null),
             Expression::Boolean(value) => Ok(Value::Boolean(*value)),
             Expression::Integer(number) => Ok(Value::Integer(*number)),
             Expression::Float(number) => Ok(Value::Float(*number)),
             Expression::Text(text) => Ok(Value::Text(Cow::Borrowed(text.as_bytes()))),
-            Expression::Column(reference) => record.column(*reference),
+            Expression::Column(reference) => {
+                self.work.spend(record.column_steps())?;
+                record.column(*reference)
+            }
             Expression::And(_)
             | Expression::Or(_)
             | Expression::Not(_)
@@ -107,18 +124,22 @@ impl Evaluator {
                 }
                 Ok((!unknown).then_some(false))
             }
-            Expression::Like(value, pattern, escape) => {
+            Expression::Like(value, LikePattern::Constant(pattern)) => {
+                let value = self.evaluate(value, record)?;
+                if value.is_null() { Ok(None) } else { self.like(&value, pattern).map(Some) }
+            }
+            Expression::Like(value, LikePattern::Each(pattern, escape)) => {
                 let value = self.evaluate(value, record)?;
                 let pattern = self.evaluate(pattern, record)?;
                 if value.is_null() || pattern.is_null() {
                     return Ok(None);
                 }
                 let pattern = pattern.to_text();
-                if pattern.len() > like::PATTERN_BYTES_MAX {
+                if pattern.len() > PATTERN_BYTES_MAX {
                     return Err(Problem::InvalidTypeConversion);
                 }
-                let (value, pattern) = (value.to_text(), String::from_utf8_lossy(&pattern));
-                Ok(Some(like::matches(&String::from_utf8_lossy(&value), &pattern, *escape)))
+                let pattern = Pattern::new(&String::from_utf8_lossy(&pattern), *escape);
+                self.like(&value, &pattern).map(Some)
             }
             Expression::IsNull(value) => Ok(Some(self.evaluate(value, record)?.is_null())),
             Expression::IsMissing(value) => {
@@ -139,6 +160,12 @@ impl Evaluator {
                 if value.is_null() { Ok(None) } else { value.to_boolean().map(Some) }
             }
         }
+    }
+
+    fn like(&self, value: &Value<'_>, pattern: &Pattern) -> Result<bool, Problem> {
+        let text = value.to_text();
+        self.work.spend(text.len() as u64 * pattern.steps_for_each_character())?;
+        Ok(pattern.matches(&String::from_utf8_lossy(&text)))
     }
 
     /// AND for `all`, OR for not: one term of the other value decides.
@@ -268,7 +295,9 @@ fn substring(text: &str, start: i64, length: Option<i64>) -> String {
 }
 
 fn trim<'a>(text: &'a str, characters: &str, side: TrimSide) -> &'a str {
-    let cut = |letter: char| characters.contains(letter);
+    // Not the text itself: that may be as long as the statement.
+    let characters: HashSet<char> = characters.chars().collect();
+    let cut = |letter: char| characters.contains(&letter);
     match side {
         TrimSide::Both => text.trim_matches(cut),
         TrimSide::Leading => text.trim_start_matches(cut),
@@ -302,7 +331,9 @@ mod tests {
         let sample = Sample(statement.clone());
         let Projection::Columns(columns) = &statement.projection else { panic!("columns") };
         let now = timestamp::parse("2020-02-03T04:05:06Z").expect("a time");
-        let value = Evaluator { now }.evaluate(&columns[0].expression, &sample)?.into_owned();
+        let value = Evaluator { now, work: Work::default() }
+            .evaluate(&columns[0].expression, &sample)?
+            .into_owned();
         Ok(if value.is_null() {
             "NULL".to_owned()
         } else {

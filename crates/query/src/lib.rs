@@ -17,9 +17,12 @@ mod pipeline;
 mod request;
 mod run;
 mod sql;
+mod threads;
 mod timestamp;
 mod value;
+mod work;
 
+pub use like::Pattern as LikePattern;
 pub use request::{
     ArrowField, ArrowKind, Delimited, EXPRESSION_BYTES_MAX, InputFormat, JsonText, OutputFormat,
     Query, QueryRequest, Refusal,

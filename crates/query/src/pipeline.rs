@@ -10,6 +10,7 @@ use crate::request::Query;
 use crate::sql::{Expression, Output, Projection, Reference};
 use crate::timestamp::Timestamp;
 use crate::value::{Problem, Value};
+use crate::work::{GivenUp, Work};
 
 /// Progress is told each time that this much has been read, as the service does.
 pub const PROGRESS_BYTES: u64 = 4 * 1024 * 1024;
@@ -34,12 +35,14 @@ pub struct Pipeline {
     names: Vec<Option<String>>,
     writer: Writer,
     problems: Vec<QueryError>,
+    /// What ended the query.
+    fatal: Option<QueryError>,
     frames: Frames,
     scanned: u64,
 }
 
 impl Pipeline {
-    pub fn new(query: Query, total: u64, now: Timestamp) -> Self {
+    pub fn new(query: Query, total: u64, now: Timestamp, given_up: GivenUp) -> Self {
         let statement = query.statement;
         let accumulator = match &statement.projection {
             Projection::Aggregate { function, .. } => Some(Accumulator::new(*function)),
@@ -50,11 +53,12 @@ impl Pipeline {
             references: statement.references,
             filter: statement.filter,
             remaining: statement.limit.unwrap_or(u64::MAX),
-            evaluator: Evaluator { now },
+            evaluator: Evaluator { now, work: Work::new(given_up) },
             accumulator,
             names: Vec::new(),
             writer: Writer::new(&query.output),
             problems: Vec::new(),
+            fatal: None,
             frames: Frames::new(total),
             scanned: 0,
         }
@@ -87,19 +91,30 @@ impl Pipeline {
 
     /// Whether no further record can change the answer.
     pub fn is_done(&self) -> bool {
-        self.remaining == 0
+        self.remaining == 0 || self.fatal.is_some()
+    }
+
+    /// What ended the query before the end of the blob, if something did.
+    pub fn take_fatal(&mut self) -> Option<QueryError> {
+        self.fatal.take()
     }
 
     /// Takes in the record that begins at this offset of the blob.
     pub fn record(&mut self, record: &impl Fields, position: u64) {
+        self.evaluator.work.begin_record();
         if let Err(problem) = self.project(record) {
             self.writer.drop_record();
-            self.problems.push(QueryError {
-                fatal: false,
+            let error = QueryError {
+                fatal: problem.ends_query(),
                 name: problem.name(),
                 description: problem.description().to_owned(),
                 position,
-            });
+            };
+            if error.fatal {
+                self.fatal = Some(error);
+            } else {
+                self.problems.push(error);
+            }
         }
         if self.writer.is_full() || self.problems.len() >= PROBLEMS_MAX {
             self.flush(false);

@@ -107,9 +107,15 @@ pub struct Query {
     pub(crate) statement: Statement,
     pub(crate) input: InputFormat,
     pub(crate) output: OutputFormat,
+    pub(crate) owner: Option<String>,
 }
 
 impl Query {
+    /// The queries of one owner share the threads that they can have.
+    pub fn of_owner(self, owner: &str) -> Self {
+        Self { owner: Some(owner.to_owned()), ..self }
+    }
+
     pub fn new(request: QueryRequest) -> Result<Self, Refusal> {
         if request.expression.len() > EXPRESSION_BYTES_MAX {
             return Err(Refusal::TooLong);
@@ -132,7 +138,7 @@ impl Query {
             OutputFormat::Arrow(fields) => check_arrow(fields)?,
         }
         fits(&statement, &input)?;
-        Ok(Self { statement, input, output })
+        Ok(Self { statement, input, output, owner: None })
     }
 }
 

@@ -3,14 +3,13 @@
 use std::io;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures_util::{Stream, stream};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 
 use crate::frames::QueryError;
 use crate::input::delimited::DelimitedScanner;
@@ -19,12 +18,13 @@ use crate::input::json::JsonScanner;
 use crate::input::parquet::ParquetScanner;
 use crate::pipeline::Pipeline;
 use crate::request::{InputFormat, Query};
+use crate::threads::Turns;
 
-/// The text that is worked on before the answer goes on.
-const STEP_BYTES: usize = 256 * 1024;
-/// Threads that work on queries at the same time. One that reads Parquet may wait for bytes that
-/// another thread of the same pool reads, so they must not take the whole pool.
-static THREADS: Semaphore = Semaphore::const_new(16);
+/// The text that is worked on before the answer goes on and others have their turn: so much, or so much
+/// less that it takes about this time.
+const STEP_BYTES_MAX: usize = 256 * 1024;
+const STEP_BYTES_MIN: usize = 4 * 1024;
+const STEP_TIME: Duration = Duration::from_millis(50);
 
 /// The content of the blob, which does not change while it is read.
 #[async_trait]
@@ -39,7 +39,8 @@ pub trait Source: Send + Sync + 'static {
 }
 
 impl Query {
-    /// The answer. An error of the stream is one of the source; errors of the query are records.
+    /// The answer. An error of the stream is one of the source; errors of the query are records. When
+    /// it is dropped, what is at work for it ends soon.
     pub fn run(
         self,
         source: Box<dyn Source>,
@@ -48,7 +49,8 @@ impl Query {
         let input = self.input.clone();
         let from = self.statement.from.clone();
         let now = DateTime::<Utc>::from(now).fixed_offset();
-        let pipeline = Pipeline::new(self, source.length(), now);
+        let turns = Turns::of(self.owner.as_deref());
+        let pipeline = Pipeline::new(self, source.length(), now, turns.given_up());
         let scanner = match input {
             InputFormat::Delimited(settings) => Scanner::Text {
                 scanner: Box::new(TextScanner::Delimited(DelimitedScanner::new(&settings))),
@@ -62,14 +64,19 @@ impl Query {
             },
             InputFormat::Parquet => Scanner::Parquet(Box::new(ParquetScanner::new(source))),
         };
-        let running = Running { pipeline, scanner };
-        stream::unfold(Some(running), async |running| running?.next().await)
+        let running = Running { pipeline, scanner, step_bytes: STEP_BYTES_MAX };
+        stream::unfold(Some((running, turns)), async |running| {
+            let (running, turns) = running?;
+            let (piece, running) = running.next(&turns).await?;
+            Some((piece, running.map(|running| (running, turns))))
+        })
     }
 }
 
 struct Running {
     pipeline: Pipeline,
     scanner: Scanner,
+    step_bytes: usize,
 }
 
 enum Scanner {
@@ -103,15 +110,15 @@ impl TextScanner {
 }
 
 impl Running {
-    async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
+    async fn next(mut self, turns: &Turns) -> Option<(io::Result<Bytes>, Option<Self>)> {
         loop {
             if let Some(frames) = self.pipeline.take() {
                 return Some((Ok(frames), Some(self)));
             }
             let stepped = match self.scanner {
                 Scanner::Finished => return None,
-                Scanner::Text { .. } => self.step_text().await,
-                Scanner::Parquet(_) => self.step_parquet().await,
+                Scanner::Text { .. } => self.step_text(turns).await,
+                Scanner::Parquet(_) => self.step_parquet(turns).await,
             };
             self = match stepped {
                 Ok(running) => running,
@@ -125,7 +132,7 @@ impl Running {
         self.scanner = Scanner::Finished;
     }
 
-    async fn step_text(mut self) -> io::Result<Self> {
+    async fn step_text(mut self, turns: &Turns) -> io::Result<Self> {
         let Scanner::Text { source, rest, .. } = &mut self.scanner else { return Ok(self) };
         let mut last = false;
         if rest.is_empty() {
@@ -134,29 +141,37 @@ impl Running {
                 None => last = true,
             }
         }
-        on_thread(move || Ok(self.step_text_blocking(last))).await
+        turns.on_thread(move || Ok(self.step_text_blocking(last))).await
     }
 
-    /// Takes in up to [`STEP_BYTES`], or the end of the blob.
+    /// Takes in a step, or the end of the blob.
     fn step_text_blocking(mut self, last: bool) -> Self {
+        let begun = Instant::now();
         let Scanner::Text { scanner, rest, .. } = &mut self.scanner else { return self };
         let until_progress = usize::try_from(self.pipeline.until_progress()).unwrap_or(usize::MAX);
-        let step = rest.split_to(rest.len().min(STEP_BYTES).min(until_progress));
+        let step = rest.split_to(rest.len().min(self.step_bytes).min(until_progress));
         match scanner.push(&step, last, &mut self.pipeline) {
             Ok(()) => {
                 self.pipeline.scanned(step.len() as u64);
                 if last || self.pipeline.is_done() {
-                    self.finish(None);
+                    let fatal = self.pipeline.take_fatal();
+                    self.finish(fatal);
                 }
             }
             Err(error) => self.finish(Some(error)),
         }
+        let took = begun.elapsed();
+        if took > STEP_TIME {
+            self.step_bytes = (self.step_bytes / 2).max(STEP_BYTES_MIN);
+        } else if took < STEP_TIME / 4 {
+            self.step_bytes = (self.step_bytes * 2).min(STEP_BYTES_MAX);
+        }
         self
     }
 
-    async fn step_parquet(self) -> io::Result<Self> {
+    async fn step_parquet(self, turns: &Turns) -> io::Result<Self> {
         let runtime = Handle::current();
-        on_thread(move || self.step_parquet_blocking(runtime)).await
+        turns.on_thread(move || self.step_parquet_blocking(runtime)).await
     }
 
     /// Opens the file or takes in one batch of it.
@@ -171,8 +186,11 @@ impl Running {
         match stepped {
             Ok(Ok(true)) => {}
             Ok(Ok(false)) => {
-                self.pipeline.scanned_all();
-                self.finish(None);
+                let fatal = self.pipeline.take_fatal();
+                if fatal.is_none() {
+                    self.pipeline.scanned_all();
+                }
+                self.finish(fatal);
             }
             Ok(Err(error)) => self.finish(Some(error)),
             Err(_) => {
@@ -182,13 +200,4 @@ impl Running {
         }
         Ok(self)
     }
-}
-
-/// Runs a step where it may take its time: what a statement does with a record may be long work, and
-/// reading Parquet waits.
-async fn on_thread<T: Send + 'static>(
-    step: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let _permit = THREADS.acquire().await.map_err(io::Error::other)?;
-    tokio::task::spawn_blocking(step).await.map_err(io::Error::other)?
 }

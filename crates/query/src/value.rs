@@ -23,22 +23,38 @@ pub enum Value<'a> {
     Json(Cow<'a, [u8]>),
 }
 
-/// Why a record is left out of the answer, which goes on with the next one.
+/// Why a record is left out of the answer, which goes on with the next one unless the query ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     InvalidTypeConversion,
     InvalidColumnOrdinal,
     ArithmeticOverflow,
     DivideByZero,
+    /// Ends the query.
+    TooMuchWork,
+    /// Ends the query: nobody waits for its answer.
+    GivenUp,
 }
 
 impl Problem {
+    pub const fn ends_query(self) -> bool {
+        match self {
+            Self::TooMuchWork | Self::GivenUp => true,
+            Self::InvalidTypeConversion
+            | Self::InvalidColumnOrdinal
+            | Self::ArithmeticOverflow
+            | Self::DivideByZero => false,
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidTypeConversion => "InvalidTypeConversion",
             Self::InvalidColumnOrdinal => "InvalidColumnOrdinal",
             Self::ArithmeticOverflow => "ArithmeticOverflow",
             Self::DivideByZero => "DivideByZero",
+            Self::TooMuchWork => "QueryTooComplex",
+            Self::GivenUp => "QueryGivenUp",
         }
     }
 
@@ -48,6 +64,8 @@ impl Problem {
             Self::InvalidColumnOrdinal => "Invalid column ordinal.",
             Self::ArithmeticOverflow => "Arithmetic overflow.",
             Self::DivideByZero => "Division by zero.",
+            Self::TooMuchWork => "The query takes too much work for one record.",
+            Self::GivenUp => "The query was given up.",
         }
     }
 }
@@ -78,6 +96,19 @@ impl From<Number> for Value<'_> {
 }
 
 impl<'a> Value<'a> {
+    /// Of its text, if it has one.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) | Self::Json(text) => text.len() as u64,
+            Self::Missing
+            | Self::Null
+            | Self::Boolean(_)
+            | Self::Integer(_)
+            | Self::Float(_)
+            | Self::Timestamp(_) => 0,
+        }
+    }
+
     pub fn text(text: String) -> Self {
         Self::Text(Cow::Owned(text.into_bytes()))
     }

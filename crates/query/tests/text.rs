@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Instant;
+
 use holdfast_query::{Delimited, InputFormat, JsonText, OutputFormat};
 use support::{Answer, Frame, request, run};
 
@@ -339,4 +341,37 @@ async fn bytes_that_are_no_text_come_back_as_they_are() {
     let request = request("SELECT * FROM BlobStorage", None, None);
     let answer = run(request, b"\xFF\xFE,\x80\n", 2).await;
     assert_eq!(answer.data(), b"\xFF\xFE,\x80\n");
+}
+
+/// Each LIKE takes a step for each character and 64 places of its pattern.
+#[tokio::test]
+async fn a_record_that_costs_too_much_ends_the_query() {
+    let pattern = format!("'%{}b%'", "_a".repeat(3900));
+    let like = format!("_1 LIKE {pattern}");
+    let filter = vec![like; 12].join(" OR ");
+    let blob = format!("short\n{}\nnever\n", "a".repeat(4_000_000));
+    let expression = format!("SELECT _1 FROM BlobStorage WHERE _1 = 'short' OR {filter}");
+    let answer = run(request(&expression, None, None), blob.as_bytes(), 1 << 20).await;
+    assert_eq!(answer.text(), "short\n");
+    assert_eq!(answer.errors(), [(true, "QueryTooComplex", 6)]);
+}
+
+/// The thread that works on a query ends soon when nobody waits for it: then another can have it.
+#[tokio::test]
+async fn a_query_that_is_dropped_leaves_its_threads() {
+    let pattern = format!("'%{}b%'", "_a".repeat(3900));
+    let filter = vec![format!("_1 LIKE {pattern}"); 32].join(" OR ");
+    let blob = format!("{}\n", "a".repeat(100_000));
+    let expression = format!("SELECT _1 FROM BlobStorage WHERE {filter}");
+    let begun = Instant::now();
+    support::of_owner("greedy", &expression, blob.as_bytes()).await;
+    let to_its_end = begun.elapsed();
+    for _ in 0..8 {
+        let slow = support::of_owner("greedy", &expression, blob.as_bytes());
+        let waited = tokio::time::timeout(to_its_end / 10, slow).await;
+        assert!(waited.is_err(), "it is quick after all");
+    }
+    let begun = Instant::now();
+    support::of_owner("greedy", "SELECT _1 FROM BlobStorage", b"a\n").await;
+    assert!(begun.elapsed() < to_its_end, "{:?} of {to_its_end:?}", begun.elapsed());
 }

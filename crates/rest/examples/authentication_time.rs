@@ -36,14 +36,17 @@ fn main() {
         method: "PUT",
         path,
         path_style: true,
-        account: "devstoreaccount1",
         query: &[],
         headers: &headers,
-        service: Service::Blob,
         version: Version::V2026_10_06,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        target: Target::default(),
+        target: Target {
+            account: "devstoreaccount1",
+            service: Service::Blob,
+            container: None,
+            object: None,
+        },
     };
     let now = Timestamp::parse_rfc1123(file["date"].as_str().expect("a date")).expect("a date");
     let bearer = BearerSettings::off();

@@ -92,11 +92,14 @@ pub fn write(policies: &[StoredPolicy]) -> String {
     for policy in policies {
         xml.open("SignedIdentifier");
         xml.element("Id", &policy.id);
-        xml.open("AccessPolicy");
-        xml.optional("Start", time(policy.start).as_deref());
-        xml.optional("Expiry", time(policy.expiry).as_deref());
-        xml.optional("Permission", policy.permissions.as_deref());
-        xml.close("AccessPolicy");
+        // The service leaves out an element that would have nothing in it.
+        if (policy.start, policy.expiry, &policy.permissions) != (None, None, &None) {
+            xml.open("AccessPolicy");
+            xml.optional("Start", time(policy.start).as_deref());
+            xml.optional("Expiry", time(policy.expiry).as_deref());
+            xml.optional("Permission", policy.permissions.as_deref());
+            xml.close("AccessPolicy");
+        }
         xml.close("SignedIdentifier");
     }
     xml.close(ROOT);
@@ -141,6 +144,8 @@ mod tests {
         ] {
             assert_eq!(parsed(Service::Queue, &xml), Ok(vec![bare.clone()]), "{xml}");
         }
+        let written = write(&[bare]);
+        assert!(written.contains("<SignedIdentifier><Id>id</Id></SignedIdentifier>"), "{written}");
         assert_eq!(parsed(Service::Queue, ""), Ok(Vec::new()));
         assert_eq!(parse(Service::Queue, b""), Ok(Vec::new()));
     }

@@ -64,6 +64,11 @@ pub enum Resource<'a> {
     Table {
         table: Cow<'a, str>,
     },
+    /// `/T/…`: nothing is there, but the service still takes it for the table where entities are
+    /// inserted (azure-sdk-for-python, test_client_with_url_ends_with_table_name).
+    BelowTable {
+        table: Cow<'a, str>,
+    },
     Entity {
         table: Cow<'a, str>,
         partition_key: Cow<'a, str>,
@@ -93,9 +98,10 @@ impl Resource<'_> {
             Self::Queue { queue } | Self::Messages { queue } | Self::Message { queue, .. } => {
                 Some(queue)
             }
-            Self::Table { table } | Self::TableEntry { table } | Self::Entity { table, .. } => {
-                Some(table)
-            }
+            Self::Table { table }
+            | Self::BelowTable { table }
+            | Self::TableEntry { table }
+            | Self::Entity { table, .. } => Some(table),
             Self::Share { share } | Self::Path { share, .. } => Some(share),
             Self::Service | Self::Tables | Self::TableBatch | Self::TableMetadata => None,
         }
@@ -114,6 +120,7 @@ impl Resource<'_> {
             | Self::Tables
             | Self::TableEntry { .. }
             | Self::Table { .. }
+            | Self::BelowTable { .. }
             | Self::Entity { .. }
             | Self::TableBatch
             | Self::TableMetadata
@@ -132,6 +139,7 @@ impl Resource<'_> {
             Self::Tables => Scope::Tables,
             Self::TableEntry { .. } => Scope::TableEntry,
             Self::Table { .. } => Scope::Table,
+            Self::BelowTable { .. } => Scope::BelowTable,
             Self::Entity { .. } => Scope::Entity,
             Self::TableBatch => Scope::TableBatch,
             Self::TableMetadata => Scope::TableMetadata,
@@ -190,8 +198,9 @@ impl<'a> Address<'a> {
 
 impl Address<'_> {
     /// What a shared access signature can be for.
-    pub fn target(&self) -> Target<'_> {
-        Target { container: self.resource.container(), object: self.resource.object() }
+    pub fn target(&self, service: Service) -> Target<'_> {
+        let (container, object) = (self.resource.container(), self.resource.object());
+        Target { account: self.account, service, container, object }
     }
 }
 
@@ -208,19 +217,28 @@ fn path_text(raw: &str) -> Result<Cow<'_, str>, InvalidUri> {
     if text.is_empty() { Err(InvalidUri) } else { Ok(text) }
 }
 
+/// The service reads a backslash as a slash, and lists the blob by that name.
+fn blob_name(raw: &str) -> Result<Cow<'_, str>, InvalidUri> {
+    let name = path_text(raw)?;
+    match memchr(b'\\', name.as_bytes()) {
+        None => Ok(name),
+        Some(_) => Ok(Cow::Owned(name.replace('\\', "/"))),
+    }
+}
+
 fn blob_resource<'a>(rest: &'a str, query: &Query<'_>) -> Result<Resource<'a>, InvalidUri> {
     match split_at_byte(rest, b'/') {
         Some((container, "")) if query.get_nonempty("restype").is_some() => {
             Ok(Resource::Container { container: path_text(container)? })
         }
         Some((container, blob)) => {
-            Ok(Resource::Blob { container: path_text(container)?, blob: path_text(blob)? })
+            Ok(Resource::Blob { container: path_text(container)?, blob: blob_name(blob)? })
         }
         None if query.get_nonempty("restype").is_some() => {
             Ok(Resource::Container { container: path_text(rest)? })
         }
         None => {
-            Ok(Resource::Blob { container: Cow::Borrowed(ROOT_CONTAINER), blob: path_text(rest)? })
+            Ok(Resource::Blob { container: Cow::Borrowed(ROOT_CONTAINER), blob: blob_name(rest)? })
         }
     }
 }
@@ -277,10 +295,15 @@ fn table_resource(rest: &str) -> Result<Resource<'_>, InvalidUri> {
 fn odata_resource(text: &str) -> Result<Resource<'_>, InvalidUri> {
     let (name, key) = match split_at_byte(text, b'(') {
         Some((name, key)) => (name, Some(key.strip_suffix(')').ok_or(InvalidUri)?)),
-        None => (text.strip_suffix('/').unwrap_or(text), None),
+        None => (without_slash(text), None),
     };
-    if name.is_empty() || memchr(b'/', name.as_bytes()).is_some() {
+    if name.is_empty() || name.starts_with('/') {
         return Err(InvalidUri);
+    }
+    if let Some((table, below)) = split_at_byte(name, b'/')
+        && below.bytes().any(|byte| byte != b'/')
+    {
+        return Ok(Resource::BelowTable { table: Cow::Borrowed(table) });
     }
     let of_tables = name.eq_ignore_ascii_case("Tables");
     match key {
@@ -299,6 +322,14 @@ fn odata_resource(text: &str) -> Result<Resource<'_>, InvalidUri> {
             let (partition_key, row_key) = entity_keys(keys)?;
             Ok(Resource::Entity { table: Cow::Borrowed(name), partition_key, row_key })
         }
+    }
+}
+
+/// The slash at the end of an address means nothing; a second one is part of a name that is not valid.
+fn without_slash(text: &str) -> &str {
+    match text.strip_suffix('/') {
+        Some(name) if !name.ends_with('/') => name,
+        Some(_) | None => text,
     }
 }
 
@@ -362,6 +393,7 @@ fn into_owned(resource: Resource<'_>) -> Resource<'static> {
         Resource::Tables => Resource::Tables,
         Resource::TableEntry { table } => Resource::TableEntry { table: own(table) },
         Resource::Table { table } => Resource::Table { table: own(table) },
+        Resource::BelowTable { table } => Resource::BelowTable { table: own(table) },
         Resource::Entity { table, partition_key, row_key } => Resource::Entity {
             table: own(table),
             partition_key: own(partition_key),
@@ -467,16 +499,20 @@ mod tests {
         assert_eq!(resource(Service::Blob, "/a/name"), Some(blob.clone()));
         assert_eq!(resource(Service::Blob, "/a/$root/name"), Some(blob));
         assert_eq!(resource(Service::Blob, "/a/name/"), None);
+        let blob = Resource::Blob { container: text("$root"), blob: text("a/b") };
+        assert_eq!(resource(Service::Blob, "/a/a%5Cb"), Some(blob));
     }
 
     #[test]
-    fn blob_names_keep_every_slash_plus_and_encoded_character() {
+    fn blob_names_keep_every_slash_plus_and_encoded_character_but_backslashes() {
         for (target, name) in [
             ("/a/c/d/e/f", "d/e/f"),
             ("/a/c//e/", "/e/"),
             ("/a/c/d%2Fe", "d/e"),
             ("/a/c/d+e", "d+e"),
             ("/a/c/%E2%82%AC%25", "€%"),
+            ("/a/c/d%5Ce%5c", "d/e/"),
+            ("/a/c/d\\e", "d/e"),
         ] {
             let expected = Resource::Blob { container: text("c"), blob: text(name) };
             assert_eq!(resource(Service::Blob, target), Some(expected), "{target}");
@@ -518,6 +554,12 @@ mod tests {
             ("/a/Tables(%27T%27)", Resource::TableEntry { table: table() }),
             ("/a/T", Resource::Table { table: table() }),
             ("/a/T()", Resource::Table { table: table() }),
+            ("/a/T/", Resource::Table { table: table() }),
+            ("/a/T/x", Resource::BelowTable { table: table() }),
+            ("/a/T/Tables('T')", Resource::BelowTable { table: table() }),
+            ("/a/T/$batch", Resource::BelowTable { table: table() }),
+            ("/a/T//", Resource::Table { table: text("T//") }),
+            ("/a/T%2F%2F", Resource::Table { table: text("T//") }),
             ("/a/T(PartitionKey='p',RowKey='r')", entity("p", "r")),
             ("/a/T(RowKey='r',PartitionKey='p')", entity("p", "r")),
             ("/a/T(PartitionKey='',RowKey='')", entity("", "")),
@@ -546,7 +588,7 @@ mod tests {
             "/a/T(PartitionKey=p,RowKey=r)",
             "/a/T(PartitionKey='p';RowKey='r')",
             "/a/T(PartitionKey='p,RowKey='r')",
-            "/a/T/x",
+            "/a//x",
             "/a/()",
         ] {
             assert_eq!(resource(Service::Table, target), None, "{target}");

@@ -14,13 +14,22 @@ use crate::error::Error;
 
 pub struct Answer {
     pub status: StatusCode,
+    /// What stands behind the status, if it is not what HTTP has for it. Visible ASCII.
+    pub reason: Option<Box<str>>,
     pub headers: AnswerHeaders,
     pub body: AnswerBody,
 }
 
 impl Answer {
     pub fn new(status: StatusCode) -> Self {
-        Self { status, headers: AnswerHeaders::new(), body: AnswerBody::Empty }
+        Self { status, reason: None, headers: AnswerHeaders::new(), body: AnswerBody::Empty }
+    }
+
+    pub fn reason(&self) -> &str {
+        match &self.reason {
+            Some(reason) => reason,
+            None => self.status.canonical_reason().unwrap_or_default(),
+        }
     }
 
     /// Sets a header, whose name is in lower case. A value that cannot stand in one (a stored

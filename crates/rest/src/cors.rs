@@ -98,17 +98,22 @@ fn for_any_origin(rule: &CorsRule) -> bool {
     rule.allowed_origins.iter().any(|origin| origin == "*")
 }
 
-/// Exactly, by `*`, or by a wildcard for subdomains as in `http://*.example.org`.
+/// Exactly, by `*`, or by a wildcard for subdomains as in `http://*.example.org`, or as in
+/// `*.example.org` whatever the scheme.
 fn origin_matches(allowed: &str, origin: &str) -> bool {
     if allowed == "*" || allowed == origin {
         return allowed == "*" || !origin.is_empty();
     }
-    let Some((scheme, domain)) = allowed.split_once("://*") else { return false };
-    let subdomain = origin
-        .strip_prefix(scheme)
-        .and_then(|rest| rest.strip_prefix("://"))
-        .and_then(|host| host.strip_suffix(domain));
-    domain.starts_with('.') && subdomain.is_some_and(|subdomain| !subdomain.is_empty())
+    let (scheme, domain) = match (allowed.strip_prefix('*'), allowed.split_once("://*")) {
+        (Some(domain), _) => (None, domain),
+        (None, Some((scheme, domain))) => (Some(scheme), domain),
+        (None, None) => return false,
+    };
+    let Some((of_origin, host)) = origin.split_once("://") else { return false };
+    let subdomain = host.strip_suffix(domain);
+    scheme.is_none_or(|scheme| scheme == of_origin)
+        && domain.starts_with('.')
+        && subdomain.is_some_and(|subdomain| !subdomain.is_empty())
 }
 
 /// Whether a list of header names and prefixes has the header.
@@ -372,6 +377,14 @@ mod tests {
         assert!(!matches("https://a.example.org.evil"));
         assert!(!matches("https://aexample.org"));
         assert!(!origin_matches("http://a", ""));
+        let without_scheme = |origin| origin_matches("*.example.org", origin);
+        assert!(without_scheme("https://a.example.org"));
+        assert!(without_scheme("http://a.b.example.org"));
+        assert!(!without_scheme("https://example.org"));
+        assert!(!without_scheme("https://.example.org"));
+        assert!(!without_scheme("https://a.example.org.evil"));
+        assert!(!without_scheme("a.example.org"));
+        assert!(!origin_matches("*example.org", "https://badexample.org"));
     }
 
     fn parsed(rules: &str) -> Result<Vec<CorsRule>, DocumentRefusal> {

@@ -16,220 +16,259 @@ use holdfast_domain::time::Timestamp;
 #[cfg(test)]
 mod listed;
 
+/// A code has its status, the sentence that the service says with it (or, marked so, one of our own
+/// where that is not known), and what we add to it.
 macro_rules! codes {
-    ($($name:ident = $status:literal $message:literal;)*) => {
+    ($($name:ident = $status:literal $($own:ident)? $message:literal $($explanation:literal)?;)*) => {
         /// An error code of the services, with the status and message it is answered with.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code { $($name,)* }
 
         impl Code {
-            #[cfg(test)]
             const ALL: &[Self] = &[$(Self::$name),*];
 
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|code| code.name() == name)
+            }
+
             pub const fn status(self) -> u16 {
                 match self { $(Self::$name => $status,)* }
             }
 
+            /// One sentence. Clients look for those of the service.
             pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
+            }
+
+            /// What the sentence does not say.
+            const fn explanation(self) -> Option<&'static str> {
+                match self { $(Self::$name => first(&[$($explanation)?]),)* }
+            }
+
+            #[cfg(test)]
+            const fn has_own_message(self) -> bool {
+                match self { $(Self::$name => !stringify!($($own)?).is_empty(),)* }
             }
         }
     };
 }
 
+const fn first(texts: &[&'static str]) -> Option<&'static str> {
+    match texts {
+        [text, ..] => Some(text),
+        [] => None,
+    }
+}
+
 codes! {
-    AccountIsDisabled = 403 "The account is disabled.";
-    AllBatchSubRequestsShouldBeSameApi = 400 "The parts of a batch must all be of one operation.";
-    AccessTierNotSupportedForBlobType = 400 "The tier is not for blobs of this type.";
-    AppendPositionConditionNotMet = 412 "The blob does not end where the block is to be appended.";
-    AuthenticationFailed = 403 "The request could not be authenticated. Check the form of the Authorization header and its signature.";
-    AuthorizationFailure = 403 "The caller is not authorized to perform this operation.";
-    AuthorizationPermissionMismatch = 403 "The caller lacks a permission that this operation needs.";
-    AuthorizationProtocolMismatch = 403 "The signature does not allow the protocol that was used.";
-    AuthorizationResourceTypeMismatch = 403 "The signature does not cover this type of resource.";
-    AuthorizationServiceMismatch = 403 "The signature does not cover this service.";
-    AuthorizationSourceIPMismatch = 403 "The signature does not allow the address of the caller.";
-    BlobAlreadyExists = 409 "The blob already exists.";
-    BlobArchived = 409 "The blob is archived and must be rehydrated before it can be used.";
-    BlobBeingRehydrated = 409 "The blob is on its way out of the archive.";
-    BlobImmutableDueToLegalHold = 409 "A legal hold keeps the blob as it is.";
-    BlobImmutableDueToPolicy = 409 "A policy keeps the blob as it is.";
-    BlobOperationNotSupported = 409 "The operation is not possible on this state of the blob, or the account does not allow it.";
-    BlobIsSealed = 409 "The blob is sealed, and nothing can be appended to it.";
-    BlobNotFound = 404 "The blob does not exist.";
-    BlobOverwritten = 409 "The blob was replaced by another since the snapshot to compare with.";
-    BlobTierInadequateForContentLength = 409 "The blob is too long for the tier.";
-    BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with a key of the client, and the request does not have that key.";
-    BlockCountExceedsLimit = 409 "The blob has as many blocks as it can have.";
-    BlockListTooLong = 400 "The list has more blocks than a blob can have.";
-    BothUserTagsAndSourceTagsCopyPresentException = 400 "Tags are sent, and those of the source are to be copied too.";
-    CannotChangeToLowerTier = 409 "The tier of a page blob cannot be lowered.";
-    CannotVerifyCopySource = 500 "The source of the copy could not be read.";
-    ConditionHeadersNotSupported = 400 "This operation takes none of the condition headers that were sent.";
-    ConditionNotMet = 412 "A condition of the request headers is not met.";
-    ContainerAlreadyExists = 409 "The container already exists.";
-    ContainerBeingDeleted = 409 "The container was deleted, and its name is not free yet.";
-    ContainerNotFound = 404 "The container does not exist.";
-    ContentLengthLargerThanTierLimit = 409 "The blob would become longer than its tier allows.";
-    CopyAcrossAccountsNotSupported = 400 "At this version a blob is copied within its account only.";
-    CopyIdMismatch = 409 "The copy id of the request is not that of the copy under way.";
-    CorsPreflightFailure = 403 "Cross-origin access is switched off, or no rule allows this request.";
-    Crc64Mismatch = 400 "The CRC64 of the body differs from the one in the request.";
-    DirectorySasNotSupportedVersion = 409 "Signatures for directories are of a later version.";
-    EmptyMetadataKey = 400 "A metadata name is empty.";
-    ExceedsMaxBatchRequestCount = 400 "The batch has more parts than allowed.";
-    ErrorProcessingQueryExpression = 400 "The query expression cannot be processed.";
-    FeatureVersionMismatch = 409 "The blob has something that the version of the request does not know.";
-    IncrementalCopyBlobMismatch = 409 "The blob does not come from incremental copies of this source.";
-    IncrementalCopyOfEarlierVersionSnapshotNotAllowed = 409 "A snapshot that is not older than this one has been copied already.";
-    IncrementalCopySourceMustBeSnapshot = 409 "The source of an incremental copy must be a snapshot.";
-    InfiniteLeaseDurationRequired = 412 "The lease of the destination must be without end.";
-    InsufficientAccountPermissions = 403 "The account may not perform this operation.";
-    InternalError = 500 "The server met an internal error. Please retry the request.";
-    InvalidAuthenticationInfo = 400 "The authentication information has not the right form.";
-    InvalidBlobOrBlock = 400 "The ids of the blocks of a blob must all be of the same length.";
-    InvalidBlobTier = 400 "There is no such tier.";
-    InvalidBlobType = 409 "The operation is not for blobs of this type.";
-    InvalidBlockId = 400 "The id of a block is not valid.";
-    InvalidBlockList = 400 "The list names a block that is not there, or one block in two ways.";
-    InvalidHeaderValue = 400 "A request header has a value that is not valid.";
-    InvalidHttpVerb = 400 "The method of the request is not known.";
-    InvalidInput = 400 "A part of the request is not valid.";
-    InvalidMarker = 400 "The marker is not one that a listing gave.";
-    InvalidMd5 = 400 "The MD5 in the request is not valid.";
-    InvalidMetadata = 400 "A metadata name or value has characters that are not allowed.";
-    InvalidOperation = 400 "This cannot be done to a snapshot.";
-    InvalidPageRange = 416 "The range is not one of whole pages within the blob.";
-    InvalidQueryParameterValue = 400 "A query parameter has a value that is not valid.";
-    InvalidRange = 416 "The range lies outside the resource.";
-    InvalidResourceName = 400 "The name of the resource has characters that are not allowed.";
-    InvalidSourceBlobType = 409 "The source of the copy is of a type that this operation does not copy.";
-    InvalidSourceBlobUrl = 409 "The source of an incremental copy must be a blob on this server.";
-    InvalidUri = 400 "The address of the request is not valid.";
-    InvalidVersionForPageBlobOperation = 400 "There are page blobs since version 2009-09-19.";
-    InvalidXmlDocument = 400 "The body is not a valid XML document for this operation.";
-    InvalidXmlNodeValue = 400 "A value in the XML body is not valid.";
-    LeaseAlreadyBroken = 409 "The lease is broken already.";
-    LeaseAlreadyPresent = 409 "There is a lease already.";
-    LeaseIdMismatchWithBlobOperation = 412 "The lease id of the request is not that of the lease of the blob.";
-    LeaseIdMismatchWithContainerOperation = 412 "The lease id of the request is not that of the lease of the container.";
-    LeaseIdMismatchWithLeaseOperation = 409 "The lease id of the request is not that of the lease.";
-    LeaseIdMissing = 412 "There is a lease, and the request names no lease id.";
-    LeaseIsBreakingAndCannotBeAcquired = 409 "The lease is being broken and cannot be acquired until it is.";
-    LeaseIsBreakingAndCannotBeChanged = 409 "The lease is being broken and its id cannot be changed.";
-    LeaseIsBrokenAndCannotBeRenewed = 409 "The lease has been broken and cannot be renewed.";
-    LeaseLost = 412 "The lease that the request names has expired.";
-    LeaseNotPresentWithBlobOperation = 412 "The request names a lease id, but the blob has no lease.";
-    LeaseNotPresentWithContainerOperation = 412 "The request names a lease id, but the container has no lease.";
-    LeaseNotPresentWithLeaseOperation = 409 "There is no lease.";
-    MaxBlobSizeConditionNotMet = 412 "The blob would become longer than the request allows.";
-    Md5Mismatch = 400 "The MD5 of the body differs from the one in the request.";
-    MessageNotFound = 404 "The message does not exist, or the pop receipt is not its current one.";
-    MessageTooLarge = 400 "The message is larger than allowed.";
-    MetadataTooLarge = 400 "The metadata is larger than allowed.";
-    MissingContentLengthHeader = 411 "The Content-Length header is required.";
-    MissingRequiredHeader = 400 "A header that this operation needs is missing.";
-    MissingRequiredQueryParameter = 400 "A query parameter that this operation needs is missing.";
-    MissingRequiredXmlNode = 400 "An element that the XML body needs is missing.";
-    MultipleConditionHeadersNotSupported = 400 "These condition headers cannot be combined.";
-    NoAuthenticationInformation = 401 "The request carries no authentication information.";
-    NoPendingCopyOperation = 409 "No copy onto the blob is under way.";
-    NotImplemented = 501 "This operation is known but not served yet.";
-    OperationNotAllowedOnIncrementalCopyBlob = 409 "The blob is written by incremental copies only.";
-    OperationNotAllowedOnRootBlob = 403 "The current version is deleted as the blob itself, not by its version id.";
-    OperationTimedOut = 500 "The operation did not finish in its time.";
-    OutOfRangeInput = 400 "A part of the request is out of range.";
-    OutOfRangeQueryParameterValue = 400 "A query parameter is out of the range that is allowed.";
-    PendingCopyOperation = 409 "A copy onto the blob is under way.";
-    PopReceiptMismatch = 400 "The pop receipt is one of another message.";
-    PreviousSnapshotCannotBeNewer = 400 "The snapshot to compare with must be older than what is compared with it.";
-    PreviousSnapshotNotFound = 409 "The snapshot to compare with does not exist.";
-    PublicAccessNotPermitted = 409 "Public access is not permitted on this account.";
-    QueryParameterSasMandatory = 403 "A query parameter of the signature is missing.";
-    QueryParameterSddInvalid = 403 "The directory depth of the signature does not fit the path.";
-    QueueAlreadyExists = 409 "The queue already exists, with other metadata.";
-    QueueBeingDeleted = 409 "The queue was deleted, and its name is not free yet.";
-    QueueNotFound = 404 "The queue does not exist.";
-    RequestBodyTooLarge = 413 "The body is larger than allowed.";
-    RequestForbiddenByContainerEncryptionPolicy = 403 "The container fixes another encryption scope.";
-    RequestUrlFailedToParse = 400 "The address of the request cannot be read.";
-    ResourceNotFound = 404 "The resource does not exist.";
-    SequenceNumberConditionNotMet = 412 "The condition on the sequence number is not met.";
-    SequenceNumberIncrementTooLarge = 409 "The sequence number cannot be incremented further.";
-    ServerBusy = 503 "The server is busy. Please retry the request.";
-    SnapshotCountExceeded = 409 "The blob has as many snapshots as a page blob with a tier can have.";
-    SnapshotOperationRateExceeded = 409 "A page blob with a tier can have a snapshot every ten minutes.";
-    SnapshotsPresent = 409 "The blob has snapshots, and the request does not say what becomes of them.";
-    SourceConditionNotMet = 412 "A condition on the source of the copy is not met.";
-    CannotConvertToSddlDueToCustomAce = 400 "The security descriptor has a rule that has no text.";
-    DeleteShareWhenSnapshotLeased = 409 "A snapshot of the share is leased.";
-    FileInvalidPermission = 400 "The security descriptor is not valid.";
-    FileInvalidPermissionKey = 400 "The share has no security descriptor of this key.";
-    LeaseIdMismatchWithShareOperation = 412 "The lease id of the request is not that of the lease of the share.";
-    LeaseNotPresentWithShareOperation = 412 "The request names a lease id, but the share has no lease.";
-    CannotDeleteFileOrDirectory = 409 "The root of a share cannot be deleted, moved or replaced.";
-    DirectoryNotEmpty = 409 "The directory is not empty.";
-    FileGenerationMismatch = 409 "The file was replaced or renamed since the snapshot to compare with.";
-    InvalidFileOrDirectoryPathName = 400 "The name of a file or directory has characters that are not allowed, or is reserved.";
-    LeaseIdMismatchWithFileOperation = 412 "The lease id of the request is not that of the lease of the file.";
-    LeaseNotPresentWithFileOperation = 412 "The request names a lease id, but the file has no lease.";
+    AccountIsDisabled = 403 "The specified account is disabled.";
+    AllBatchSubRequestsShouldBeSameApi = 400 own "The parts of a batch must all be of one operation.";
+    AccessTierNotSupportedForBlobType = 400 "The access tier is not supported for this blob type.";
+    AppendPositionConditionNotMet = 412 "The append position condition specified was not met.";
+    AuthenticationFailed = 403 "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
+    AuthorizationFailure = 403 "This request is not authorized to perform this operation.";
+    AuthorizationPermissionMismatch = 403 "This request is not authorized to perform this operation using this permission.";
+    AuthorizationProtocolMismatch = 403 "This request is not authorized to perform this operation using this protocol.";
+    AuthorizationResourceTypeMismatch = 403 "This request is not authorized to perform this operation using this resource type.";
+    AuthorizationServiceMismatch = 403 "This request is not authorized to perform this operation using this service.";
+    AuthorizationSourceIPMismatch = 403 "This request is not authorized to perform this operation using this source IP.";
+    BlobAlreadyExists = 409 "The specified blob already exists.";
+    BlobArchived = 409 "This operation is not permitted on an archived blob.";
+    BlobBeingRehydrated = 409 "This operation is not permitted because the blob is being rehydrated.";
+    BlobImmutableDueToLegalHold = 409 "This operation is not permitted as the blob is immutable due to one or more legal holds.";
+    BlobImmutableDueToPolicy = 409 "This operation is not permitted as the blob is immutable due to a policy.";
+    BlobOperationNotSupported = 409 "The operation is not supported in this scenario."
+        "The state of the blob or the account does not allow it.";
+    BlobIsSealed = 409 "The specified blob is sealed, and its contents can't be modified unless the blob is re-created after a delete.";
+    BlobNotFound = 404 "The specified blob does not exist.";
+    BlobOverwritten = 409 "The blob has been recreated since the previous snapshot was taken.";
+    BlobTierInadequateForContentLength = 409 "Specified blob tier size limit cannot be less than content length.";
+    BlobUsesCustomerSpecifiedEncryption = 409 "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
+    BlockCountExceedsLimit = 409 "The committed block count cannot exceed the maximum limit of 50,000 blocks.";
+    BlockListTooLong = 400 "The block list may not contain more than 50,000 blocks.";
+    BothCrc64AndMd5HeaderPresent = 400 "Both x-ms-content-crc64 header and Content-MD5 header are present.";
+    BothUserTagsAndSourceTagsCopyPresentException = 400 "x-ms-tags header must not be present with x-ms-copy-source-tag-option as COPY.";
+    CannotChangeToLowerTier = 409 "A higher blob tier has already been explicitly set.";
+    CannotVerifyCopySource = 500 "Could not verify the copy source within the specified time.";
+    ConditionHeadersNotSupported = 400 "Condition headers are not supported.";
+    ConditionNotMet = 412 "The condition specified using HTTP conditional header(s) is not met.";
+    ContainerAlreadyExists = 409 "The specified container already exists.";
+    ContainerBeingDeleted = 409 "The specified container is being deleted. Try operation later.";
+    ContainerNotFound = 404 "The specified container does not exist.";
+    ContentLengthLargerThanTierLimit = 409 "The blob's content length cannot exceed its tier limit.";
+    CopyAcrossAccountsNotSupported = 400 "The copy source account and destination account must be the same."
+        "Later versions copy from other accounts too.";
+    CopyIdMismatch = 409 "The specified copy ID did not match the copy ID for the pending copy operation.";
+    CorsPreflightFailure = 403 "CORS not enabled or no matching rule found for this request.";
+    Crc64Mismatch = 400 "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
+    DirectorySasNotSupportedVersion = 409 own "Signatures for directories are of a later version.";
+    EmptyMetadataKey = 400 "The key for one of the metadata key-value pairs is empty.";
+    ExceedsMaxBatchRequestCount = 400 "The batch operation exceeds maximum number of allowed subrequests.";
+    ErrorProcessingQueryExpression = 400 own "The query expression cannot be processed.";
+    FeatureVersionMismatch = 409 "The type of blob in the container is unrecognized by this version.";
+    IncrementalCopyBlobMismatch = 409 "The specified source blob is different than the copy source of the existing incremental copy blob.";
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed = 409 "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
+    IncrementalCopySourceMustBeSnapshot = 409 "The source for incremental copy request must be a snapshot.";
+    InfiniteLeaseDurationRequired = 412 "The lease ID matched, but the specified lease must be an infinite-duration lease.";
+    InsufficientAccountPermissions = 403 "The account being accessed does not have sufficient permissions to execute this operation.";
+    InternalError = 500 "The server encountered an internal error. Please retry the request.";
+    InvalidAuthenticationInfo = 400 "Authentication information is not given in the correct format. Check the value of Authorization header.";
+    InvalidBlobOrBlock = 400 "The specified blob or block content is invalid."
+        "The ids of the blocks of a blob must all be of the same length.";
+    InvalidBlobTier = 400 own "There is no such tier.";
+    InvalidBlobType = 409 "The blob type is invalid for this operation.";
+    InvalidBlockId = 400 "The specified block ID is invalid. The block ID must be Base64-encoded.";
+    InvalidBlockList = 400 "The specified block list is invalid."
+        "It names a block that is not there, or one block in two ways.";
+    InvalidHeaderValue = 400 "The value for one of the HTTP headers is not in the correct format.";
+    InvalidHttpVerb = 400 "The HTTP verb specified was not recognized by the server.";
+    InvalidInput = 400 "One of the request inputs is not valid.";
+    InvalidMarker = 400 "The specified marker is invalid.";
+    InvalidMd5 = 400 "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64 encoded.";
+    InvalidMetadata = 400 "The metadata specified is invalid. It has characters that are not permitted.";
+    InvalidOperation = 400 "Invalid operation against a blob snapshot.";
+    InvalidPageRange = 416 "The page range specified is invalid."
+        "It must be one of whole pages within the blob.";
+    InvalidQueryParameterValue = 400 "Value for one of the query parameters specified in the request URI is invalid.";
+    InvalidRange = 416 "The range specified is invalid for the current size of the resource.";
+    InvalidResourceName = 400 "The specified resource name contains invalid characters.";
+    InvalidSourceBlobType = 409 "The copy source blob type is invalid for this operation.";
+    InvalidSourceBlobUrl = 409 "The source URL for incremental copy request must be valid Azure Storage blob URL."
+        "It must be that of a blob on this server.";
+    InvalidUri = 400 "The requested URI does not represent any resource on the server.";
+    InvalidVersionForPageBlobOperation = 400 "All operations on page blobs require at least version 2009-09-19.";
+    InvalidXmlDocument = 400 "XML specified is not syntactically valid.";
+    InvalidXmlNodeValue = 400 "The value for one of the XML nodes is not in the correct format.";
+    LeaseAlreadyBroken = 409 "The lease has already been broken and cannot be broken again.";
+    LeaseAlreadyPresent = 409 "There is already a lease present.";
+    LeaseIdMismatchWithBlobOperation = 412 "The lease ID specified did not match the lease ID for the blob.";
+    LeaseIdMismatchWithContainerOperation = 412 "The lease ID specified did not match the lease ID for the container.";
+    LeaseIdMismatchWithLeaseOperation = 409 "The lease ID specified did not match the lease ID for the blob.";
+    LeaseIdMissing = 412 "There is currently a lease on the blob and no lease ID was specified in the request.";
+    LeaseIsBreakingAndCannotBeAcquired = 409 "The lease ID matched, but the lease is currently in breaking state and cannot be acquired until it is broken.";
+    LeaseIsBreakingAndCannotBeChanged = 409 "The lease ID matched, but the lease is currently in breaking state and cannot be changed.";
+    LeaseIsBrokenAndCannotBeRenewed = 409 "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.";
+    LeaseLost = 412 "A lease ID was specified, but the lease for the blob has expired.";
+    LeaseNotPresentWithBlobOperation = 412 "There is currently no lease on the blob.";
+    LeaseNotPresentWithContainerOperation = 412 "There is currently no lease on the container.";
+    LeaseNotPresentWithLeaseOperation = 409 "There is currently no lease on the blob.";
+    MaxBlobSizeConditionNotMet = 412 "The max blob size condition specified was not met.";
+    Md5Mismatch = 400 "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
+    MessageNotFound = 404 "The specified message does not exist."
+        "Or the pop receipt is not its current one.";
+    MessageTooLarge = 400 "The message exceeds the maximum allowed size.";
+    MetadataTooLarge = 400 "The metadata specified exceeds the maximum permissible limit.";
+    MissingContentLengthHeader = 411 "The Content-Length header was not specified.";
+    MissingRequiredHeader = 400 "An HTTP header that's mandatory for this request is not specified.";
+    MissingRequiredQueryParameter = 400 "A query parameter that's mandatory for this request is not specified.";
+    MissingRequiredXmlNode = 400 "A required XML node was not specified in the request body.";
+    MultipleConditionHeadersNotSupported = 400 "Multiple condition headers are not supported.";
+    NoAuthenticationInformation = 401 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
+    NoPendingCopyOperation = 409 "There is currently no pending copy operation.";
+    NotImplemented = 501 "The requested operation is not implemented on the specified resource."
+        "It is known but not served yet.";
+    OperationNotAllowedOnIncrementalCopyBlob = 409 "The specified operation is not allowed on an incremental copy blob.";
+    OperationNotAllowedOnRootBlob = 403 own "The current version is deleted as the blob itself, not by its version id.";
+    OperationTimedOut = 500 "Operation could not be completed within the specified time.";
+    OutOfRangeInput = 400 "One of the request inputs is out of range.";
+    OutOfRangeQueryParameterValue = 400 "One of the query parameters specified in the request URI is outside the permissible range.";
+    PendingCopyOperation = 409 "There is currently a pending copy operation.";
+    PopReceiptMismatch = 400 "The specified pop receipt did not match the pop receipt for a dequeued message.";
+    PreviousSnapshotCannotBeNewer = 400 "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.";
+    PreviousSnapshotNotFound = 409 "The previous snapshot is not found.";
+    PublicAccessNotPermitted = 409 "Public access is not permitted on this storage account.";
+    QueryParameterSasMandatory = 403 own "A query parameter of the signature is missing.";
+    QueryParameterSddInvalid = 403 own "The directory depth of the signature does not fit the path.";
+    QueueAlreadyExists = 409 "The specified queue already exists."
+        "Its metadata is not that of the request.";
+    QueueBeingDeleted = 409 "The specified queue is being deleted.";
+    QueueNotFound = 404 "The specified queue does not exist.";
+    RequestBodyTooLarge = 413 "The request body is too large and exceeds the maximum permissible limit.";
+    RequestForbiddenByContainerEncryptionPolicy = 403 "The request is forbidden by the container encryption policy."
+        "The container fixes another encryption scope.";
+    RequestUrlFailedToParse = 400 "The url in the request could not be parsed.";
+    ResourceNotFound = 404 "The specified resource does not exist.";
+    SequenceNumberConditionNotMet = 412 "The sequence number condition specified was not met.";
+    SequenceNumberIncrementTooLarge = 409 "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";
+    ServerBusy = 503 "The server is busy."
+        "Please retry the request.";
+    SnapshotCountExceeded = 409 "The snapshot count against this blob has been exceeded.";
+    SnapshotOperationRateExceeded = 409 "The rate of snapshot operations against this blob has been exceeded."
+        "A page blob with a tier can have a snapshot every ten minutes.";
+    SnapshotsPresent = 409 "This operation is not permitted because the blob has snapshots."
+        "The request does not say what becomes of them.";
+    SourceConditionNotMet = 412 "The source condition specified using HTTP conditional header(s) is not met.";
+    CannotConvertToSddlDueToCustomAce = 400 own "The security descriptor has a rule that has no text.";
+    DeleteShareWhenSnapshotLeased = 409 own "A snapshot of the share is leased.";
+    FileInvalidPermission = 400 own "The security descriptor is not valid.";
+    FileInvalidPermissionKey = 400 own "The share has no security descriptor of this key.";
+    LeaseIdMismatchWithShareOperation = 412 "The lease ID specified did not match the lease ID for the file share.";
+    LeaseNotPresentWithShareOperation = 412 "There is currently no lease on the file share.";
+    CannotDeleteFileOrDirectory = 409 "The file or directory could not be deleted because it is in use by an SMB client."
+        "Or it is the root of the share, which cannot be deleted, moved or replaced.";
+    DirectoryNotEmpty = 409 "The specified directory is not empty.";
+    FileGenerationMismatch = 409 own "The file was replaced or renamed since the snapshot to compare with.";
+    InvalidFileOrDirectoryPathName = 400 "The specified file or directory path name is invalid."
+        "It has characters that are not allowed, or is reserved.";
+    LeaseIdMismatchWithFileOperation = 412 "The lease ID specified did not match the lease ID for the file.";
+    LeaseNotPresentWithFileOperation = 412 "There is currently no lease on the file.";
     // The list of codes says 500, the page on locks 408: the client may try again, and the server has
     // not failed.
-    ClientCacheFlushDelay = 408 "An SMB client has not given up its cache of the file in time.";
-    FileLockConflict = 409 "A part of the file is locked by an SMB client.";
+    ClientCacheFlushDelay = 408 "The specified resource state could not be flushed from an SMB client in the specified time.";
+    FileLockConflict = 409 "A portion of the specified file is locked by an SMB client.";
     // The list of codes calls it DeletePending, the page on locks so.
-    SMBDeletePending = 409 "The file or directory is marked for deletion by an SMB client.";
-    SharingViolation = 409 "An SMB client has the file open in a way that excludes this.";
-    ParentNotFound = 404 "The directory that it would be in does not exist.";
-    ReadOnlyAttribute = 409 "The file is read-only, by its attribute.";
-    ResourceAlreadyExists = 409 "There is something of this name already.";
-    ResourceTypeMismatch = 409 "The operation is for a directory, and there is a file; or the other way round.";
-    ShareSizeLimitReached = 403 "The share would become larger than its quota.";
-    ShareAlreadyExists = 409 "The share already exists.";
-    ShareBeingDeleted = 409 "The share was deleted, and its name is not free yet.";
-    ShareHasSnapshots = 409 "The share has snapshots, and the request does not say that they are to be deleted too.";
-    ShareNotFound = 404 "The share does not exist.";
-    ShareSnapshotCountExceeded = 409 "The share has as many snapshots as it can have.";
-    ShareSnapshotNotFound = 404 "The share has no snapshot of this moment.";
-    TagsTooLarge = 400 "The tags are larger than allowed.";
-    InvalidTag = 400 "A tag has characters that are not allowed.";
-    EmptyTagName = 400 "The name of a tag is empty.";
-    DuplicateTagNames = 400 "The name of a tag is given more than once.";
-    TargetConditionNotMet = 412 "A condition on the destination of the copy is not met.";
-    UnauthorizedBlobOverwrite = 403 "The caller may create blobs but not replace them.";
-    AtomFormatNotSupported = 415 "The Atom format is not supported; tables speak JSON.";
-    CommandsInBatchActOnDifferentPartitions = 400 "The operations of a batch must all be on one partition of one table.";
-    DuplicatePropertiesSpecified = 400 "A property is given more than once.";
-    EntityAlreadyExists = 409 "The entity already exists.";
-    EntityTooLarge = 400 "The entity is larger than 1 MiB.";
-    InvalidDuplicateRow = 400 "A batch can have only one operation on an entity.";
-    InvalidValueType = 400 "The type of a value is not known.";
-    JsonFormatNotSupported = 415 "This version, or the data service version of the request, does not have JSON.";
-    MediaTypeNotSupported = 415 "The media type is not supported; tables speak JSON.";
-    MethodNotAllowed = 405 "The resource does not support this method.";
-    PrimaryKeyPropertyIsInvalidType = 400 "PartitionKey and RowKey must be texts.";
+    SMBDeletePending = 409 "The specified resource is marked for deletion by an SMB client.";
+    SharingViolation = 409 "The specified resource may be in use by an SMB client.";
+    ParentNotFound = 404 "The specified parent path does not exist.";
+    ReadOnlyAttribute = 409 "The specified resource is read-only and cannot be modified at this time.";
+    ResourceAlreadyExists = 409 "The specified resource already exists.";
+    ResourceTypeMismatch = 409 "The specified resource type does not match the type of the existing resource.";
+    ShareSizeLimitReached = 403 own "The share would become larger than its quota.";
+    ShareAlreadyExists = 409 "The specified share already exists.";
+    ShareBeingDeleted = 409 "The specified share is being deleted. Try operation later.";
+    ShareHasSnapshots = 409 "The share has snapshots and the operation requires no snapshots.";
+    ShareNotFound = 404 "The specified share does not exist.";
+    ShareSnapshotCountExceeded = 409 "The total number of snapshots for the share is over the limit.";
+    ShareSnapshotNotFound = 404 own "The share has no snapshot of this moment.";
+    TagsTooLarge = 400 "The tags specified exceed the maximum permissible limit.";
+    InvalidTag = 400 "The tags specified are invalid. It contains characters that are not permitted.";
+    EmptyTagName = 400 "The name of one of the tag key-value pairs is empty.";
+    DuplicateTagNames = 400 "The tags specified contain duplicate names.";
+    TargetConditionNotMet = 412 "The target condition specified using HTTP conditional header(s) is not met.";
+    UnauthorizedBlobOverwrite = 403 "This request is not authorized to perform blob overwrites.";
+    AtomFormatNotSupported = 415 "Atom format is not supported.";
+    CommandsInBatchActOnDifferentPartitions = 400 "All commands in a batch must operate on same entity group.";
+    DuplicatePropertiesSpecified = 400 "A property is specified more than one time.";
+    EntityAlreadyExists = 409 "The specified entity already exists.";
+    EntityTooLarge = 400 "The entity is larger than the maximum allowed size (1MB).";
+    InvalidDuplicateRow = 400 "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.";
+    InvalidValueType = 400 "The value specified is invalid.";
+    JsonFormatNotSupported = 415 "JSON format is not supported."
+        "This version, or the data service version of the request, does not have it.";
+    MediaTypeNotSupported = 415 "None of the provided media types are supported";
+    MethodNotAllowed = 405 "The requested method is not allowed on the specified resource.";
     PropertiesNeedValue = 400 "The values are not specified for all properties in the entity.";
-    PropertyNameInvalid = 400 "The name of a property is not valid.";
-    PropertyNameTooLong = 400 "The name of a property is longer than 255 characters.";
-    PropertyValueTooLarge = 400 "The value of a property is longer than 64 KiB, or a key than 1 KiB.";
-    TableAlreadyExists = 409 "The table already exists.";
-    TableBeingDeleted = 409 "The table was deleted, and its name is not free yet.";
+    PropertyNameInvalid = 400 "The property name is invalid.";
+    PropertyNameTooLong = 400 "The property name exceeds the maximum allowed length (255).";
+    PropertyValueTooLarge = 400 "The property value exceeds the maximum allowed size (64KB). If the property value is a string, it is UTF-16 encoded and the maximum number of characters should be 32K or less.";
+    TableAlreadyExists = 409 "The table specified already exists.";
+    TableBeingDeleted = 409 "The specified table is being deleted. Try operation later.";
     TableNotFound = 404 "The table specified does not exist.";
-    TooManyProperties = 400 "The entity has more than 252 properties.";
-    UpdateConditionNotSatisfied = 412 "The entity has changed since the ETag of the request.";
-    UnsatisfiableCondition = 400 "The condition can never be met.";
-    UnsupportedHeader = 400 "This operation does not take one of the headers that were sent.";
-    UnsupportedHttpVerb = 405 "The resource does not support this method.";
-    UnsupportedQueryParameter = 400 "This operation does not take one of the query parameters that were sent.";
-    UnsupportedXmlNode = 400 "The XML body has an element that is not supported.";
+    TooManyProperties = 400 "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.";
+    UpdateConditionNotSatisfied = 412 "The update condition specified in the request was not satisfied.";
+    UnsatisfiableCondition = 400 "The request includes an unsatisfiable condition for this operation.";
+    UnsupportedHeader = 400 "One of the HTTP headers specified in the request is not supported.";
+    UnsupportedHttpVerb = 405 "The resource doesn't support specified Http Verb.";
+    UnsupportedQueryParameter = 400 "One of the query parameters specified in the request URI is not supported.";
+    UnsupportedXmlNode = 400 "One of the XML nodes specified in the request body is not supported.";
     WebContentNotFound = 404 "The requested content does not exist.";
-    XMethodIncorrectCount = 400 "The X-HTTP-Method header is sent more than once.";
-    XMethodIncorrectValue = 400 "The X-HTTP-Method header has a value that is not valid here.";
-    XMethodNotUsingPost = 400 "The X-HTTP-Method header goes with POST only.";
+    XMethodIncorrectCount = 400 "More than one X-HTTP-Method is specified.";
+    XMethodIncorrectValue = 400 "The specified X-HTTP-Method is invalid.";
+    XMethodNotUsingPost = 400 "The request uses X-HTTP-Method with an HTTP verb other than POST.";
 }
 
 /// Of the errors of tables.
@@ -243,8 +282,10 @@ pub struct Error {
     pub code: Code,
     /// Where it differs from the code's own: a condition that is not met is 304 on a read.
     status: Option<StatusCode>,
-    /// Where it differs from the code's own: clients look for some texts of the service.
+    /// Where it differs from the code's own.
     message: Option<Cow<'static, str>>,
+    /// What the message does not say.
+    explanation: Option<Cow<'static, str>>,
     /// Elements of the body beside code and message.
     details: Vec<(&'static str, String)>,
     /// Headers of the answer.
@@ -253,7 +294,14 @@ pub struct Error {
 
 impl From<Code> for Error {
     fn from(code: Code) -> Self {
-        Self { code, status: None, message: None, details: Vec::new(), headers: Vec::new() }
+        Self {
+            code,
+            status: None,
+            message: None,
+            explanation: None,
+            details: Vec::new(),
+            headers: Vec::new(),
+        }
     }
 }
 
@@ -268,6 +316,24 @@ impl Error {
     pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.message = Some(message.into());
         self
+    }
+
+    /// Adds what the message does not say.
+    #[must_use]
+    pub fn explain(mut self, explanation: impl Into<Cow<'static, str>>) -> Self {
+        self.explanation = Some(explanation.into());
+        self
+    }
+
+    /// The same of something else than a blob, where the message names one.
+    #[must_use]
+    pub fn about(self, noun: &str) -> Self {
+        const BLOB: &str = "the blob";
+        let message = self.code.message();
+        if !message.contains(BLOB) {
+            return self;
+        }
+        self.with_message(message.replace(BLOB, &format!("the {noun}")))
     }
 
     #[must_use]
@@ -290,6 +356,11 @@ impl Error {
         Self::from(Code::MissingRequiredHeader).detail("HeaderName", name)
     }
 
+    pub fn secondary_is_read_only() -> Self {
+        Self::from(Code::InsufficientAccountPermissions)
+            .with_message("Write operations are not allowed.")
+    }
+
     pub fn status(&self) -> StatusCode {
         self.status.unwrap_or_else(|| {
             StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
@@ -304,6 +375,7 @@ impl Error {
         for (name, value) in &self.headers {
             answer.header(name, value);
         }
+        answer.reason = self.reason(service);
         if !bodiless && status != StatusCode::NOT_MODIFIED {
             let (content_type, body) = match service {
                 Service::Blob | Service::Queue | Service::File => {
@@ -328,24 +400,44 @@ impl Error {
 
     /// The same with this in front of its message.
     #[must_use]
-    pub fn with_message_prefix(self, prefix: impl std::fmt::Display) -> Self {
-        let message = self.message.as_deref().unwrap_or(self.code.message());
-        let message = format!("{prefix}{message}");
+    pub fn with_message_prefix(mut self, prefix: impl std::fmt::Display) -> Self {
+        self.explanation = self.explanation().map(|text| text.to_owned().into());
+        let message = format!("{prefix}{}", self.sentence());
         self.with_message(message)
     }
 
-    fn message(&self, id: RequestId, now: Timestamp) -> String {
-        let message = self.message.as_deref().unwrap_or(self.code.message());
-        format!("{message}\nRequestId:{id}\nTime:{}", now.iso8601())
+    pub fn sentence(&self) -> &str {
+        self.message.as_deref().unwrap_or(self.code.message())
+    }
+
+    fn explanation(&self) -> Option<&str> {
+        let of_code = || self.code.explanation().filter(|_| self.message.is_none());
+        self.explanation.as_deref().or_else(of_code)
+    }
+
+    /// What stands behind the status. Tables have that of HTTP, the others their sentence: clients
+    /// show it, and some look for it.
+    fn reason(&self, service: Service) -> Option<Box<str>> {
+        let sentence = match service {
+            Service::Blob | Service::Queue | Service::File => self.sentence(),
+            Service::Table => return None,
+        };
+        let fits = sentence.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        fits.then(|| sentence.into())
     }
 
     fn xml(&self, id: RequestId, now: Timestamp) -> String {
+        const REASON: &str = "Reason";
+        let message = format!("{}\nRequestId:{id}\nTime:{}", self.sentence(), now.iso8601());
         let mut body = format!(
             "<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>{}</Code><Message>{}</Message>",
             self.code.name(),
-            self.message(id, now),
+            escape(message),
         );
-        for (element, value) in &self.details {
+        let reasoned = self.details.iter().any(|(element, _)| *element == REASON);
+        let explanation = self.explanation().filter(|_| !reasoned).map(|text| (REASON, text));
+        let details = self.details.iter().map(|(element, value)| (*element, value.as_str()));
+        for (element, value) in details.chain(explanation) {
             let value: String = value.chars().filter(|letter| xml::is_character(*letter)).collect();
             body.push_str(&format!("<{element}>{}</{element}>", escape(value.as_str())));
         }
@@ -353,9 +445,14 @@ impl Error {
         body
     }
 
-    /// The body of the answer as tables give it.
+    /// The body of the answer as tables give it. It has no elements for what we add.
     pub fn json(&self, id: RequestId, now: Timestamp) -> String {
-        let message = self.message(id, now);
+        let mut message = self.sentence().to_owned();
+        if let Some(explanation) = self.explanation() {
+            message.push('\n');
+            message.push_str(explanation);
+        }
+        message.push_str(&format!("\nRequestId:{id}\nTime:{}", now.iso8601()));
         serde_json::json!({
             "odata.error": {
                 "code": self.code.name(),
@@ -363,5 +460,67 @@ impl Error {
             }
         })
         .to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(error: Error, service: Service) -> (String, String) {
+        let answer = error.answer(service, RequestId::next(), Timestamp::default(), false);
+        let AnswerBody::Whole(body) = &answer.body else { panic!("a body") };
+        (answer.reason().to_owned(), String::from_utf8_lossy(body).into_owned())
+    }
+
+    #[test]
+    fn a_message_begins_with_the_sentence_of_the_service() {
+        let error = || Error::from(Code::QueueNotFound);
+        for service in [Service::Blob, Service::Queue, Service::File] {
+            let (reason, body) = answer(error(), service);
+            assert_eq!(reason, "The specified queue does not exist.");
+            let begin = "<Message>The specified queue does not exist.\nRequestId:";
+            assert!(body.contains(begin), "{body}");
+        }
+        let (reason, body) = answer(error(), Service::Table);
+        assert_eq!(reason, "Not Found");
+        let begin = r#""value":"The specified queue does not exist.\nRequestId:"#;
+        assert!(body.contains(begin), "{body}");
+    }
+
+    #[test]
+    fn what_we_add_stands_behind_the_sentence() {
+        let busy = || Error::from(Code::ServerBusy);
+        let (reason, body) = answer(busy().explain("The disk is <full>."), Service::Blob);
+        assert_eq!(reason, "The server is busy.");
+        assert!(body.contains("<Message>The server is busy.\nRequestId:"), "{body}");
+        assert!(body.contains("</Message><Reason>The disk is &lt;full&gt;.</Reason>"), "{body}");
+        let (_, body) = answer(busy().detail("Reason", "Another."), Service::Blob);
+        assert!(body.contains("</Message><Reason>Another.</Reason></Error>"), "{body}");
+        let (_, body) = answer(busy().with_message_prefix("7:"), Service::Table);
+        let begin = r#""value":"7:The server is busy.\nPlease retry the request.\nRequestId:"#;
+        assert!(body.contains(begin), "{body}");
+    }
+
+    #[test]
+    fn what_cannot_stand_behind_a_status_does_not() {
+        for text in ["two\r\nlines", "grün", "\u{7f}"] {
+            let (reason, _) =
+                answer(Error::from(Code::InvalidInput).with_message(text), Service::Blob);
+            assert_eq!(reason, "Bad Request", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_names_what_is_leased() {
+        let (reason, _) =
+            answer(Error::from(Code::LeaseIdMissing).about("container"), Service::Blob);
+        assert_eq!(
+            reason,
+            "There is currently a lease on the container and no lease ID was specified in the request."
+        );
+        let (reason, _) =
+            answer(Error::from(Code::ContainerNotFound).about("container"), Service::Blob);
+        assert_eq!(reason, "The specified container does not exist.");
     }
 }

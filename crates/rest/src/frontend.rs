@@ -12,12 +12,15 @@ use holdfast_domain::blob::{Container, ContainerPath, ContainerRefusal};
 use holdfast_domain::failure::Failure;
 use holdfast_domain::names::{AccountName, ContainerName, TableName};
 use holdfast_domain::table::{TablePath, TableRefusal};
+use holdfast_places::Place;
 use hyper::{Method, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::address::{Address, HostStyle, Resource};
 use crate::answer::Answer;
-use crate::auth::{self, Accounts, BearerSettings, Granted, Identity, Presented};
+use crate::auth::{
+    self, Accounts, BearerSettings, ClaimTexts, Granted, Identity, Presented, Principal,
+};
 use crate::blob;
 use crate::connection::{Incoming, Parts, RequestCase, RequestHead};
 use crate::cors;
@@ -26,7 +29,7 @@ use crate::error::{Code, Error};
 use crate::file;
 use crate::metrics::Metrics;
 use crate::negotiate::{self, negotiate};
-use crate::operation::{Conditions, Need, Operation, check_since, route};
+use crate::operation::{Conditions, Need, Operation, check_since, in_known_form, route};
 use crate::query::{self, Plus, Query};
 use crate::queue;
 use crate::redact;
@@ -63,8 +66,6 @@ pub struct Frontend {
     fetcher: Arc<Fetcher>,
     /// One for each copy from another host that may be under way.
     copy_places: Arc<Semaphore>,
-    /// One for each connection that may be open.
-    places: Arc<Semaphore>,
 }
 
 /// A longer one is not sent back.
@@ -75,10 +76,19 @@ const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 struct Arrival<'a> {
     service: Service,
     peer: Peer,
+    /// Of the connection that it came on, unless it is a part of a batch.
+    place: Option<&'a Place>,
     parts: &'a Parts,
     case: &'a RequestCase,
-    /// Of the batch that it is a part of.
-    batch_version: Option<Version>,
+    /// What it is a part of.
+    batch: Option<Batch<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    version: Version,
+    /// The one that all parts have to be in.
+    container: Option<&'a str>,
 }
 
 /// What became known of a request while it was looked at; for its log line and its headers.
@@ -94,10 +104,9 @@ struct Seen {
 
 impl Frontend {
     pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
-        let places = Arc::new(Semaphore::new(settings.limits.connections_max));
         let fetcher = Arc::new(Fetcher::new(&settings.sources, settings.limits.stall_timeout));
         let copy_places = Arc::new(Semaphore::new(blob::COPIES_MAX));
-        Self { domain, settings, metrics, fetcher, copy_places, places }
+        Self { domain, settings, metrics, fetcher, copy_places }
     }
 
     pub fn domain(&self) -> &Domain {
@@ -130,16 +139,6 @@ impl Frontend {
         &self.metrics
     }
 
-    /// A place for a connection, once there is one; the connection holds it until it closes.
-    pub async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.places).acquire_owned().await.ok()
-    }
-
-    /// For connections of another protocol, which count too.
-    pub fn places(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.places)
-    }
-
     pub fn accounts(&self) -> &Accounts {
         &self.settings.accounts
     }
@@ -152,6 +151,7 @@ impl Frontend {
         &self,
         endpoint: Endpoint,
         peer: Peer,
+        place: &Place,
         RequestHead { parts, case, .. }: RequestHead,
         body: Incoming,
     ) -> Answer {
@@ -160,7 +160,8 @@ impl Frontend {
             return Box::pin(self.web_page(account, peer, &parts, body.declared_length())).await;
         }
         let service = endpoint.service();
-        let arrival = Arrival { service, peer, parts: &parts, case: &case, batch_version: None };
+        let (parts, case, place) = (&parts, &case, Some(place));
+        let arrival = Arrival { service, peer, place, parts, case, batch: None };
         self.exchange(arrival, body).await
     }
 
@@ -168,16 +169,20 @@ impl Frontend {
     /// A part is never a batch, so this cannot nest.
     pub fn handle_part<'a>(
         &'a self,
-        batch: &Call<'_>,
+        batch: &'a Call<'_>,
         parts: &'a Parts,
         case: &'a RequestCase,
     ) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         let arrival = Arrival {
             service: batch.operation.service(),
             peer: batch.peer,
+            place: None,
             parts,
             case,
-            batch_version: Some(batch.version),
+            batch: Some(Batch {
+                version: batch.version,
+                container: batch.address.resource.container(),
+            }),
         };
         Box::pin(self.exchange(arrival, RequestBody::none()))
     }
@@ -228,9 +233,10 @@ impl Frontend {
     }
 
     async fn exchange(&self, arrival: Arrival<'_>, body: RequestBody) -> Answer {
-        let Arrival { service, peer, parts, batch_version, .. } = arrival;
+        let Arrival { service, peer, parts, batch, .. } = arrival;
         let (started, id) = (Instant::now(), RequestId::next());
         let bytes_in = body.declared_length();
+        let batch_version = batch.map(|batch| batch.version);
         let version = batch_version.or_else(|| negotiate::named(&parts.headers));
         let mut seen = Seen { version, ..Seen::default() };
         let answered = self.answer(arrival, id, body, &mut seen).await;
@@ -259,13 +265,19 @@ impl Frontend {
         body: RequestBody,
         seen: &mut Seen,
     ) -> Result<Answer, Error> {
-        let Arrival { service, peer, parts, case, batch_version } = arrival;
+        let Arrival { service, peer, place, parts, case, batch } = arrival;
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let host = host(parts);
         let address =
             Address::parse(service, host, self.settings.host_style, parts.uri.path(), &query)
                 .map_err(|refusal| unreadable(parts.uri.path()).unwrap_or(refusal.into()))?;
         seen.account = AccountName::new(address.account).ok();
+        if let Some(only) = batch.and_then(|batch| batch.container)
+            && address.resource.container() != Some(only)
+        {
+            let reason = "a part is for another container than the batch";
+            return Err(Error::from(Code::InvalidInput).detail("Reason", reason));
+        }
         let operation = route(
             service,
             parts.method.as_str(),
@@ -277,7 +289,7 @@ impl Frontend {
         if parts.method == Method::OPTIONS {
             return self.preflight(service, seen, &parts.headers).await;
         }
-        let named = match batch_version {
+        let named = match batch.map(|batch| batch.version) {
             Some(version) => Some(version),
             None => {
                 negotiate::check_page_blobs(operation, &parts.headers)?;
@@ -296,14 +308,19 @@ impl Frontend {
             }
         };
         seen.version = Some(version);
+        let operation = in_known_form(operation, version);
+        seen.operation = Some(operation);
         check_since(operation, version, &query, &parts.headers)?;
 
         let pairs = query.to_pairs();
         let presented = presented(service, peer, parts, &address, &pairs, version);
-        let granted =
+        let (caller, granted) =
             self.authorize(&presented, version, &address, &operation.need(&query)).await?;
+        if let Some(place) = place.filter(|_| granted.public_access.is_none()) {
+            place.authenticated();
+        }
         if address.secondary && !matches!(parts.method, Method::GET | Method::HEAD) {
-            return Err(Code::InsufficientAccountPermissions.into());
+            return Err(Error::secondary_is_read_only());
         }
         match service {
             // What these conditions mean to a table is for its operations to say.
@@ -325,6 +342,7 @@ impl Frontend {
             headers: &parts.headers,
             case,
             version,
+            caller: &caller,
             granted: &granted,
             peer,
             host,
@@ -337,14 +355,14 @@ impl Frontend {
         }
     }
 
-    /// Whether the caller may do this, and what the operation must still respect.
+    /// Who is calling, whether they may do this, and what the operation must still respect.
     pub(crate) async fn authorize(
         &self,
         presented: &Presented<'_>,
         version: Version,
         address: &Address<'_>,
         need: &Need,
-    ) -> Result<Granted, Error> {
+    ) -> Result<(Identity, Granted), Error> {
         if self.accounts().is_disabled(address.account) {
             return Err(Code::AccountIsDisabled.into());
         }
@@ -361,13 +379,29 @@ impl Frontend {
             let policy = policies.into_iter().find(named);
             identity = Identity::ServiceSas(auth::resolve_policy(sas.clone(), policy, now)?);
         }
-        let granted = auth::authorize(&identity, need, version)?;
+        if let Identity::UserDelegationSas(sas) = &mut identity {
+            let known = Box::pin(self.delegator_claims(address, &sas.delegator)).await?;
+            sas.give_roles(&settings.bearer, known);
+        }
+        let granted = auth::authorize(&identity, need, version, &presented.target)?;
         if granted.public_access.is_some() {
             let container = Box::pin(self.container(address)).await?;
             let level = container.map(|container| container.public_access);
             auth::check_public_access(&granted, level, true)?;
         }
-        Ok(granted)
+        Ok((identity, granted))
+    }
+
+    /// What the token said with which the maker of a signature got their last key.
+    async fn delegator_claims(
+        &self,
+        address: &Address<'_>,
+        delegator: &Principal,
+    ) -> Result<Option<ClaimTexts>, Error> {
+        let account = AccountName::new(address.account)?;
+        let tenant_id = delegator.tenant_id.as_deref().unwrap_or_default();
+        let known = self.domain.delegator(&account, tenant_id, &delegator.object_id).await?;
+        Ok(known.map(|delegator| delegator.claims))
     }
 
     /// The stored access policies of what the address names, or of the table that a signature is
@@ -515,14 +549,12 @@ fn presented<'a>(
         method: parts.method.as_str(),
         path: parts.uri.path(),
         path_style: address.path_style,
-        account: address.account,
         query,
         headers: &parts.headers,
-        service,
         version,
         tls: peer.tls,
         client_ip: peer.ip,
-        target: address.target(),
+        target: address.target(service),
     }
 }
 

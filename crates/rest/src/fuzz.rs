@@ -73,19 +73,17 @@ fn addressed(
         method,
         path,
         path_style: address.path_style,
-        account: address.account,
         query: &pairs,
         headers,
-        service,
         version,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        target: address.target(),
+        target: address.target(service),
     };
     let now = Timestamp::parse_rfc1123(NOW)?;
     let bearer = BearerSettings::development();
     let identity = authenticate(&presented, &accounts(), &bearer, now).ok()?;
-    authorize(&identity, &operation.need(query), version).ok().map(drop)
+    authorize(&identity, &operation.need(query), version, &presented.target).ok().map(drop)
 }
 
 /// A path with its query on the first line, the value of Authorization on the second.

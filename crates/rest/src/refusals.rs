@@ -47,7 +47,11 @@ impl From<Fault> for Error {
         tracing::error!(?fault, "a request failed");
         if fault.is_no_room() {
             return Self::from(Code::ServerBusy)
-                .with_message("The server has no room left on its disk. Nothing was written.");
+                .explain("The server has no room left on its disk. Nothing was written.");
+        }
+        if fault.is_no_descriptors() {
+            return Self::from(Code::ServerBusy)
+                .with_message("The server cannot open more files now. Nothing was written.");
         }
         Code::InternalError.into()
     }
@@ -84,7 +88,7 @@ impl From<ReceiveFailure<Self>> for Error {
 
 impl From<ContainerRefusal> for Error {
     fn from(refusal: ContainerRefusal) -> Self {
-        match refusal {
+        let code = match refusal {
             ContainerRefusal::NotFound => Code::ContainerNotFound,
             ContainerRefusal::AlreadyExists => Code::ContainerAlreadyExists,
             ContainerRefusal::BeingDeleted => Code::ContainerBeingDeleted,
@@ -100,8 +104,8 @@ impl From<ContainerRefusal> for Error {
                 AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
             },
             ContainerRefusal::LeaseAction(refusal) => lease_code(refusal),
-        }
-        .into()
+        };
+        Self::from(code).about("container")
     }
 }
 
@@ -141,7 +145,6 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::SnapshotTooSoon => Code::SnapshotOperationRateExceeded,
             BlobRefusal::TierTooSmall => Code::BlobTierInadequateForContentLength,
             BlobRefusal::TierOfOtherKind => Code::AccessTierNotSupportedForBlobType,
-            BlobRefusal::SourceConditionNotMet => Code::SourceConditionNotMet,
             BlobRefusal::TooManyBlocks => Code::BlockCountExceedsLimit,
             BlobRefusal::BlockIdLength => Code::InvalidBlobOrBlock,
             BlobRefusal::BlockListTooLong => Code::BlockListTooLong,
@@ -157,7 +160,7 @@ impl From<BlobRefusal> for Error {
                     .header("etag", etag.to_string())
                     .header("last-modified", last_modified.rfc1123().to_string());
             }
-            BlobRefusal::ConditionNotMet => Code::ConditionNotMet,
+            BlobRefusal::ConditionNotMet | BlobRefusal::SourceTagsNotMet => Code::ConditionNotMet,
             BlobRefusal::TargetConditionNotMet => Code::TargetConditionNotMet,
             BlobRefusal::UnsatisfiableCondition => Code::UnsatisfiableCondition,
             BlobRefusal::InvalidRange { length } => {
@@ -221,9 +224,17 @@ impl From<EntityConditionInvalid> for Error {
     fn from(refusal: EntityConditionInvalid) -> Self {
         match refusal {
             EntityConditionInvalid::Missing => Self::missing_header("if-match"),
-            EntityConditionInvalid::NoneMatchNotSupported
-            | EntityConditionInvalid::NotSupported
-            | EntityConditionInvalid::Malformed => Code::InvalidInput.into(),
+            EntityConditionInvalid::NoneMatchNotSupported => {
+                Self::from(Code::InvalidInput).explain("If-None-Match cannot be sent here.")
+            }
+            EntityConditionInvalid::NotSupported => Self::from(Code::InvalidInput).with_message(
+                "If-Match or If-None-Match headers cannot be specified if the target type does not \
+                 have etag properties defined.",
+            ),
+            EntityConditionInvalid::Malformed => Self::from(Code::InvalidInput).with_message(
+                "The etag value specified in one of the request headers is not valid. Please make \
+                 sure only one etag value is specified and is valid.",
+            ),
         }
     }
 }
@@ -231,9 +242,12 @@ impl From<EntityConditionInvalid> for Error {
 impl From<BatchRefusal> for Error {
     fn from(refusal: BatchRefusal) -> Self {
         match refusal {
-            BatchRefusal::Unreadable(_) | BatchRefusal::TooMany => {
-                Self::from(Code::InvalidInput).with_message(refusal.to_string())
+            BatchRefusal::Unreadable(_) => {
+                Self::from(Code::InvalidInput).explain(format!("{refusal}."))
             }
+            BatchRefusal::TooMany => Self::from(Code::InvalidInput).with_message(
+                "The batch request operation exceeds the maximum 100 changes per change set.",
+            ),
         }
     }
 }
@@ -291,19 +305,23 @@ impl From<EntityKeyRefusal> for Error {
 
 impl From<InvalidFilter> for Error {
     fn from(refusal: InvalidFilter) -> Self {
-        Self::from(Code::InvalidInput)
-            .with_message(format!("One of the inputs is not valid: {refusal}."))
+        Self::from(Code::InvalidInput).explain(format!("{refusal}."))
     }
 }
 
 impl From<EntityBodyRefusal> for Error {
     fn from(refusal: EntityBodyRefusal) -> Self {
         match refusal {
-            EntityBodyRefusal::Unreadable | EntityBodyRefusal::Value => Code::InvalidInput.into(),
+            EntityBodyRefusal::Unreadable | EntityBodyRefusal::Value => {
+                Self::from(Code::InvalidInput)
+                    .with_message("An error occurred while processing this request.")
+                    .explain(format!("{refusal}."))
+            }
             EntityBodyRefusal::UnknownType => Code::InvalidValueType.into(),
             EntityBodyRefusal::KeyMissing => Code::PropertiesNeedValue.into(),
-            EntityBodyRefusal::KeyNotText => Code::PrimaryKeyPropertyIsInvalidType.into(),
-            EntityBodyRefusal::OtherKey => Code::InvalidInput.into(),
+            EntityBodyRefusal::KeyNotText | EntityBodyRefusal::OtherKey => {
+                Self::from(Code::InvalidInput).explain(format!("{refusal}."))
+            }
             EntityBodyRefusal::Property(refusal) => refusal.into(),
             EntityBodyRefusal::Key(refusal) => refusal.into(),
         }
@@ -312,15 +330,12 @@ impl From<EntityBodyRefusal> for Error {
 
 impl From<NameRefusal> for Error {
     fn from(refusal: NameRefusal) -> Self {
-        // The Python SDK of tables looks for these texts.
         match refusal {
+            // The Python SDK of tables looks for this text.
             NameRefusal::Length => Self::from(Code::OutOfRangeInput).with_message(
                 "The specified resource name length is not within the permissible limits.",
             ),
-            NameRefusal::Characters | NameRefusal::Reserved => {
-                Self::from(Code::InvalidResourceName)
-                    .with_message("The specified resource name contains invalid characters.")
-            }
+            NameRefusal::Characters | NameRefusal::Reserved => Code::InvalidResourceName.into(),
             NameRefusal::Address => Code::InvalidUri.into(),
         }
     }
@@ -363,9 +378,7 @@ impl From<DigestRefusal> for Error {
         match refusal {
             DigestRefusal::InvalidMd5 => Code::InvalidMd5.into(),
             DigestRefusal::InvalidCrc64 { value } => Self::invalid_header(CRC64, value),
-            DigestRefusal::BothSent => Self::from(Code::InvalidHeaderValue)
-                .detail("HeaderName", CRC64)
-                .detail("Reason", "Content-MD5 is sent too."),
+            DigestRefusal::BothSent => Code::BothCrc64AndMd5HeaderPresent.into(),
             DigestRefusal::Md5Mismatch { sent, calculated } => Self::from(Code::Md5Mismatch)
                 .detail("UserSpecifiedMd5", sent)
                 .detail("ServerCalculatedMd5", calculated),
@@ -486,6 +499,9 @@ impl From<QueryRefusal> for Error {
     }
 }
 
+/// The Python SDK of tables looks for this text.
+const KEYS_EXPECTED: &str = "The number of keys specified in the URI does not match number of key properties for the resource.";
+
 impl From<RouteRefusal> for Error {
     fn from(refusal: RouteRefusal) -> Self {
         match refusal {
@@ -502,6 +518,7 @@ impl From<RouteRefusal> for Error {
                 QueryRefusal::Missing { name }.into()
             }
             RouteRefusal::InvalidUri => Code::InvalidUri.into(),
+            RouteRefusal::BelowTable => Self::from(Code::InvalidInput).with_message(KEYS_EXPECTED),
             RouteRefusal::TunnelNotUsingPost => Code::XMethodNotUsingPost.into(),
             RouteRefusal::TunnelIncorrectCount => Code::XMethodIncorrectCount.into(),
             RouteRefusal::TunnelIncorrectValue => Code::XMethodIncorrectValue.into(),
@@ -523,6 +540,7 @@ impl From<AuthRefusal> for Error {
             AuthRefusal::InvalidToken { detail, challenge } => {
                 challenged(Code::InvalidAuthenticationInfo, challenge.as_deref())
                     .with_status(StatusCode::UNAUTHORIZED)
+                    .with_message(Code::NoAuthenticationInformation.message())
                     .detail("AuthenticationErrorDetail", detail)
             }
             AuthRefusal::NoAuthenticationInformation { challenge } => {
@@ -543,8 +561,10 @@ impl From<AuthRefusal> for Error {
                     .detail("QueryParameterName", name)
                     .detail("Reason", "The stored access policy gives it too.")
             }
-            AuthRefusal::PolicyNotFound => Self::from(Code::AuthenticationFailed)
-                .detail("AuthenticationErrorDetail", "The stored access policy does not exist."),
+            AuthRefusal::PolicyNotFound => Self::from(Code::AuthenticationFailed).detail(
+                "AuthenticationErrorDetail",
+                "SAS identifier cannot be found for specified signed identifier",
+            ),
             AuthRefusal::SourceIpMismatch => Code::AuthorizationSourceIPMismatch.into(),
             AuthRefusal::ProtocolMismatch => Code::AuthorizationProtocolMismatch.into(),
             AuthRefusal::ServiceMismatch => Code::AuthorizationServiceMismatch.into(),

@@ -14,11 +14,11 @@ use holdfast_domain::table::TablePath;
 use holdfast_domain::time::Timestamp;
 
 use crate::address::Address;
-use crate::auth::Granted;
+use crate::auth::{self, Granted, Identity, Target};
 use crate::connection::RequestCase;
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
-use crate::operation::Operation;
+use crate::operation::{Need, Operation, Second};
 use crate::query::Query;
 use crate::request_headers::RequestHeaders;
 use crate::version::Version;
@@ -33,6 +33,9 @@ pub struct Call<'a> {
     /// The case of metadata names, which `headers` does not keep.
     pub case: &'a RequestCase,
     pub version: Version,
+    /// Who is calling, for what else the request names besides its address.
+    pub caller: &'a Identity,
+    /// What they may do to what the address names.
     pub granted: &'a Granted,
     pub peer: Peer,
     /// As the client wrote it.
@@ -73,6 +76,26 @@ impl fmt::Display for RequestId {
 }
 
 impl Call<'_> {
+    /// What the address names.
+    pub fn target(&self) -> Target<'_> {
+        self.address.target(self.operation.service())
+    }
+
+    /// Whether the caller may use `second`, the other resource that the operation needs.
+    pub fn authorize_second(&self, second: &Target<'_>) -> Result<(), Error> {
+        let Second::Use(need) = self.operation.row().second else {
+            return Err(Code::AuthorizationFailure.into());
+        };
+        self.authorize_second_for(&need, second).map(drop)
+    }
+
+    /// Whether the caller may do what needs `need` to `second`, which is not what the address names.
+    pub fn authorize_second_for(&self, need: &Need, second: &Target<'_>) -> Result<Granted, Error> {
+        let granted =
+            auth::authorize_second(self.caller, need, self.version, &self.target(), second)?;
+        Ok(granted)
+    }
+
     /// `http://host` as the client addressed it, for answers that name their own address.
     pub fn origin(&self) -> String {
         let scheme = if self.peer.tls { "https://" } else { "http://" };

@@ -47,7 +47,8 @@ impl RequestBody {
     }
 
     /// Begins to take in a body of content, whose length must have been declared and be allowed.
-    /// The digests that the headers name and the MD5 that is to be stored are verified on the way.
+    /// The digests that the headers name are verified on the way; an MD5 that is to be stored takes
+    /// the place of `Content-MD5` in this.
     pub fn open(
         self,
         call: &Call<'_>,
@@ -95,8 +96,7 @@ impl RequestBody {
             body: self,
             decoder: structured.map(|body| Decoder::new(body, Some(message_length))),
             undecoded: Bytes::new(),
-            expected,
-            stored: ExpectedDigests { md5: stored_md5, crc64: None },
+            expected: ExpectedDigests { md5: stored_md5.or(expected.md5), ..expected },
             digests: Some(DigestsAside::new(digests, length)),
             finished: None,
         })
@@ -194,8 +194,6 @@ pub struct ContentBody {
     /// What has arrived of a structured body and has not been decoded.
     undecoded: Bytes,
     expected: ExpectedDigests,
-    /// What is to be stored with the content, which must be true of it too.
-    stored: ExpectedDigests,
     /// Until the end.
     digests: Option<DigestsAside>,
     finished: Option<FinishedDigests>,
@@ -251,7 +249,6 @@ impl ByteSource for ContentBody {
             (None, Some(digests)) => {
                 let finished = digests.finish().await?;
                 self.expected.verify(&finished)?;
-                self.stored.verify(&finished)?;
                 self.finished = Some(finished);
             }
             (_, None) => {}

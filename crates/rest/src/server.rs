@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdfast_places::{Entrance, Place};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -19,8 +20,6 @@ use crate::service::Endpoint;
 
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
-    /// Over all services. Further ones wait in the listener's queue until one closes.
-    pub connections_max: usize,
     /// The request line and all headers together.
     pub header_bytes_max: usize,
     /// How long a connection may be idle.
@@ -34,7 +33,6 @@ pub struct ConnectionLimits {
 impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
-            connections_max: 10_000,
             header_bytes_max: 64 * 1024,
             idle_timeout: Duration::from_secs(120),
             head_timeout: HEAD_TIMEOUT,
@@ -45,7 +43,7 @@ impl Default for ConnectionLimits {
 
 impl ConnectionLimits {
     fn connection(&self) -> connection::Limits {
-        let Self { header_bytes_max, idle_timeout, head_timeout, stall_timeout, .. } = *self;
+        let Self { header_bytes_max, idle_timeout, head_timeout, stall_timeout } = *self;
         connection::Limits { header_bytes_max, idle_timeout, head_timeout, stall_timeout }
     }
 }
@@ -65,6 +63,7 @@ pub async fn serve(
     frontend: Arc<Frontend>,
     lanes: Arc<Lanes>,
     tls: Option<TlsAcceptor>,
+    entrance: Entrance,
     mut shutdown: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
@@ -84,24 +83,30 @@ pub async fn serve(
         // After accepting: an idle listener must not hold a place that another could use.
         let place = tokio::select! {
             _ = shutdown.wait_for(|down| *down) => break,
-            place = frontend.place() => place,
+            place = entrance.take(address.ip()) => place,
         };
-        let Some(place) = place else { break };
-        let connection = Connection {
-            endpoint,
-            frontend: Arc::clone(&frontend),
-            shutdown: shutdown.clone(),
-            _place: place,
+        let Some(place) = place else {
+            tracing::debug!(%address, "the address has all the connections that it can have");
+            continue;
         };
+        let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
+        let connection = Connection { endpoint, frontend, shutdown };
         let tls = tls.clone();
         let (lane, carried) = lanes.next();
         let carry = async move {
             let _carried = carried;
             let frontend = Arc::clone(&connection.frontend);
             let _open = frontend.metrics().connection_opened(connection.endpoint.service());
-            match stream.into_std().and_then(TcpStream::from_std) {
-                Ok(stream) => connection.run(stream, address, tls).await,
-                Err(error) => tracing::warn!(%error, "a connection could not be carried on"),
+            let stream = match stream.into_std().and_then(TcpStream::from_std) {
+                Ok(stream) => stream,
+                Err(error) => {
+                    return tracing::warn!(%error, "a connection could not be carried on");
+                }
+            };
+            tokio::select! {
+                biased;
+                () = connection.run(stream, address, tls, &place) => {}
+                () = place.taken_away() => tracing::debug!(%address, "a connection gave its place up"),
             }
         };
         connections.spawn_on(carry, lane);
@@ -115,22 +120,26 @@ struct Connection {
     endpoint: Endpoint,
     frontend: Arc<Frontend>,
     shutdown: watch::Receiver<bool>,
-    /// Among the connections.
-    _place: OwnedSemaphorePermit,
 }
 
 impl Connection {
-    async fn run(self, stream: TcpStream, address: SocketAddr, tls: Option<TlsAcceptor>) {
+    async fn run(
+        self,
+        stream: TcpStream,
+        address: SocketAddr,
+        tls: Option<TlsAcceptor>,
+        place: &Place,
+    ) {
         // Answers are written whole: waiting to fill a packet would only delay them.
         if stream.set_nodelay(true).is_err() {
             return;
         }
         let ip = address.ip().to_canonical();
         match tls {
-            None => self.talk(stream, Peer { ip, tls: false }).await,
+            None => self.talk(stream, Peer { ip, tls: false }, place).await,
             Some(tls) => {
                 match tokio::time::timeout(TLS_HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => self.talk(stream, Peer { ip, tls: true }).await,
+                    Ok(Ok(stream)) => self.talk(stream, Peer { ip, tls: true }, place).await,
                     Ok(Err(error)) => tracing::debug!(%error, %ip, "TLS handshake failed"),
                     Err(_) => tracing::debug!(%ip, "TLS handshake took too long"),
                 }
@@ -142,10 +151,11 @@ impl Connection {
         mut self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
+        place: &Place,
     ) {
         let limits = self.frontend.limits().connection();
         let stopping = async { drop(self.shutdown.wait_for(|down| *down).await) };
-        let requests = Requests { frontend: &self.frontend, endpoint: self.endpoint, peer };
+        let requests = Requests { frontend: &self.frontend, endpoint: self.endpoint, peer, place };
         if let Err(reason) = connection::serve(stream, limits, stopping, &requests).await {
             tracing::debug!(?reason, ip = %peer.ip, "connection ended");
         }
@@ -157,6 +167,7 @@ struct Requests<'a> {
     frontend: &'a Frontend,
     endpoint: Endpoint,
     peer: Peer,
+    place: &'a Place,
 }
 
 impl connection::Handler for Requests<'_> {
@@ -165,6 +176,18 @@ impl connection::Handler for Requests<'_> {
         head: RequestHead,
         body: Incoming,
     ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
-        Box::pin(self.frontend.handle(self.endpoint, self.peer, head, body))
+        self.place.works(true);
+        Box::pin(self.frontend.handle(self.endpoint, self.peer, self.place, head, body))
+    }
+
+    fn begins_answer(&self) {
+        // Who has shown no credentials can read an answer for as long as places are not needed.
+        if !self.place.is_authenticated() {
+            self.place.works(false);
+        }
+    }
+
+    fn answered(&self) {
+        self.place.works(false);
     }
 }

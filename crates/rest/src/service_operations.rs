@@ -1,11 +1,12 @@
 //! Operations that services have alike: their properties, how their copy is doing, and keys for user
 //! delegation.
 
+use holdfast_domain::delegator::Delegator;
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 
 use crate::answer::Answer;
-use crate::auth::{KeyFields, issue_user_delegation_key, key_time};
+use crate::auth::{ClaimTexts, KeyFields, issue_user_delegation_key, key_time};
 use crate::document::{self, DocumentRefusal};
 use crate::error::{Code, Error};
 use crate::query::QueryRefusal;
@@ -68,6 +69,10 @@ pub async fn user_delegation_key(call: &Call<'_>, body: RequestBody) -> Result<A
     };
     let keys = call.frontend.accounts().get(call.address.account).ok_or(Code::ResourceNotFound)?;
     let key = issue_user_delegation_key(fields, keys, now)?;
+    let delegator = Delegator { claims: ClaimTexts::clone(&principal.claims) };
+    let (tenant_id, object_id) = (&key.fields.signed_tid, &key.fields.signed_oid);
+    let domain = call.frontend.domain();
+    domain.note_delegator(&call.account()?, tenant_id, object_id, &delegator).await?;
 
     let mut xml = Writer::document();
     xml.open("UserDelegationKey");

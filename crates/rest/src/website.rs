@@ -10,7 +10,7 @@ use hyper::{Method, StatusCode};
 
 use crate::address::{Address, Resource};
 use crate::answer::{Answer, AnswerBody};
-use crate::auth::Granted;
+use crate::auth::{Granted, Identity};
 use crate::blob;
 use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
@@ -154,6 +154,7 @@ impl Read<'_> {
             headers,
             case: &RequestCase::default(),
             version: VERSION,
+            caller: &Identity::public(),
             granted: &Granted::public(),
             peer: self.peer,
             host: None,

@@ -25,7 +25,8 @@ fn tokens() -> Tokens {
 
 fn settings() -> BearerSettings {
     let Tokens { issuer, key_set, .. } = tokens();
-    BearerSettings::issuer(issuer, &key_set.to_string()).expect("a usable key set")
+    let settings = BearerSettings::issuer(issuer, &key_set.to_string());
+    settings.expect("a usable key set").with_audience("https://storage.azure.com")
 }
 
 fn request(token: &str, bearer: BearerSettings) -> Golden {
@@ -41,9 +42,27 @@ fn is_failed(result: &Result<Identity, AuthRefusal>) -> bool {
     matches!(result, Err(AuthRefusal::AuthenticationFailed { .. }))
 }
 
+/// A golden token for an audience that [`settings`] does not name.
+const FOR_THE_ACCOUNT: &str = "audience is the account";
+
+#[test]
+fn only_audiences_that_are_configured_count() {
+    let token = &tokens().accepted[FOR_THE_ACCOUNT];
+    let refused = request(token, settings()).authenticate();
+    assert!(matches!(refused, Err(AuthRefusal::InvalidToken { .. })), "{refused:?}");
+    let named = settings().with_audience("https://goldenaccount.blob.core.windows.net");
+    assert!(request(token, named).authenticate().is_ok());
+    let Tokens { issuer, key_set, .. } = tokens();
+    let none = BearerSettings::issuer(issuer, &key_set.to_string()).expect("a usable key set");
+    for (name, token) in tokens().accepted {
+        assert!(request(&token, none.clone()).authenticate().is_err(), "{name}");
+    }
+}
+
 #[test]
 fn tokens_of_the_issuer_are_accepted() {
-    for (name, token) in tokens().accepted {
+    let accepted = tokens().accepted.into_iter().filter(|(name, _)| name != FOR_THE_ACCOUNT);
+    for (name, token) in accepted {
         let identity = request(&token, settings()).authenticate();
         let Ok(Identity::Bearer(principal)) = identity else { panic!("{name}: {identity:?}") };
         assert_eq!(principal.object_id, OBJECT_ID, "{name}");

@@ -2,13 +2,14 @@
 
 mod golden_request;
 
-use golden_request::{Golden, rfc1123, unsigned_token};
+use golden_request::{Golden, assignment, rfc1123, unsigned_token};
 use holdfast_domain::access::PublicAccess;
 use holdfast_rest::auth::{
-    AccountKeys, AuthRefusal, BearerSettings, Granted, Identity, Key, KeyFields, KeyRange,
-    KeyRefusal, Roles, authorize, check_public_access, issue_user_delegation_key, key_time,
+    AccountKeys, Assignment, AuthRefusal, BearerSettings, Below, Granted, Identity, Key, KeyFields,
+    KeyRange, KeyRefusal, Target, authorize, check_public_access, issue_user_delegation_key,
+    key_time,
 };
-use holdfast_rest::operation::{Anonymous, Need, ResourceType, Role};
+use holdfast_rest::operation::{Anonymous, Need, NeededActions, ResourceType};
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
 
@@ -20,8 +21,9 @@ const READ: Need = Need {
     shared_key: true,
     resource_type: ResourceType::Object,
     letters: &["r"],
+    create_since: None,
     service_sas: true,
-    role: Role::Actions {
+    actions: NeededActions {
         any_of: &[&["blobServices/containers/blobs/read"]],
         since: Version::V2017_11_09,
     },
@@ -29,7 +31,7 @@ const READ: Need = Need {
 };
 const PUT: Need = Need {
     letters: &["c", "w"],
-    role: Role::Actions {
+    actions: NeededActions {
         any_of: &[
             &["blobServices/containers/blobs/write"],
             &["blobServices/containers/blobs/add/action"],
@@ -51,11 +53,18 @@ const GET_ACL: Need = Need {
     resource_type: ResourceType::Container,
     letters: &[],
     service_sas: false,
-    role: Role::NotSupported,
+    actions: NeededActions { any_of: &[&[]], since: Version::V2025_07_05 },
     anonymous: Anonymous::Never,
     ..READ
 };
 const GET_KEY: Need = Need { shared_key: false, anonymous: Anonymous::Never, ..READ };
+
+const TARGET: Target<'static> = Target {
+    account: "goldenaccount",
+    service: Service::Blob,
+    container: Some("container"),
+    object: Some("blob"),
+};
 
 fn golden(name: &str) -> Golden {
     let files =
@@ -69,7 +78,7 @@ fn identity(name: &str) -> Identity {
 }
 
 fn may(identity: &Identity, need: &Need) -> Result<Granted, AuthRefusal> {
-    authorize(identity, need, VERSION)
+    authorize(identity, need, VERSION, &TARGET)
 }
 
 #[test]
@@ -145,7 +154,8 @@ fn what_a_signature_says_reaches_the_operation() {
     let range = granted.scope().key_range.as_ref().expect("a range");
     assert!(range.contains("b", "0") && !range.contains("a", "0"));
     let granted = may(&identity("python directory"), &READ).expect("allowed");
-    assert_eq!(granted.scope().directory.as_deref(), Some("d/e"));
+    let directory = Some(Below::Directory("d/e".to_owned()));
+    assert_eq!(granted.scope().resource.clone().map(|resource| resource.below), directory);
     let granted = may(&identity("python account with scope"), &READ).expect("allowed");
     assert_eq!(granted.scope().encryption_scope.as_deref(), Some("scope1"));
 }
@@ -183,41 +193,83 @@ fn a_key_range_includes_its_ends() {
     }
 }
 
-fn bearer(roles: Option<Roles>) -> Identity {
+fn bearer(settings: BearerSettings) -> Identity {
     let mut golden = golden("python blob");
     golden.remove_query("sig");
     let token = unsigned_token(OBJECT_ID, "tenant", golden.now.unix_seconds());
     golden.set_header("authorization", &format!("Bearer {token}"));
-    golden.bearer = with_roles(roles);
+    golden.bearer = settings;
     golden.authenticate().expect("a valid token")
 }
 
-fn with_roles(roles: Option<Roles>) -> BearerSettings {
-    let settings = BearerSettings::development();
-    match roles {
-        Some(roles) => settings.with_roles(roles),
-        None => settings,
-    }
+fn development() -> BearerSettings {
+    BearerSettings::development()
 }
 
-fn roles(actions: &[&str]) -> Option<Roles> {
-    let actions = actions.iter().map(|action| (*action).to_owned()).collect();
-    Some(Roles::from([(OBJECT_ID.to_owned(), actions)]))
+/// Nobody but the holder of the object id has a role, and that of these actions.
+fn assigned(actions: &[&str]) -> BearerSettings {
+    let actions: Vec<String> = actions.iter().map(|action| (*action).to_owned()).collect();
+    development().with_assignments(vec![assignment(OBJECT_ID, &actions)])
 }
 
 #[test]
-fn without_roles_a_token_gives_all_that_tokens_can_give() {
-    let anyone = bearer(None);
+fn without_assignments_development_gives_all_that_tokens_can_give() {
+    let anyone = bearer(development());
     for need in [READ, PUT, UPSERT, LIST_CONTAINERS, GET_KEY] {
         let granted = may(&anyone, &need).expect("allowed");
         assert!(!granted.create_only && granted.may_read_tags);
         assert_eq!(granted.principal.expect("a principal").object_id, OBJECT_ID);
     }
     assert_eq!(may(&anyone, &GET_ACL).err(), Some(AuthRefusal::AuthorizationFailure));
-    let later =
-        Need { role: Role::Actions { any_of: &[&[]], since: Version::V2025_07_05 }, ..GET_ACL };
-    assert_eq!(may(&anyone, &later).err(), Some(AuthRefusal::AuthorizationFailure));
-    assert!(authorize(&anyone, &later, Version::V2025_07_05).is_ok());
+    assert!(authorize(&anyone, &GET_ACL, Version::V2025_07_05, &TARGET).is_ok());
+}
+
+#[test]
+fn without_an_assignment_a_token_may_do_nothing() {
+    let mismatch = Some(AuthRefusal::PermissionMismatch { hidden: false });
+    let any_role = Need {
+        actions: NeededActions { any_of: &[&[]], since: Version::V2017_11_09 },
+        anonymous: Anonymous::Never,
+        ..READ
+    };
+    let mut elsewhere = assignment(OBJECT_ID, &["*".to_owned()]);
+    elsewhere.scope.account = Some("another".to_owned());
+    let stranger = assignment("someone else", &["*".to_owned()]);
+    for assignments in [vec![], vec![elsewhere], vec![stranger]] {
+        let caller = bearer(development().with_assignments(assignments));
+        for need in [READ, PUT, UPSERT, LIST_CONTAINERS, GET_KEY, any_role] {
+            assert_eq!(may(&caller, &need).err(), mismatch);
+        }
+    }
+}
+
+#[test]
+fn a_role_in_one_container_opens_that_container_only() {
+    let mut reader = assignment(OBJECT_ID, &["*/blobs/read".to_owned()]);
+    reader.scope.account = Some(TARGET.account.to_owned());
+    reader.scope.container = Some((Service::Blob, "container".to_owned()));
+    let caller = bearer(development().with_assignments(vec![reader]));
+    let any_role =
+        Need { actions: NeededActions { any_of: &[&[]], since: Version::V2017_11_09 }, ..READ };
+    for (container, reads) in [(Some("container"), true), (Some("other"), false), (None, false)] {
+        let target = Target { container, ..TARGET };
+        let decided = authorize(&caller, &READ, VERSION, &target);
+        assert_eq!(decided.is_ok(), reads, "{container:?}");
+        let decided = authorize(&caller, &any_role, VERSION, &target);
+        assert!(decided.is_ok(), "any role in the account: {container:?}");
+    }
+    let other_account = Target { account: "another", ..TARGET };
+    assert!(authorize(&caller, &any_role, VERSION, &other_account).is_err());
+}
+
+#[test]
+fn from_2026_06_06_on_a_signature_to_create_may_stage() {
+    let limited = identity("python blob create only");
+    let staging = Need { letters: &["w"], ..PUT };
+    assert!(may(&limited, &staging).is_err());
+    let since = |version| Need { create_since: Some(version), ..staging };
+    assert!(may(&limited, &since("2100-01-01")).is_err());
+    assert!(may(&limited, &since("2015-04-05")).expect("c is enough").create_only);
 }
 
 #[test]
@@ -234,24 +286,22 @@ fn with_roles_a_token_gives_the_actions_of_its_roles() {
         (vec![], false, None),
     ] {
         let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
-        let caller = bearer(roles(&actions));
+        let caller = bearer(assigned(&actions));
         assert_eq!(may(&caller, &READ).is_ok(), read, "{actions:?}");
         let result = may(&caller, &PUT);
         assert_eq!(result.as_ref().ok().map(|granted| granted.create_only), put, "{actions:?}");
         assert!(put.is_some() || result.err() == mismatch, "{actions:?}");
     }
-    let nobody = bearer(Some(Roles::new()));
-    assert_eq!(may(&nobody, &READ).err(), mismatch);
 }
 
 #[test]
 fn a_user_delegation_signature_gives_no_more_than_its_user_may_do() {
-    let delegated = |roles| {
+    let delegated = |settings| {
         let mut golden = golden("python user delegation blob, every field");
-        golden.bearer = with_roles(roles);
+        golden.bearer = settings;
         golden.authenticate().expect("a valid signature")
     };
-    let free = delegated(None);
+    let free = delegated(development());
     assert!(may(&free, &READ).is_ok());
     assert!(!may(&free, &PUT).expect("w is enough").create_only);
     let missing = may(&free, &Need { letters: &["d"], ..PUT });
@@ -259,16 +309,18 @@ fn a_user_delegation_signature_gives_no_more_than_its_user_may_do() {
     for need in [LIST_CONTAINERS, GET_ACL, GET_KEY] {
         assert_eq!(may(&free, &need).err(), Some(AuthRefusal::AuthorizationFailure));
     }
-    let reader = delegated(roles(&["*/blobs/read"]));
+    let reader = delegated(assigned(&["*/blobs/read"]));
     assert!(may(&reader, &READ).is_ok());
     assert!(may(&reader, &PUT).is_err());
-    let stranger = delegated(Some(Roles::new()));
+    let stranger = delegated(development().with_assignments(Vec::<Assignment>::new()));
     assert!(may(&stranger, &READ).is_err());
 }
 
 #[test]
 fn a_signature_made_for_an_agent_acts_as_the_agent() {
-    let identity = identity("python user delegation directory with agent");
+    let mut golden = golden("python user delegation directory with agent");
+    golden.bearer = development();
+    let identity = golden.authenticate().expect("a valid signature");
     let granted = may(&identity, &READ).expect("allowed");
     let principal = granted.principal.expect("a principal");
     assert_eq!(principal.object_id, "dddddddd-0000-4000-8000-000000000004");

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use golden_request::{Golden, rfc1123, unsigned_token};
 use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::time::Timestamp;
-use holdfast_rest::auth::{AuthRefusal, BearerSettings, Identity, KeyRange, resolve_policy};
+use holdfast_rest::auth::{AuthRefusal, BearerSettings, Below, Identity, KeyRange, resolve_policy};
 
 const FILES: [&str; 2] =
     [include_str!("golden/sas_python.json"), include_str!("golden/sas_javascript.json")];
@@ -111,6 +111,15 @@ fn a_parameter_sent_twice_is_refused() {
         let result = golden.authenticate();
         let duplicate = matches!(&result, Err(AuthRefusal::DuplicateQueryParameter { name: found }) if *found == name);
         assert!(duplicate, "{}: {result:?}", golden.name);
+    }
+}
+
+#[test]
+fn a_second_signature_is_a_signature_that_failed() {
+    for mut golden in goldens(None) {
+        let signature = golden.query.iter().find(|(name, _)| name == "sig").cloned();
+        golden.query.extend(signature);
+        assert!(is_failed(&golden.authenticate()), "{}", golden.name);
     }
 }
 
@@ -220,7 +229,8 @@ fn a_delegated_signature_needs_the_token_of_its_user() {
 fn a_directory_signature_says_how_deep_its_directory_is() {
     for mut golden in [golden("python directory"), golden("javascript directory 2020-02-10")] {
         let Ok(Identity::ServiceSas(sas)) = golden.authenticate() else { panic!("a service SAS") };
-        assert_eq!(sas.scope.directory.as_deref(), Some("d/e"));
+        let directory = Some(Below::Directory("d/e".to_owned()));
+        assert_eq!(sas.scope.resource.map(|resource| resource.below), directory);
         let mut missing = golden.clone();
         missing.remove_query("sdd");
         let expected = AuthRefusal::SasParameterMandatory { name: "sdd" };

@@ -171,7 +171,7 @@ pub fn read(
         host_style_addresses: !flags.has("disableProductStyleUrl"),
         bearer: flags.bearer()?,
         features: Features::default(),
-        copy_sources: CopySources::default(),
+        copy_sources: CopySources { key_opens_copy_from_url: true, ..CopySources::default() },
         limits: flags.limits(name)?,
         log: flags.log(silent),
         seed: None,
@@ -303,7 +303,9 @@ impl Flags {
 
     fn bearer(&self) -> Result<Option<Bearer>, SettingsError> {
         match self.text("oauth") {
-            Some(level) if level.eq_ignore_ascii_case("basic") => Ok(Some(Bearer::Development)),
+            Some(level) if level.eq_ignore_ascii_case("basic") => {
+                Ok(Some(Bearer::Development { assignments: Vec::new() }))
+            }
             Some(level) => Err(refuse("oauth", level, "basic")),
             None => Ok(None),
         }

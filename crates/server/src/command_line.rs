@@ -137,13 +137,21 @@ pub const SETTINGS: &[Setting] = &[
     row(ACCESS, "allow-well-known-key", Kind::Switch, "", "false",
         "Accept the well-known key of devstoreaccount1 on an address other than loopback"),
     row(ACCESS, "oauth-issuer", Kind::Value, "URL", "",
-        "Accept bearer tokens of this issuer; needs --oauth-audience and --oauth-keys"),
-    row(ACCESS, "oauth-audience", Kind::Value, "TEXT", "",
-        "The audience that bearer tokens must be for"),
+        "Accept bearer tokens of this issuer; needs --oauth-audience and --oauth-keys or \
+         --oauth-keys-url"),
+    row(ACCESS, "oauth-audience", Kind::Value, "TEXT[;TEXT]", "",
+        "The audiences that bearer tokens must be for; SDKs ask for https://storage.azure.com"),
     row(ACCESS, "oauth-keys", Kind::Path, "FILE", "",
-        "The issuer's public keys (a JSON Web Key Set)"),
+        "The issuer's public keys (a JSON Web Key Set); read again when the file changes"),
+    row(ACCESS, "oauth-keys-url", Kind::Value, "URL", "",
+        "Fetch the issuer's public keys from here instead, and again when they change"),
+    row(ACCESS, "role-assignment", Kind::List, "role=ROLE,account=NAME,...", "",
+        "Give a built-in role to who has object-id=ID, group=ID, issuer=URL or claim.NAME=TEXT, in \
+         an account (* for all) or its container=, queue=, table= or share= (repeatable). Without \
+         one a bearer token may do nothing"),
     row(ACCESS, "oauth-development", Kind::Switch, "", "false",
-        "Accept bearer tokens without checking their signature: anyone can be anyone"),
+        "Accept bearer tokens without checking their signature: anyone can be anyone, on a loopback \
+         address only"),
     row(ACCESS, "smb-encryption", Kind::Value, "required|outside|when-asked", "outside",
         "Which SMB clients have to encrypt: all, those on other machines, or none that does not ask"),
     row(ACCESS, "smb-signing", Kind::Value, "required|when-asked", "when-asked",
@@ -157,7 +165,12 @@ pub const SETTINGS: &[Setting] = &[
         "Trust the authorities in this file (PEM) for copies over https, besides the public ones"),
 
     row(LIMITS, "max-connections", Kind::Value, "COUNT", "10000",
-        "Connections open at once, over all services"),
+        "Connections open at once, over all services; fewer where the limit of open files is lower"),
+    row(LIMITS, "max-connections-per-address", Kind::Value, "COUNT|PERCENT%", "50%",
+        "Of those, how many one address can be sure of; it loses what it has beyond to other \
+         addresses when there are no more"),
+    row(LIMITS, "min-connections-per-service", Kind::Value, "COUNT|PERCENT%", "5%",
+        "Of those, how many each service can have whatever the others have"),
     row(LIMITS, "idle-timeout", Kind::Value, "TIME", "120s",
         "Close a connection that has had no request for this long"),
     row(LIMITS, "body-timeout", Kind::Value, "TIME", "30s",

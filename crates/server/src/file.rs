@@ -51,10 +51,27 @@ fn texts_of(setting: &Setting, value: Value, path: &Path) -> Result<Vec<String>,
         let Value::Array(items) = value else {
             return Err(wrong_type(setting, &value, path, "a list of strings"));
         };
-        return items.iter().map(|item| text_of(setting, item, path)).collect();
+        let text = |item: &Value| match item.as_table() {
+            Some(table) if setting.name == "role-assignment" => lines_of(setting, table, path),
+            Some(_) | None => text_of(setting, item, path),
+        };
+        return items.iter().map(text).collect();
     }
     let text = text_of(setting, &value, path)?;
     Ok(vec![if setting.kind == Kind::Path { relative_to_file(&text, path) } else { text }])
+}
+
+/// A table whose values are texts, as `key=value` on lines of their own.
+fn lines_of(setting: &Setting, table: &Table, path: &Path) -> Result<String, SettingsError> {
+    let mut lines = String::new();
+    for (key, value) in table {
+        let text = text_of(setting, value, path)?;
+        if text.contains('\n') {
+            return Err(wrong_type(setting, value, path, "texts of one line"));
+        }
+        lines.push_str(&format!("{key}={text}\n"));
+    }
+    Ok(lines)
 }
 
 fn text_of(setting: &Setting, value: &Value, path: &Path) -> Result<String, SettingsError> {
@@ -110,6 +127,16 @@ mod tests {
         assert!(message.contains("holdfast.toml is not TOML"), "{message}");
         let missing = read(Path::new("/nonexistent/x.toml")).map(|_| ()).expect_err("refused");
         assert!(missing.to_string().contains("/nonexistent/x.toml"), "{missing}");
+    }
+
+    #[test]
+    fn role_assignments_are_tables_or_texts() {
+        let text = "[[role-assignments]]\nrole = 'r'\naccount = 'a'\n'claim.ou' = 'x, y'";
+        let read = read_text(text).expect("read");
+        assert_eq!(read[0].1.texts, ["account=a\nclaim.ou=x, y\nrole=r\n"]);
+        let read = read_text("role-assignments = ['role=r,account=a']").expect("read");
+        assert_eq!(read[0].1.texts, ["role=r,account=a"]);
+        read_text("accounts = [{ name = 'a' }]").map(|_| ()).expect_err("no table");
     }
 
     #[test]

@@ -16,11 +16,13 @@ mod file;
 #[cfg(test)]
 mod hostile;
 mod logging;
+mod open_files;
 mod run;
 mod scrub;
 mod seed;
 mod settings;
 mod tls;
+mod token_keys;
 #[cfg(feature = "verify")]
 mod verify;
 mod wiring;
@@ -28,6 +30,8 @@ mod wiring;
 use std::error::Error;
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+use rustix::fs::Mode;
 
 use crate::command_line::{Environment, SettingsError};
 use crate::run::Prepared;
@@ -40,6 +44,8 @@ const BAD_SETTINGS: u8 = 2;
 
 fn main() -> ExitCode {
     allocator::give_memory_back_soon();
+    // Not every file of the data folder is made by code of ours that could say for whom it is.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let arguments: Vec<_> = std::env::args_os().collect();
     let environment = std::env::vars_os().collect();
     match arguments.get(1).and_then(|word| word.to_str()) {
@@ -74,10 +80,10 @@ fn prepare(arguments: &[OsString], environment: &Environment) -> Result<Prepared
     let tls = settings.tls.as_ref().map(tls::load).transpose()?;
     let accounts: Vec<&str> = settings.accounts.iter().map(|it| it.name.as_str()).collect();
     let seed = settings.seed.as_deref().map(|path| seed::read(path, &accounts)).transpose()?;
-    let bearer = wiring::read_bearer(settings.bearer.as_ref())?;
+    let tokens = wiring::read_tokens(settings.bearer.as_ref())?;
     let sources = wiring::read_sources(&settings.copy_sources)?;
     logging::start(&settings.log)?;
-    Ok(Prepared { settings, tls, bearer, sources, seed })
+    Ok(Prepared { settings, tls, tokens, sources, seed })
 }
 
 fn with_reasons(error: &dyn Error) -> String {

@@ -7,7 +7,6 @@ use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_rest::auth::BearerSettings;
 use holdfast_rest::lanes::Lanes;
 use holdfast_rest::service::{Endpoint, Service};
 use holdfast_rest::source::SourceSettings;
@@ -22,9 +21,11 @@ use tokio_rustls::TlsAcceptor;
 use crate::admin::{self, Status};
 use crate::announce::{self, Served};
 use crate::background;
+use crate::open_files::{self, Shares};
 use crate::seed::{self, Seed};
 use crate::settings::{Bearer, Listen, Settings};
-use crate::wiring::{self, Node};
+use crate::token_keys;
+use crate::wiring::{self, Node, Tokens};
 
 type Fault = Box<dyn Error + Send + Sync>;
 
@@ -37,7 +38,7 @@ const RUNTIME_GRACE: Duration = Duration::from_secs(1);
 pub struct Prepared {
     pub settings: Settings,
     pub tls: Option<TlsAcceptor>,
-    pub bearer: BearerSettings,
+    pub tokens: Tokens,
     pub sources: SourceSettings,
     pub seed: Option<Seed>,
 }
@@ -50,7 +51,7 @@ pub fn run(prepared: Prepared) -> Result<(), Fault> {
 }
 
 async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
-    let Prepared { settings, tls, bearer, mut sources, seed } = prepared;
+    let Prepared { settings, tls, tokens, mut sources, seed } = prepared;
     let mut stop_signals = StopSignals::new()?;
     warn(&settings);
     let status = Arc::new(Status::new());
@@ -64,7 +65,9 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     for (endpoint, listen, listener) in &listeners {
         sources.own_addresses.extend(wiring::own_address(*endpoint, listen, listener)?);
     }
-    let node = Arc::new(Node::open(&settings, bearer, sources).await?);
+    let shares = share_open_files(&settings)?;
+    let node = Node::open(&settings, shares, tokens.settings, sources.clone()).await?;
+    let node = Arc::new(node);
     if let Some(seed) = seed {
         let created = seed::apply(&seed, &settings.accounts[0].name, &*node).await?;
         tracing::info!(created, "the seed has been applied");
@@ -72,6 +75,9 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     let (stop, stopped) = watch::channel(false);
     let mut running = JoinSet::new();
     running.spawn(background::work(node.clone(), stopped.clone()));
+    if let Some((source, ring)) = tokens.keys {
+        running.spawn(token_keys::follow(source, ring, sources, stopped.clone()));
+    }
     let lanes = Arc::new(Lanes::start()?);
     let mut served = Vec::new();
     for (endpoint, listen, listener) in listeners {
@@ -129,12 +135,30 @@ async fn finish(running: &mut JoinSet<()>, timeout: Duration, second: impl Futur
     }
 }
 
+fn share_open_files(settings: &Settings) -> Result<Shares, Fault> {
+    let limit = open_files::raise_limit()
+        .map_err(|error| format!("cannot raise the limit of open files: {error}"))?;
+    let copies = !settings.copy_sources.hosts.is_empty();
+    let shares = Shares::of(limit, if copies { 2 } else { 1 });
+    let wanted = settings.limits.connections_max;
+    if shares.connections < wanted {
+        tracing::warn!(
+            limit,
+            wanted,
+            connections = shares.connections,
+            "the system lets this process have too few files open for all the connections it was \
+             told to take"
+        );
+    }
+    Ok(shares)
+}
+
 fn warn(settings: &Settings) {
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
     match settings.bearer {
-        Some(Bearer::Development) => tracing::warn!(
+        Some(Bearer::Development { .. }) => tracing::warn!(
             "BEARER TOKENS ARE ACCEPTED WITHOUT CHECKING THEIR SIGNATURE: anyone who can reach \
              this server can be anyone. For development only"
         ),

@@ -1,14 +1,19 @@
 //! What the server is told to do, typed and checked. Nothing here opens a socket or a store.
 
+mod tokens;
+
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use holdfast_domain::features::{AccessLists, Features};
+use holdfast_places::Limits as PlaceLimits;
 use holdfast_rest::source::{AllowedHosts, HostPattern};
 use holdfast_smb::settings::{Encryption, Signing};
 use tracing_subscriber::EnvFilter;
+
+pub use tokens::{Bearer, KeySource};
 
 use crate::account::{self, Account};
 use crate::azurite::{self, AzuriteName};
@@ -16,6 +21,7 @@ use crate::command_line::{
     AllGiven, Environment, Given, Origin, SETTINGS, Setting, SettingsError, collect,
 };
 
+const CONNECTIONS_MAX: usize = 1_000_000;
 const SMB_ENCRYPTION: [(&str, Encryption); 3] = [
     ("required", Encryption::Required),
     ("outside", Encryption::RequiredFromOutside),
@@ -79,27 +85,60 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bearer {
-    /// Tokens are verified.
-    Issuer { issuer: String, audience: String, keys: PathBuf },
-    /// Tokens are believed.
-    Development,
-}
-
 /// Where copies may read from besides this server.
 #[derive(Clone, Debug, Default)]
 pub struct CopySources {
     pub hosts: AllowedHosts,
     pub authorities: Option<PathBuf>,
+    /// As Azurite has it.
+    pub key_opens_copy_from_url: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub connections_max: usize,
+    /// Of the connections there may be, how many an address can keep and how many are left to each
+    /// service.
+    pub connections_of_address: Part,
+    pub connections_of_service: Part,
     pub idle_timeout: Duration,
     pub body_timeout: Duration,
     pub header_bytes_max: usize,
+}
+
+/// Of a number that is known later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Count(usize),
+    Percent(usize),
+}
+
+impl Part {
+    fn parse(text: &str) -> Option<Self> {
+        match text.strip_suffix('%') {
+            Some(percent) => percent.parse().ok().filter(|it| *it <= 100).map(Self::Percent),
+            None => text.parse().ok().filter(|it| *it <= CONNECTIONS_MAX).map(Self::Count),
+        }
+    }
+
+    fn of(self, whole: usize) -> usize {
+        match self {
+            Self::Count(count) => count.min(whole),
+            Self::Percent(percent) => whole * percent / 100,
+        }
+    }
+}
+
+impl Limits {
+    /// Where so many connections can be had.
+    pub fn places(&self, possible: usize) -> PlaceLimits {
+        let places = self.connections_max.min(possible);
+        PlaceLimits {
+            places,
+            kept_by_address: self.connections_of_address.of(places).max(1),
+            left_to_each_listener: self.connections_of_service.of(places),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,6 +241,7 @@ impl Reader {
             warnings: Vec::new(),
         };
         self.check_ports(&settings)?;
+        self.check_development(&settings)?;
         match settings.exposed_well_known_key() {
             Some((account, listener)) if !self.switch("allow-well-known-key")? => {
                 Err(SettingsError::rule(format!(
@@ -213,6 +253,22 @@ impl Reader {
                 )))
             }
             Some(_) | None => Ok(settings),
+        }
+    }
+
+    /// Whoever can reach a server that believes every token owns it.
+    fn check_development(&self, settings: &Settings) -> Result<(), SettingsError> {
+        let exposed = settings.storage_listeners().find(|listener| !listener.is_loopback());
+        match (&settings.bearer, exposed) {
+            (Some(Bearer::Development { .. }), Some(listener)) => {
+                Err(SettingsError::rule(format!(
+                    "--oauth-development believes every bearer token, and {} is not a loopback \
+                     address: anyone who can reach it could use every account. Listen on 127.0.0.1, \
+                     or verify tokens with --oauth-issuer",
+                    listener.host
+                )))
+            }
+            (Some(_) | None, _) => Ok(()),
         }
     }
 
@@ -301,35 +357,6 @@ impl Reader {
         }
     }
 
-    fn bearer(&self) -> Result<Option<Bearer>, SettingsError> {
-        let names = ["oauth-issuer", "oauth-audience", "oauth-keys"];
-        let given: Vec<&str> =
-            names.into_iter().filter(|name| self.given.contains_key(name)).collect();
-        if self.switch("oauth-development")? {
-            return match given.first() {
-                Some(name) => Err(SettingsError::rule(format!(
-                    "--oauth-development checks no signature, but {} asks for checks: give one of \
-                     the two",
-                    self.origin(name)
-                ))),
-                None => Ok(Some(Bearer::Development)),
-            };
-        }
-        match given.len() {
-            0 => Ok(None),
-            3 => Ok(Some(Bearer::Issuer {
-                issuer: self.text("oauth-issuer"),
-                audience: self.text("oauth-audience"),
-                keys: PathBuf::from(self.text("oauth-keys")),
-            })),
-            _ => {
-                let missing = names.into_iter().filter(|name| !given.contains(name));
-                let missing: Vec<String> = missing.map(|name| format!("--{name}")).collect();
-                Err(self.needs(given[0], &missing.join(" and ")))
-            }
-        }
-    }
-
     fn copy_sources(&self) -> Result<CopySources, SettingsError> {
         const NAME: &str = "copy-source-host";
         let given = self.given.get(NAME).map_or(&[][..], |given| given.texts.as_slice());
@@ -341,12 +368,15 @@ impl Reader {
             })
         };
         let hosts = given.iter().map(pattern).collect::<Result<AllowedHosts, _>>()?;
-        Ok(CopySources { hosts, authorities: self.path("copy-source-ca") })
+        let authorities = self.path("copy-source-ca");
+        Ok(CopySources { hosts, authorities, key_opens_copy_from_url: false })
     }
 
     fn limits(&self) -> Result<Limits, SettingsError> {
         Ok(Limits {
-            connections_max: self.number("max-connections", 1, 1_000_000)?,
+            connections_max: self.number("max-connections", 1, CONNECTIONS_MAX)?,
+            connections_of_address: self.part("max-connections-per-address")?,
+            connections_of_service: self.part("min-connections-per-service")?,
             idle_timeout: self.duration("idle-timeout")?,
             body_timeout: self.duration("body-timeout")?,
             // hyper needs room for at least one line; a megabyte of headers is an attack.
@@ -413,6 +443,12 @@ impl Reader {
         number
             .filter(|number| (least..=most).contains(number))
             .ok_or_else(|| self.refuse(name, &format!("a whole number from {least} to {most}")))
+    }
+
+    fn part(&self, name: &str) -> Result<Part, SettingsError> {
+        let allowed =
+            format!("a whole number up to {CONNECTIONS_MAX}, or a percentage such as 50%");
+        Part::parse(&self.text(name)).ok_or_else(|| self.refuse(name, &allowed))
     }
 
     fn duration(&self, name: &str) -> Result<Duration, SettingsError> {

@@ -5,14 +5,14 @@ mod seed_target;
 mod smb;
 
 use std::error::Error;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use holdfast_domain::content::INLINE_ROWS;
 use holdfast_domain::{Domain, recorded_time};
+use holdfast_places::Places;
 use holdfast_rest::address::HostStyle;
-use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key};
+use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key, KeyRing};
 use holdfast_rest::frontend::{Frontend, Settings as FrontendSettings};
 use holdfast_rest::lanes::Lanes;
 use holdfast_rest::metrics::Metrics;
@@ -33,8 +33,11 @@ use crate::account::Account;
 use crate::admin::{Figures, Observed};
 use crate::clock::SteadyClock;
 use crate::command_line::SettingsError;
-use crate::settings::{Bearer, CopySources, Durability, Limits, Listen, Settings, Storage};
-use crate::tls;
+use crate::open_files::Shares;
+use crate::settings::{
+    Bearer, CopySources, Durability, KeySource, Limits, Listen, Settings, Storage,
+};
+use crate::{tls, token_keys};
 
 type Fault = Box<dyn Error + Send + Sync>;
 
@@ -43,18 +46,20 @@ pub struct Node {
     domain: Arc<Domain>,
     frontend: Arc<Frontend>,
     smb: Arc<SmbFrontend>,
+    places: Arc<Places>,
     metrics: Arc<Metrics>,
 }
 
 impl Node {
     pub async fn open(
         settings: &Settings,
+        shares: Shares,
         bearer: BearerSettings,
         sources: SourceSettings,
     ) -> Result<Self, Fault> {
         let (engine, extents) = match &settings.storage {
             Storage::Memory => in_memory(),
-            Storage::Folder { path, durability } => in_folder(path, *durability)?,
+            Storage::Folder { path, durability } => in_folder(path, *durability, shares)?,
         };
         let mut clock = SteadyClock::new();
         if let Some(recorded) = recorded_time(&*engine).await? {
@@ -64,11 +69,13 @@ impl Node {
             Domain::open(engine, extents, Arc::new(clock), settings.features.clone()).await?,
         );
         domain.fail_interrupted_copies().await.map_err(|failure| format!("{failure:?}"))?;
+        domain.restore_opens().await.map_err(|failure| format!("{failure:?}"))?;
         let metrics = Arc::new(Metrics::new());
         let front = frontend_settings(settings, bearer, sources);
         let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));
-        let smb = Arc::new(smb::frontend(settings, &domain, frontend.places(), &metrics));
-        Ok(Self { domain, frontend, smb, metrics })
+        let smb = Arc::new(smb::frontend(settings, &domain, &metrics));
+        let places = Places::new(settings.limits.places(shares.connections));
+        Ok(Self { domain, frontend, smb, places, metrics })
     }
 
     pub fn domain(&self) -> &Domain {
@@ -84,7 +91,8 @@ impl Node {
         tls: Option<TlsAcceptor>,
         shutdown: watch::Receiver<bool>,
     ) {
-        serve(listener, endpoint, Arc::clone(&self.frontend), lanes, tls, shutdown).await;
+        let (frontend, entrance) = (Arc::clone(&self.frontend), self.places.entrance());
+        serve(listener, endpoint, frontend, lanes, tls, entrance, shutdown).await;
     }
 
     /// As [`Node::serve`], for the other protocol of files.
@@ -93,7 +101,8 @@ impl Node {
         listener: TcpListener,
         shutdown: watch::Receiver<bool>,
     ) {
-        holdfast_smb::server::serve(listener, Arc::clone(&self.smb), shutdown).await;
+        let entrance = self.places.entrance();
+        holdfast_smb::server::serve(listener, Arc::clone(&self.smb), entrance, shutdown).await;
     }
 }
 
@@ -124,14 +133,16 @@ fn in_memory() -> Store {
     (Arc::new(MemoryEngine::default()), Arc::new(MemoryExtents::default()))
 }
 
-fn in_folder(path: &Path, durability: Durability) -> Result<Store, OpenError> {
+fn in_folder(path: &Path, durability: Durability, shares: Shares) -> Result<Store, OpenError> {
     let durability = match durability {
         Durability::Fsync => embedded::Durability::Fsync,
         Durability::Relaxed => embedded::Durability::Relaxed,
     };
     let folder = DataFolder::open(path)?;
-    let engine = EmbeddedEngine::open(&folder, &engine_options(durability))?;
-    let options = SegmentOptions { durability, ..SegmentOptions::default() };
+    let options = EngineOptions { open_tables_max: shares.tables, ..engine_options(durability) };
+    let engine = EmbeddedEngine::open(&folder, &options)?;
+    let read_files_max = shares.segments;
+    let options = SegmentOptions { durability, read_files_max, ..SegmentOptions::default() };
     let extents = SegmentExtents::open(&folder, &options)?;
     Ok((Arc::new(engine), Arc::new(extents)))
 }
@@ -168,20 +179,36 @@ fn account_keys(account: &Account) -> Option<(String, AccountKeys)> {
     Some((account.name.clone(), keys))
 }
 
-/// The tokens that are accepted, with the keys that the settings name.
-pub fn read_bearer(bearer: Option<&Bearer>) -> Result<BearerSettings, SettingsError> {
+/// The tokens that are accepted, and the keys that are to be kept new.
+pub struct Tokens {
+    pub settings: BearerSettings,
+    pub keys: Option<(KeySource, Arc<KeyRing>)>,
+}
+
+/// The tokens that are accepted, with the keys that the settings name. Those that an issuer publishes
+/// are fetched once the server runs.
+pub fn read_tokens(bearer: Option<&Bearer>) -> Result<Tokens, SettingsError> {
     match bearer {
-        None => Ok(BearerSettings::off()),
-        Some(Bearer::Development) => Ok(BearerSettings::development()),
-        Some(Bearer::Issuer { issuer, audience, keys }) => {
-            let shown = keys.display();
-            let text = fs::read_to_string(keys).map_err(|error| {
-                SettingsError::rule(format!("cannot read the key set {shown}: {error}"))
-            })?;
-            let settings = BearerSettings::issuer(issuer, &text).map_err(|error| {
-                SettingsError::rule(format!("cannot use the key set {shown}: {error}"))
-            })?;
-            Ok(settings.with_audience(audience))
+        None => Ok(Tokens { settings: BearerSettings::off(), keys: None }),
+        Some(Bearer::Development { assignments }) => {
+            let mut settings = BearerSettings::development();
+            if !assignments.is_empty() {
+                settings = settings.with_assignments(assignments.clone());
+            }
+            Ok(Tokens { settings, keys: None })
+        }
+        Some(Bearer::Issuer { issuer, audiences, keys, assignments }) => {
+            let ring = match keys {
+                KeySource::File(path) => {
+                    KeyRing::of(token_keys::read_file(path).map_err(SettingsError::rule)?)
+                }
+                KeySource::Url(_) => KeyRing::default(),
+            };
+            let ring = Arc::new(ring);
+            let settings = BearerSettings::issuer_with(issuer, Arc::clone(&ring))
+                .with_assignments(assignments.clone());
+            let settings = audiences.iter().fold(settings, BearerSettings::with_audience);
+            Ok(Tokens { settings, keys: Some((keys.clone(), ring)) })
         }
     }
 }
@@ -195,7 +222,12 @@ pub fn read_sources(sources: &CopySources) -> Result<SourceSettings, SettingsErr
     };
     let roots =
         source::roots(additional).map_err(|error| SettingsError::rule(error.to_string()))?;
-    Ok(SourceSettings { own_addresses: Vec::new(), hosts: sources.hosts.clone(), roots })
+    Ok(SourceSettings {
+        own_addresses: Vec::new(),
+        hosts: sources.hosts.clone(),
+        roots,
+        key_opens_copy_from_url: sources.key_opens_copy_from_url,
+    })
 }
 
 /// Where sources can be; none on the listener of websites.
@@ -215,7 +247,6 @@ pub fn own_address(
 
 fn connection_limits(limits: Limits) -> ConnectionLimits {
     ConnectionLimits {
-        connections_max: limits.connections_max,
         header_bytes_max: limits.header_bytes_max,
         idle_timeout: limits.idle_timeout,
         head_timeout: HEAD_TIMEOUT.min(limits.idle_timeout),

@@ -2,9 +2,11 @@
 
 mod process;
 
+use std::fs;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -143,6 +145,61 @@ fn a_seed_is_applied_once_and_found_again() {
         assert_eq!(server.ended().code(), Some(0));
         let log = std::fs::read_to_string(folder.path().join("log")).expect("read");
         assert!(log.contains(&format!("created={created}")), "{log}");
+    }
+}
+
+/// A server under the most generous umask there is, with a data folder as an earlier version made it.
+fn started_with_umask_0(folder: &Path) -> Server {
+    let mut shell = command(Path::new("sh"), folder);
+    let umask = r#"umask 0; exec "$@""#;
+    shell.args(["-c", umask, "sh"]).arg(binary()).args(FREE_PORTS).args(["--data", "data"]);
+    let server = Server::spawn(shell.args(["--seed", "seed.toml"]).stderr(Stdio::null()));
+    server.lines_to("ready ");
+    server
+}
+
+/// The modes of a folder and everything in it.
+fn modes(path: &Path, found: &mut Vec<(PathBuf, u32)>) {
+    // A server at work removes files.
+    let Ok(metadata) = fs::symlink_metadata(path) else { return };
+    found.push((path.to_path_buf(), metadata.permissions().mode() & 0o7777));
+    if metadata.is_dir() {
+        let entries = fs::read_dir(path).expect("a folder");
+        entries.for_each(|entry| modes(&entry.expect("an entry").path(), found));
+    }
+}
+
+#[test]
+fn only_the_user_of_the_server_gets_at_the_data_whatever_the_umask() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    fs::create_dir(&data).expect("created");
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).expect("changed");
+    let long = "x".repeat(100_000);
+    let seed = format!(
+        "[[containers]]\nname = 'container'\nblobs = [{{ name = 'b', text = '{long}' }}]\n"
+    );
+    fs::write(folder.path().join("seed.toml"), seed).expect("written");
+    let mut server = started_with_umask_0(folder.path());
+    server.signal(libc::SIGTERM);
+    assert_eq!(server.ended().code(), Some(0));
+
+    // What the log holds becomes tables of the trees when it is opened again.
+    let _server = started_with_umask_0(folder.path());
+    let begun = Instant::now();
+    while fs::read_dir(data.join("rows/tables")).expect("a folder").count() == 0 {
+        assert!(begun.elapsed() < process::PATIENCE, "nothing is flushed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut found = Vec::new();
+    modes(&data, &mut found);
+    for part in ["rows", "rows/tables", "segments", "log"] {
+        let is_there = |path: &Path| path.parent().is_some_and(|it| it == data.join(part));
+        assert!(found.iter().any(|(path, _)| is_there(path)), "{part} in {found:?}");
+    }
+    for (path, mode) in found {
+        let expected = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, expected, "{}: {mode:o}", path.display());
     }
 }
 

@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use crate::connection::{Connection, Ticket};
 use crate::crypto::PreauthHash;
 use crate::dialect::{Dialect, Negotiated};
-use crate::opens::Open;
+use crate::opens::{Open, OpenKind, Outstanding};
 use crate::session::{Established, Session};
 use crate::shares::Share;
 use crate::status::Status;
 use crate::tree::Tree;
-use crate::wire::{FileId, Flags, Header};
+use crate::wire::{Command, FileId, Flags, Header};
 
 pub struct Call {
     pub connection: Arc<Connection>,
@@ -35,6 +35,8 @@ pub struct Call {
     pub must_sign: bool,
     /// Whether the connection ends without an answer.
     pub disconnects: bool,
+    /// For the open that it means.
+    pub outstanding: Option<Outstanding>,
 }
 
 /// What a related request takes from those before it in its compound.
@@ -93,6 +95,11 @@ impl Call {
         })
     }
 
+    /// Whether the client may have sent the request before.
+    pub fn is_replay(&self) -> bool {
+        self.header.flags.has(Flags::REPLAY)
+    }
+
     pub fn is_related(&self) -> bool {
         self.header.flags.has(Flags::RELATED)
     }
@@ -115,6 +122,30 @@ impl Call {
     pub fn open(&mut self, id: FileId) -> Result<Arc<Open>, Status> {
         let id = self.resolve(id)?;
         let open = self.session()?.opens.get(id).ok_or(Status::FILE_CLOSED)?;
-        if open.tree_id == self.tree()?.id { Ok(open) } else { Err(Status::FILE_CLOSED) }
+        if open.tree_id != self.tree()?.id {
+            return Err(Status::FILE_CLOSED);
+        }
+        self.use_open(&open)?;
+        Ok(open)
+    }
+
+    /// A request that came too late changes nothing, and whoever knows an open does not ask for it
+    /// again.
+    pub fn use_open(&mut self, open: &Arc<Open>) -> Result<(), Status> {
+        if let OpenKind::File(file) = &open.kind {
+            self.connection.frontend.domain.use_handle(&file.handle);
+        }
+        if self.dialect()? < Dialect::Smb3_0 {
+            return Ok(());
+        }
+        self.outstanding = open.begin(self.header.channel_sequence(), self.is_replay());
+        let changes = matches!(
+            self.header.known_command(),
+            Some(Command::Write | Command::SetInfo | Command::Ioctl)
+        );
+        if changes && self.outstanding.is_none() {
+            return Err(Status::FILE_NOT_AVAILABLE);
+        }
+        Ok(())
     }
 }

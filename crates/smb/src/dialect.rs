@@ -3,6 +3,9 @@
 use crate::crypto::{Cipher, SigningAlgorithm};
 use crate::wire::negotiate::capabilities;
 
+/// The most that one request moves, in any dialect.
+pub const TRANSFER_BYTES_MAX: u32 = 8 * 1024 * 1024;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Dialect {
@@ -27,6 +30,10 @@ impl Dialect {
         self >= Self::Smb2_1
     }
 
+    pub fn has_persistent_handles(self) -> bool {
+        self >= Self::Smb3_0
+    }
+
     pub fn capabilities(self) -> u32 {
         let mut all = 0;
         if self.has_large_requests() {
@@ -40,7 +47,7 @@ impl Dialect {
 
     /// The most that one read, write or other transfer moves.
     pub fn transfer_bytes_max(self) -> u32 {
-        if self.has_large_requests() { 8 * 1024 * 1024 } else { 64 * 1024 }
+        if self.has_large_requests() { TRANSFER_BYTES_MAX } else { 64 * 1024 }
     }
 }
 
@@ -58,4 +65,11 @@ pub struct Negotiated {
     pub cipher: Option<Cipher>,
     pub capabilities: u32,
     pub security_mode: u16,
+}
+
+impl Negotiated {
+    /// Whether opens of shares can outlive the process.
+    pub fn has_persistent_handles(&self) -> bool {
+        self.capabilities & capabilities::PERSISTENT_HANDLES != 0
+    }
 }

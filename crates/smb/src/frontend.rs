@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use holdfast_domain::Domain;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
-use crate::connection::{Connection, Ending};
+use crate::connection::{Connection, Ending, ProcessRoom};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::status::Status;
@@ -19,7 +18,7 @@ pub struct Frontend {
     pub domain: Arc<Domain>,
     pub settings: Settings,
     pub guid: [u8; 16],
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) answer_room: Arc<ProcessRoom>,
     sessions: Mutex<HashMap<u64, LoggedOn>>,
     session_ids: AtomicU64,
     open_ids: AtomicU64,
@@ -49,17 +48,11 @@ struct LoggedOn {
 }
 
 impl Frontend {
-    /// `places` is one for each connection, of whatever service.
-    pub fn new(
-        domain: Arc<Domain>,
-        settings: Settings,
-        places: Arc<Semaphore>,
-        observer: Arc<dyn Observer>,
-    ) -> Self {
+    pub fn new(domain: Arc<Domain>, settings: Settings, observer: Arc<dyn Observer>) -> Self {
         Self {
             domain,
             guid: random(),
-            places,
+            answer_room: Arc::default(),
             settings,
             sessions: Mutex::default(),
             // Numbers of another run must not be good in this one. Those of sessions are short: there
@@ -89,6 +82,9 @@ impl Frontend {
     }
 
     pub(crate) fn logged_on(&self, session: &Arc<Session>, connection: &Arc<Connection>) {
+        connection.place.authenticated();
+        // Even when it says nothing, it may have files open.
+        connection.place.works(true);
         let session_id = session.id;
         let (session, connection) = (Arc::downgrade(session), Arc::downgrade(connection));
         self.sessions.lock().insert(session_id, LoggedOn { session, connection });

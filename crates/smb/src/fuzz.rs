@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use crate::auth::{Accounts, Exchange, Step};
-use crate::connection::can_be_split;
+use crate::connection::{answers_of, can_be_split};
 use crate::info;
 use crate::ipc;
 use crate::wire::transform::Transform;
@@ -21,6 +21,11 @@ pub fn packet(bytes: &[u8]) -> bool {
         | can_be_split(bytes)
         | Transform::decode(bytes).is_ok()
         | ipc::can_be_received(bytes)
+}
+
+/// Reads `bytes` as the requests of a compound, each of which is answered with all that it asks for.
+pub fn answers(bytes: &[u8]) -> bool {
+    answers_of(bytes)
 }
 
 /// Reads `bytes` as the tokens of a logon, each with two bytes in front that tell its length.

@@ -7,6 +7,7 @@ use holdfast_domain::share::opens::Handle;
 use parking_lot::Mutex;
 
 use crate::ipc::Pipe;
+use crate::rules::channel_sequence::{ChannelSequence, Counted};
 use crate::status::Status;
 use crate::wire::FileId;
 
@@ -20,6 +21,19 @@ pub struct Open {
     pub kind: OpenKind,
     /// Shared by requests at work; who closes waits for those that came before.
     pub at_work: tokio::sync::RwLock<()>,
+    sequence: Mutex<ChannelSequence>,
+}
+
+/// A request for an open that is not answered yet.
+pub struct Outstanding {
+    open: Arc<Open>,
+    counted: Counted,
+}
+
+impl Drop for Outstanding {
+    fn drop(&mut self) {
+        self.open.sequence.lock().end(self.counted);
+    }
 }
 
 pub enum OpenKind {
@@ -37,8 +51,16 @@ pub struct OpenFile {
 }
 
 impl Open {
-    pub fn new(id: FileId, tree_id: u32, kind: OpenKind) -> Self {
-        Self { id, tree_id, kind, at_work: tokio::sync::RwLock::default() }
+    /// `channel_sequence` is that of the request that opens it.
+    pub fn new(id: FileId, tree_id: u32, kind: OpenKind, channel_sequence: u16) -> Self {
+        let sequence = Mutex::new(ChannelSequence::new(channel_sequence));
+        Self { id, tree_id, kind, at_work: tokio::sync::RwLock::default(), sequence }
+    }
+
+    /// Counts a request until the answer is dropped; none if it must change nothing.
+    pub fn begin(self: &Arc<Self>, channel_sequence: u16, is_replay: bool) -> Option<Outstanding> {
+        let counted = self.sequence.lock().begin(channel_sequence, is_replay)?;
+        Some(Outstanding { open: Arc::clone(self), counted })
     }
 
     /// What can be done with files only is refused for pipes.
@@ -57,12 +79,13 @@ pub struct Opens {
 }
 
 impl Opens {
+    /// Gives an open its place, if its id has none yet: a CREATE that came twice has opened it once.
     /// False, and nothing done, if there are too many.
     pub fn insert(&self, open: Arc<Open>) -> bool {
         let mut opens = self.by_id.lock();
-        let has_room = opens.len() < OPENS_MAX;
+        let has_room = opens.len() < OPENS_MAX || opens.contains_key(&open.id.volatile);
         if has_room {
-            opens.insert(open.id.volatile, open);
+            opens.entry(open.id.volatile).or_insert(open);
         }
         has_room
     }

@@ -16,7 +16,13 @@ pub fn of_handle(failure: Failure<HandleRefusal>) -> Status {
 
 pub fn of_fault(fault: &Fault) -> Status {
     tracing::error!(?fault, "an SMB command failed");
-    if fault.is_no_room() { Status::DISK_FULL } else { Status::INTERNAL_ERROR }
+    if fault.is_no_room() {
+        Status::DISK_FULL
+    } else if fault.is_no_descriptors() {
+        Status::INSUFFICIENT_RESOURCES
+    } else {
+        Status::INTERNAL_ERROR
+    }
 }
 
 fn of_refusal(refusal: HandleRefusal) -> Status {
@@ -36,6 +42,7 @@ fn of_refusal(refusal: HandleRefusal) -> Status {
         HandleRefusal::LockConflict => Status::FILE_LOCK_CONFLICT,
         HandleRefusal::LockNotGranted => Status::LOCK_NOT_GRANTED,
         HandleRefusal::RangeNotLocked => Status::RANGE_NOT_LOCKED,
+        HandleRefusal::TooManyLocks => Status::INSUFFICIENT_RESOURCES,
         HandleRefusal::InvalidParameter => Status::INVALID_PARAMETER,
         HandleRefusal::InvalidRequest => Status::INVALID_DEVICE_REQUEST,
         HandleRefusal::EndOfFile => Status::END_OF_FILE,
@@ -44,6 +51,8 @@ fn of_refusal(refusal: HandleRefusal) -> Status {
         HandleRefusal::NoMoreFiles => Status::NO_MORE_FILES,
         HandleRefusal::NoSuchFile => Status::NO_SUCH_FILE,
         HandleRefusal::InvalidDescriptor => Status::INVALID_SECURITY_DESCR,
+        HandleRefusal::StillPending => Status::FILE_NOT_AVAILABLE,
+        HandleRefusal::AlreadyCreated => Status::DUPLICATE_OBJECTID,
     }
 }
 

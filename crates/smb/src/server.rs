@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdfast_places::Entrance;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -22,6 +23,7 @@ const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
 pub async fn serve(
     listener: TcpListener,
     frontend: Arc<Frontend>,
+    entrance: Entrance,
     mut shutdown: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
@@ -40,17 +42,19 @@ pub async fn serve(
         };
         let place = tokio::select! {
             _ = shutdown.wait_for(|down| *down) => break,
-            place = Arc::clone(&frontend.places).acquire_owned() => place,
+            place = entrance.take(address.ip()) => place,
         };
-        let Ok(place) = place else { break };
+        let Some(place) = place else {
+            tracing::debug!(%address, "the address has all the connections that it can have");
+            continue;
+        };
         let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
         connections.spawn(async move {
             // Answers are written whole: waiting to fill a packet would only delay them.
             if stream.set_nodelay(true).is_ok() && keep_alive(&stream).is_ok() {
                 let _open = frontend.observer().connection_opened();
-                Connection::serve(&frontend, stream, address.ip(), shutdown).await;
+                Connection::serve(&frontend, stream, address.ip(), place, shutdown).await;
             }
-            drop(place);
         });
         while connections.try_join_next().is_some() {}
     }

@@ -11,6 +11,8 @@ pub struct Settings {
     pub encryption: Encryption,
     pub signing: Signing,
     pub limits: Limits,
+    /// Whether opens can outlive the process: where they are kept does.
+    pub persistent_handles: bool,
 }
 
 /// Which sessions have to be encrypted. Others are if the client asks for it.

@@ -1,8 +1,11 @@
 //! The shares of an account, as the domain has them.
 
+use std::sync::Arc;
+
 use holdfast_domain::Domain;
 use holdfast_domain::failure::Fault;
 use holdfast_domain::names::{AccountName, ShareName};
+use holdfast_domain::share::opens::ConnectedShare;
 use holdfast_domain::share::{ListShares, Protocol, SharePath};
 
 use crate::status::Status;
@@ -14,6 +17,7 @@ const LISTED_MAX: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct Share {
     pub path: SharePath,
+    pub connected: Arc<ConnectedShare>,
 }
 
 /// The names of the shares that SMB serves.
@@ -44,8 +48,9 @@ pub async fn find(domain: &Domain, account: &str, name: &str) -> Result<Option<S
     let name = ShareName::new(name.to_ascii_lowercase());
     let (Ok(account), Ok(share)) = (AccountName::new(account), name) else { return Ok(None) };
     let path = SharePath { account, share };
-    let found = domain.find_share(&path).await.map_err(broken)?;
-    Ok(found.filter(|share| share.protocol == Protocol::Smb).map(|_| Share { path }))
+    let found = domain.connect_share(&path).await.map_err(broken)?;
+    let served = found.filter(|(share, _)| share.protocol == Protocol::Smb);
+    Ok(served.map(|(_, connected)| Share { path, connected }))
 }
 
 fn broken(fault: Fault) -> Status {

@@ -31,7 +31,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Why the engine no longer accepts commits, once a write or sync has failed.
     fn poisoned(&self) -> Option<Fault>;
 
-    /// Why only batches that give room back are committed, while that is so.
+    /// Why not every batch is committed, while that is so: for lack of room only those that give some
+    /// back, for lack of descriptors only those that need no new file.
     fn short_of_room(&self) -> Option<Fault> {
         None
     }
@@ -297,6 +298,19 @@ impl Fault {
         Self { what: what.into(), why: Some(Arc::new(why)) }
     }
 
+    /// Whether the process or the system had no descriptor left to open a file with. Then nothing was
+    /// written, and it can be tried again.
+    pub fn is_no_descriptors(&self) -> bool {
+        let mut cause = std::error::Error::source(self);
+        while let Some(why) = cause {
+            if why.downcast_ref::<std::io::Error>().is_some_and(is_no_descriptors) {
+                return true;
+            }
+            cause = why.source();
+        }
+        false
+    }
+
     /// Whether there was no room on the disk. Then nothing was written, and it can be tried again.
     pub fn is_no_room(&self) -> bool {
         let mut cause = std::error::Error::source(self);
@@ -308,6 +322,20 @@ impl Fault {
             cause = why.source();
         }
         false
+    }
+}
+
+/// `tempfile` wraps the error of the system so that nothing but its text tells which one it was.
+pub(crate) fn is_no_descriptors(why: &std::io::Error) -> bool {
+    let codes = [libc::EMFILE, libc::ENFILE];
+    match why.raw_os_error() {
+        Some(code) => codes.contains(&code),
+        None => {
+            let text = why.to_string();
+            codes
+                .into_iter()
+                .any(|code| text.starts_with(&std::io::Error::from_raw_os_error(code).to_string()))
+        }
     }
 }
 
@@ -380,6 +408,20 @@ mod tests {
         let other = std::io::Error::from(std::io::ErrorKind::NotFound);
         assert!(!Fault::because("outer", other).is_no_room());
         assert!(!Fault::new("no space").is_no_room());
+    }
+
+    #[test]
+    fn lack_of_descriptors_is_found_however_it_is_wrapped() {
+        for code in [libc::EMFILE, libc::ENFILE] {
+            let lack = || std::io::Error::from_raw_os_error(code);
+            let told = |why| Fault::because("outer", Fault::because("inner", why));
+            assert!(told(lack()).is_no_descriptors());
+            let wrapped = std::io::Error::new(lack().kind(), format!("{} at path x", lack()));
+            assert!(told(wrapped).is_no_descriptors());
+            assert!(!told(lack()).is_no_room());
+        }
+        let other = std::io::Error::from_raw_os_error(libc::ENOENT);
+        assert!(!Fault::because("outer", other).is_no_descriptors());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freshBlob, freshContainer, refused, text } from "./support.js";
+import { freshBlob, freshContainer, readable, refused, text } from "./support.js";
 
 test("a copy is done when it is asked for", async (t) => {
   const source = await freshBlob(t, "copied", { metadata: { who: "source" } });
@@ -21,20 +21,21 @@ test("a copy within its request", async (t) => {
   const source = await freshBlob(t, "copied");
   const container = await freshContainer(t);
   const destination = container.getBlockBlobClient("copy");
-  const done = await destination.syncCopyFromURL(source.url, { tags: { a: "b" } });
+  const done = await destination.syncCopyFromURL(await readable(source), { tags: { a: "b" } });
   assert.equal(done.copyStatus, "success");
   assert.equal(await text(destination), "copied");
   assert.equal((await destination.getProperties()).tagCount, 1);
-  await refused(404, "CannotVerifyCopySource", () => destination.syncCopyFromURL(`${source.url}-missing`));
+  const missing = await readable(container.getBlobClient("missing"));
+  await refused(404, "CannotVerifyCopySource", () => destination.syncCopyFromURL(missing));
 });
 
 test("a blob from a URL, whole and in blocks", async (t) => {
   const source = await freshBlob(t, "0123456789");
   const container = await freshContainer(t);
   const destination = container.getBlockBlobClient("copy");
-  await destination.syncUploadFromURL(source.url);
+  await destination.syncUploadFromURL(await readable(source));
   assert.equal(await text(destination), "0123456789");
-  await destination.stageBlockFromURL("YQ==", source.url, 2, 3);
+  await destination.stageBlockFromURL("YQ==", await readable(source), 2, 3);
   await destination.commitBlockList(["YQ=="]);
   assert.equal(await text(destination), "234");
 });

@@ -165,7 +165,9 @@ test("a range from the URL of another file", { skip }, async (t) => {
   const { share, file } = await freshFile(t);
   const target = share.rootDirectoryClient.getFileClient("target");
   await target.create(5);
-  await target.uploadRangeFromURL(file.url, 4, 0, 5);
+  const expiresOn = new Date(Date.now() + 3600 * 1000);
+  const source = file.generateSasUrl({ permissions: FileSASPermissions.parse("r"), expiresOn });
+  await target.uploadRangeFromURL(source, 4, 0, 5);
   assert.equal(await text(target), "first");
 });
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
-import { BlobServiceClient } from "@azure/storage-blob";
+import { BlobSASPermissions, BlobServiceClient } from "@azure/storage-blob";
 
 const given = process.env.CONFORMANCE_CONNECTION_STRING ?? "UseDevelopmentStorage=true";
 
@@ -37,6 +37,12 @@ export async function freshBlob(t, content = "the first content", uploadOptions 
   const blob = container.getBlockBlobClient("a blob");
   await blob.upload(content, Buffer.byteLength(content), uploadOptions);
   return blob;
+}
+
+/** The URL of a blob with a signature to read it, as the source of a request needs it. */
+export function readable(blob) {
+  const expiresOn = new Date(Date.now() + 3600 * 1000);
+  return blob.generateSasUrl({ permissions: BlobSASPermissions.parse("r"), expiresOn });
 }
 
 export async function refused(status, code, call) {

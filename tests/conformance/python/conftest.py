@@ -1,5 +1,6 @@
 """Fixtures: one account for the run, a fresh container for each test that asks for one."""
 
+import datetime
 import os
 
 import pytest
@@ -8,6 +9,10 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 from azure.storage.fileshare import ShareLeaseClient, ShareServiceClient
 from azure.storage.queue import QueueServiceClient
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from support import Account, Raw, connection_string, unique
 from table_support import TableRaw, table_account, table_connection_string, unique_table
 
@@ -133,3 +138,29 @@ def unsigned_tokens():
     """Skips unless the server takes unsigned bearer tokens (its development mode)."""
     if os.environ.get("CONFORMANCE_UNSIGNED_TOKENS") != "1":
         pytest.skip("CONFORMANCE_UNSIGNED_TOKENS is not 1")
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """The files of a certificate for the loopback address: some things are sent over HTTPS only."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return folder

@@ -4,11 +4,14 @@ import contextlib
 import os
 import struct
 import threading
+import time
 import uuid
 from collections import OrderedDict
 
 import pytest
+from smbprotocol.change_notify import SMB2ChangeNotifyRequest, SMB2ChangeNotifyResponse
 from smbprotocol.connection import Connection, Request
+from smbprotocol.file_info import FileDispositionInformation
 from smbprotocol.header import Commands, SMB2HeaderRequest
 from smbprotocol.open import (
     CreateDisposition,
@@ -20,6 +23,7 @@ from smbprotocol.open import (
     ShareAccess,
     SMB2LockElement,
     SMB2LockRequest,
+    SMB2SetInfoRequest,
 )
 from smbprotocol.session import Session
 from smbprotocol.structure import BytesField, IntField, Structure
@@ -63,9 +67,9 @@ class OplockBreakAcknowledgement(Structure):
 class Tree:
     """A connection, a session and a tree."""
 
-    def __init__(self, share: str, user: str, password: str, **connection):
+    def __init__(self, share: str, user: str, password: str, guid: uuid.UUID | None = None, **connection):
         host, port = endpoint()
-        self.connection = Connection(uuid.uuid4(), host, port)
+        self.connection = Connection(guid or uuid.uuid4(), host, port)
         self.connection.connect(**connection)
         self.session = Session(self.connection, user, password, require_encryption=False)
         self.session.connect()
@@ -98,6 +102,47 @@ class Tree:
         request["locks"] = [element]
         sent = self.connection.send(request, self.session.session_id, self.tree.tree_connect_id)
         self.connection.receive(sent)
+
+    def send(self, request) -> Request:
+        return self.connection.send(request, self.session.session_id, self.tree.tree_connect_id)
+
+    def dispose(self, opened: Open, delete: bool = True) -> None:
+        """Marks a file or directory for deletion, or spares it."""
+        information = FileDispositionInformation()
+        information["delete_pending"] = delete
+        request = SMB2SetInfoRequest()
+        request["info_type"] = information.INFO_TYPE
+        request["file_info_class"] = information.INFO_CLASS
+        request["file_id"] = opened.file_id
+        request["buffer"] = information
+        self.connection.receive(self.send(request))
+
+    def watch(self, opened: Open, recursive: bool = False, filter: int = 0x1FF) -> Request:
+        """Waits for changes in a directory; returns when the server does too."""
+        request = SMB2ChangeNotifyRequest()
+        request["flags"] = int(recursive)
+        request["output_buffer_length"] = 65536
+        request["file_id"] = opened.file_id
+        request["completion_filter"] = filter
+        waiting = self.send(request)
+        while waiting.async_id is None:
+            time.sleep(0.01)
+        return waiting
+
+    def changes(self, waiting: Request, seconds: int = 10) -> list[tuple[int, str]]:
+        """The actions and names that a watch ends with."""
+        answer = self.connection.receive(waiting, timeout=seconds, resolve_symlinks=False)
+        response = SMB2ChangeNotifyResponse()
+        response.unpack(answer["data"].get_value())
+        buffer, found, offset = response["buffer"].get_value(), [], 0
+        while buffer:
+            following, action, length = struct.unpack_from("<III", buffer, offset)
+            name = buffer[offset + 12 : offset + 12 + length].decode("utf-16-le")
+            found.append((action, name))
+            if following == 0:
+                break
+            offset += following
+        return found
 
     def acknowledge_break(self, opened: Open, before=lambda: None, seconds: float = 10) -> threading.Thread:
         """Waits for the break of an oplock in the background; does `before`, then acknowledges it."""

@@ -15,6 +15,7 @@ import time
 import urllib.parse
 import uuid
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from email.utils import formatdate
 from xml.etree import ElementTree
 
@@ -60,6 +61,7 @@ class Answer:
     status: int
     headers: http.client.HTTPMessage
     body: bytes
+    reason: str = ""
 
     @property
     def code(self) -> str | None:
@@ -118,7 +120,7 @@ class Raw:
                 connection.putheader(name, value)
             connection.endheaders(body)
             response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
+            return Answer(response.status, response.headers, response.read(), response.reason)
 
     def authorization(self, method, target, query, headers) -> str:
         lowered = {name.lower(): value for name, value in headers.items()}
@@ -188,3 +190,35 @@ def wait_for(condition, seconds=20) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came to pass"
         time.sleep(0.1)
+
+
+def readable_address(url: str) -> str:
+    """A URL of the account under test with a signature to read everything in it."""
+    from azure.storage.blob import AccountSasPermissions, ResourceTypes, Services, generate_account_sas
+
+    account = Account.under_test()
+    sas = generate_account_sas(
+        account.name,
+        account.key,
+        ResourceTypes(object=True),
+        AccountSasPermissions(read=True),
+        datetime.now(timezone.utc) + timedelta(hours=1),
+        services=Services(blob=True, fileshare=True),
+    )
+    return f"{url}?{sas}"
+
+
+def readable(client, permission="rt") -> str:
+    """The URL of a blob or file with a signature to read it, as the source of a request needs it."""
+    from azure.storage import blob, fileshare
+
+    key = client.credential.account_key
+    more = {"expiry": datetime.now(timezone.utc) + timedelta(hours=1)}
+    if isinstance(client, blob.BlobClient):
+        more |= {"account_key": key, "permission": permission}
+        sas = blob.generate_blob_sas(client.account_name, client.container_name, client.blob_name, **more)
+    else:
+        path = "/".join(client.file_path) if isinstance(client.file_path, list) else client.file_path
+        more |= {"permission": "r"}
+        sas = fileshare.generate_file_sas(client.account_name, client.share_name, path.split("/"), key, **more)
+    return f"{client.url.split('?')[0]}?{sas}"

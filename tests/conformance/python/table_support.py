@@ -60,7 +60,7 @@ class TableRaw(Raw):
         if body is not None:
             odata["Content-Type"] = "application/json"
         answer = super().send(method, path, query, {**odata, **(headers or {})}, body, **others)
-        return TableAnswer(answer.status, answer.headers, answer.body)
+        return TableAnswer(answer.status, answer.headers, answer.body, answer.reason)
 
     def authorization(self, method, target, query, headers) -> str:
         lowered = {name.lower(): value for name, value in headers.items()}

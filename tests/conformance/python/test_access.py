@@ -88,6 +88,7 @@ def test_policies_and_public_level_come_back(container):
     by_id = {item.id: item.access_policy for item in stored["signed_identifiers"]}
     assert set(by_id) == {"read-only", "empty"}
     assert by_id["read-only"].permission == "r"
+    assert by_id["empty"] is None
     assert container.get_container_properties().public_access == "container"
     container.set_container_access_policy({})
     stored = container.get_container_access_policy()

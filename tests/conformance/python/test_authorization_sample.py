@@ -53,6 +53,13 @@ def is_met(needed: str, letters: str) -> bool:
     return any(all(letter in letters for letter in all_of.split("+")) for all_of in needed.split(","))
 
 
+def opens(fact: dict, letters: str) -> bool:
+    """Whether a signature of the newest version with these letters is enough."""
+    if fact["operation"] in ("Put Block", "Put Block List") and "c" in letters:
+        return True
+    return is_met(fact["letters"], letters)
+
+
 def is_allowed(endpoints, fact: dict, method: str, query: str = "", signed: bool = False) -> bool:
     raw = Raw(Account(ACCOUNT, KEY, urllib.parse.urlsplit(endpoints[fact["service"]])))
     path, _, own_query = fact["request"].partition("?")
@@ -89,7 +96,8 @@ def test_an_account_sas_over_http(endpoints):
         signature = generate_account_sas(
             ACCOUNT, KEY, resource_types=types, permission=letters, expiry=expiry(), services=service
         )
-        expected = fact["key"] == "yes" and (fact["srt"] == "*" or fact["srt"] in types) and is_met(fact["letters"], letters)
+        type_fits = fact["srt"] == "*" or any(letter in types for letter in fact["srt"])
+        expected = fact["key"] == "yes" and type_fits and opens(fact, letters)
         told = is_allowed(endpoints, fact, method, signature)
         assert told == expected, (SEED, fact["operation"], types, letters)
         allowed += expected
@@ -105,7 +113,7 @@ def test_a_container_sas_over_http(endpoints):
         wanted = set(choice.sample("racwdxyltmeopif", 3))
         letters = "".join(letter for letter in "racwdxyltfmeopi" if letter in wanted)
         signature = generate_container_sas(ACCOUNT, "container", KEY, permission=letters, expiry=expiry())
-        expected = fact["service_sas"] == "yes" and is_met(fact["letters"], letters)
+        expected = fact["service_sas"] == "yes" and opens(fact, letters)
         assert is_allowed(endpoints, fact, method, signature) == expected, (SEED, fact["operation"], letters)
 
 

@@ -205,6 +205,36 @@ def test_set_properties_stores_what_is_sent(container):
     assert after.content_settings.content_md5 == digest
 
 
+def test_a_type_that_is_cleared_is_not_told(container, raw):
+    client = container.get_blob_client("b")
+    client.upload_blob(b"x", content_settings=SETTINGS)
+    client.set_http_headers(ContentSettings(content_language="es"))
+    for method in ["HEAD", "GET"]:
+        answer = raw.send(method, f"/{container.container_name}/b")
+        assert (answer.status, answer.headers["Content-Language"]) == (200, "es")
+        assert "Content-Type" not in answer.headers
+    assert [blob.content_settings.content_type for blob in container.list_blobs()] == [None]
+    client.upload_blob(b"x", overwrite=True)
+    assert client.get_blob_properties().content_settings.content_type == "application/octet-stream"
+
+
+def test_an_md5_may_be_any_bytes_where_the_content_is_not_seen(container, raw):
+    path, stored = f"/{container.container_name}/b", {"x-ms-blob-content-md5": base64_text(b"md5")}
+    for kind, more in [("AppendBlob", {}), ("PageBlob", {"x-ms-blob-content-length": "512"})]:
+        answer = raw.send("PUT", path, headers={"x-ms-blob-type": kind} | more | stored)
+        assert answer.status == 201
+        assert raw.send("HEAD", path).headers["Content-MD5"] == base64_text(b"md5")
+        assert raw.send("DELETE", path).status == 202
+    answer = raw.send("PUT", path, headers={"x-ms-blob-type": "BlockBlob"} | stored, body=b"x")
+    assert (answer.status, answer.code) == (400, "InvalidMd5")
+    container.upload_blob("b", b"x")
+    client = container.get_blob_client("b")
+    client.set_http_headers(ContentSettings(content_md5=bytearray(b"longer than sixteen bytes")))
+    assert client.get_blob_properties().content_settings.content_md5 == b"longer than sixteen bytes"
+    answer = raw.send("PUT", path, "comp=properties", {"x-ms-blob-content-md5": "not base64!"})
+    assert (answer.status, answer.code) == (400, "InvalidMd5")
+
+
 def test_content_length_header_is_refused_for_block_blobs(blob, container, raw):
     path = f"/{container.container_name}/{quoted(blob.blob_name)}"
     answer = raw.send("PUT", path, "comp=properties", {"x-ms-blob-content-length": "512"})
@@ -292,6 +322,30 @@ def test_name_over_the_limit_is_refused(container, raw, name):
     assert answer.status == 400
     assert answer.code in ("InvalidUri", "InvalidResourceName", "OutOfRangeInput")
     assert list(container.list_blobs()) == []
+
+
+def test_backslashes_in_names_are_slashes(container, raw):
+    answer = raw.send("PUT", f"/{container.container_name}/a%5Cb%5cc", "", {"x-ms-blob-type": "BlockBlob"}, b"x")
+    assert answer.status == 201
+    assert [blob.name for blob in container.list_blobs()] == ["a/b/c"]
+    assert [blob.name for blob in container.walk_blobs()] == ["a/"]
+    assert container.get_blob_client("a/b/c").download_blob().readall() == b"x"
+    assert container.get_blob_client("a\\b/c").download_blob().readall() == b"x"
+    copy = container.get_blob_client("copy")
+    copy.start_copy_from_url(f"{container.url}/a%5Cb%5Cc")
+    assert copy.download_blob().readall() == b"x"
+
+
+def test_names_that_xml_cannot_carry_are_listed_encoded(container, raw):
+    names = ["a\uffff", "dir\ufffe/b"]
+    for name in names:
+        container.upload_blob(name, b"x")
+        assert container.get_blob_client(name).download_blob().readall() == b"x"
+    assert [blob.name for blob in container.list_blobs()] == names
+    # The SDK tells the prefixes of a page before its blobs.
+    assert [blob.name for blob in container.walk_blobs()] == ["dir\ufffe/", names[0]]
+    answer = raw.send("GET", f"/{container.container_name}", "restype=container&comp=list")
+    assert [name.get("Encoded") for name in answer.xml().iter("Name")] == ["true", "true"]
 
 
 def test_names_differ_by_case_and_by_normalization(container):

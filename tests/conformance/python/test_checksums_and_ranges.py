@@ -144,6 +144,12 @@ def test_right_checksums_are_taken(container, raw):
     assert container.get_blob_client("b").get_blob_properties().content_settings.content_md5 == md5(b"hello world")
 
 
+def test_the_md5_that_is_to_be_stored_is_the_one_that_is_verified(container, raw):
+    right, wrong = base64_text(md5(b"hello world")), base64_text(md5(b"other"))
+    answer = put(raw, container, {"x-ms-blob-content-md5": right, "Content-MD5": wrong})
+    assert (answer.status, answer.headers["Content-MD5"]) == (201, right)
+
+
 @pytest.mark.parametrize(
     "headers, code",
     [
@@ -152,9 +158,19 @@ def test_right_checksums_are_taken(container, raw):
         ({"Content-MD5": base64_text(b"short")}, "InvalidMd5"),
         ({"x-ms-content-crc64": crc64_text(b"other")}, "Crc64Mismatch"),
         ({"x-ms-content-crc64": "AAAA"}, None),
-        ({"x-ms-content-crc64": "vo7q9sPVKY0=", "Content-MD5": base64_text(md5(b"hello world"))}, None),
+        (
+            {"x-ms-content-crc64": "vo7q9sPVKY0=", "Content-MD5": base64_text(md5(b"hello world"))},
+            "BothCrc64AndMd5HeaderPresent",
+        ),
+        (
+            {
+                "x-ms-blob-content-md5": base64_text(md5(b"other")),
+                "Content-MD5": base64_text(md5(b"hello world")),
+            },
+            "Md5Mismatch",
+        ),
     ],
-    ids=["wrong md5", "md5 not base64", "md5 too short", "wrong crc64", "crc64 too short", "both"],
+    ids=["wrong md5", "md5 not base64", "md5 too short", "wrong crc64", "crc64 too short", "both", "wrong stored md5"],
 )
 def test_wrong_checksum_stores_nothing(container, raw, headers, code):
     answer = put(raw, container, headers)

@@ -18,7 +18,7 @@ from azure.storage.blob import (
 )
 from copy_source import copy_source
 from own_server import own_server
-from support import base64_text, md5, refused, unique, wait_for
+from support import base64_text, md5, readable, refused, unique, wait_for
 from test_access import unsigned_token
 
 HOUR = timedelta(hours=1)
@@ -135,7 +135,10 @@ def test_source_conditions_on_tags(raw, container, source):
     assert raw.send("PUT", path, headers=headers).status == 202
     headers["x-ms-source-if-tags"] = "\"t\" = 'other'"
     answer = raw.send("PUT", path, headers=headers)
-    assert (answer.status, answer.code) == (412, "SourceConditionNotMet")
+    assert (answer.status, answer.code) == (412, "ConditionNotMet")
+    headers |= {"x-ms-requires-sync": "true", "x-ms-copy-source": readable(source)}
+    answer = raw.send("PUT", path, headers=headers)
+    assert (answer.status, answer.code) == (412, "ConditionNotMet")
 
 
 def test_destination_conditions(source, destination):
@@ -156,7 +159,7 @@ def test_a_leased_destination_needs_its_id_and_a_lease_without_end(source, desti
     with refused(412, "InfiniteLeaseDurationRequired"):
         destination.start_copy_from_url(source.url, destination_lease=lease)
     # Done when it is answered, so no lease can end before it.
-    destination.start_copy_from_url(source.url, requires_sync=True, destination_lease=lease)
+    destination.start_copy_from_url(readable(source), requires_sync=True, destination_lease=lease)
     lease.release()
     lease = destination.acquire_lease(lease_duration=-1)
     destination.start_copy_from_url(source.url, destination_lease=lease)
@@ -170,7 +173,7 @@ def test_a_leased_source_is_copied(source, destination):
 
 @pytest.mark.parametrize("requires_sync", [True, None])
 def test_a_source_that_is_not_there(container, destination, requires_sync):
-    missing = container.get_blob_client("missing").url
+    missing = readable(container.get_blob_client("missing"))
     with refused(404, "CannotVerifyCopySource") as caught:
         destination.start_copy_from_url(missing, requires_sync=requires_sync)
     headers = caught.value.response.headers
@@ -200,7 +203,7 @@ def test_a_copy_into_a_container_that_is_not_there(service, source):
 
 
 def test_a_synchronous_copy(source, destination):
-    copied = destination.start_copy_from_url(source.url, requires_sync=True, tags={"a": "b"})
+    copied = destination.start_copy_from_url(readable(source), requires_sync=True, tags={"a": "b"})
     assert copied["copy_status"] == "success"
     assert destination.download_blob().readall() == b"copied content" * 5000
     properties = destination.get_blob_properties()
@@ -210,7 +213,7 @@ def test_a_synchronous_copy(source, destination):
 
 def test_a_synchronous_copy_verifies_the_md5_of_its_source(raw, container, source):
     path = f"/{container.container_name}/verified"
-    asked = {"x-ms-copy-source": source.url, "x-ms-requires-sync": "true"}
+    asked = {"x-ms-copy-source": readable(source), "x-ms-requires-sync": "true"}
     right, wrong = (base64_text(md5(content)) for content in (b"copied content" * 5000, b"other"))
     answer = raw.send("PUT", path, headers=asked | {"x-ms-source-content-md5": right})
     assert (answer.status, answer.headers["Content-MD5"]) == (202, right)
@@ -222,7 +225,7 @@ def test_a_synchronous_copy_verifies_the_md5_of_its_source(raw, container, sourc
 
 def test_tags_are_copied_where_that_is_asked(raw, container, source):
     path = f"/{container.container_name}/tags"
-    asked = {"x-ms-copy-source": source.url, "x-ms-requires-sync": "true", "x-ms-copy-source-tag-option": "COPY"}
+    asked = {"x-ms-copy-source": readable(source), "x-ms-requires-sync": "true", "x-ms-copy-source-tag-option": "COPY"}
     assert raw.send("PUT", path, headers=asked).status == 202
     assert raw.send("HEAD", path).headers["x-ms-tag-count"] == "1"
     answer = raw.send("PUT", path, headers=asked | {"x-ms-tags": "a=b"})
@@ -236,7 +239,7 @@ def test_tags_are_copied_where_that_is_asked(raw, container, source):
 
 def test_a_synchronous_copy_has_the_scope_that_is_asked_for(raw, container, source):
     path = f"/{container.container_name}/scoped"
-    asked = {"x-ms-copy-source": source.url, "x-ms-requires-sync": "true", "x-ms-encryption-scope": "scope1"}
+    asked = {"x-ms-copy-source": readable(source), "x-ms-requires-sync": "true", "x-ms-encryption-scope": "scope1"}
     answer = raw.send("PUT", path, headers=asked)
     assert (answer.status, answer.headers["x-ms-encryption-scope"]) == (202, "scope1")
     assert raw.send("HEAD", path).headers["x-ms-encryption-scope"] == "scope1"

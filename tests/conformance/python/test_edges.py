@@ -9,7 +9,7 @@ from email.utils import formatdate
 
 import pytest
 from azure.storage.blob import BlobSasPermissions, generate_blob_sas
-from support import NEWEST_VERSION, base64_text, md5, unique
+from support import NEWEST_VERSION, readable, unique
 
 NOT_OF_COPIES = {
     "encryption context": {"x-ms-encryption-context": "context"},
@@ -22,7 +22,7 @@ NOT_OF_COPIES = {
 def test_what_copies_do_not_have_is_refused_and_stores_nothing(container, raw, headers, manner):
     source = container.upload_blob("source", b"x")
     path = f"/{container.container_name}/b"
-    answer = raw.send("PUT", path, headers={"x-ms-copy-source": source.url, **manner, **headers})
+    answer = raw.send("PUT", path, headers={"x-ms-copy-source": readable(source), **manner, **headers})
     assert (answer.status, answer.code) == (400, "UnsupportedHeader")
     assert answer.xml().findtext("HeaderName") in headers
     assert not container.get_blob_client("b").exists()
@@ -128,16 +128,6 @@ def test_lease_of_an_old_version_lasts_a_minute(container, raw):
     assert raw.send("PUT", path, "comp=lease", headers).code == "MissingRequiredHeader"
     assert raw.send("PUT", path, "comp=lease", headers, version="2011-08-18").status == 201
     assert container.get_blob_client("b").get_blob_properties().lease.duration == "fixed"
-
-
-def test_both_md5_headers_are_verified(container, raw):
-    path = f"/{container.container_name}/b"
-    right, wrong = base64_text(md5(b"x")), base64_text(md5(b"y"))
-    for transfer, stored in ((wrong, right), (right, wrong)):
-        headers = {"x-ms-blob-type": "BlockBlob", "Content-MD5": transfer, "x-ms-blob-content-md5": stored}
-        answer = raw.send("PUT", path, headers=headers, body=b"x")
-        assert (answer.status, answer.code) == (400, "Md5Mismatch")
-    assert not container.get_blob_client("b").exists()
 
 
 def test_tier_conditions_of_a_deletion(container, raw):

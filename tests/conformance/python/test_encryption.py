@@ -1,16 +1,11 @@
 """Customer-provided keys and encryption scopes (section 3.12 of the notes on the protocol)."""
 
 import base64
-import datetime
 import hashlib
 import os
 
 import pytest
 from azure.storage.blob import BlobServiceClient, CustomerProvidedEncryptionKey
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from own_server import own_server
 from support import quoted, refused, unique
 
@@ -27,32 +22,6 @@ def path_of(blob) -> str:
 
 FIRST, SECOND = customer_key(1), customer_key(2)
 CONTENTS = [b"", b"a short secret", os.urandom(16 * 1024), os.urandom(200_000)]
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """The files of a certificate for the loopback address: keys are sent over HTTPS only."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +102,35 @@ class TestScope:
         assert answer["encryption_scope"] == "payroll"
         assert blob.get_blob_properties().encryption_scope == "payroll"
 
+    def test_whoever_goes_on_with_a_blob_names_its_scope(self, container):
+        scope, refusal = {"encryption_scope": "payroll"}, (409, "BlobUsesCustomerSpecifiedEncryption")
+        blob = container.get_blob_client("scoped")
+        blob.upload_blob(b"content", **scope)
+        blob.stage_block("1", b"AAA", **scope)
+        for other in ({}, {"encryption_scope": "other"}):
+            with refused(*refusal):
+                blob.set_blob_metadata({"a": "b"}, **other)
+            with refused(*refusal):
+                blob.create_snapshot(**other)
+            with refused(*refusal):
+                blob.commit_block_list(["1"], **other)
+        blob.set_blob_metadata({"a": "b"}, **scope)
+        blob.create_snapshot(**scope)
+        assert blob.commit_block_list(["1"], **scope)["encryption_scope"] == "payroll"
+        assert blob.download_blob().readall() == b"AAA"
+        blob.upload_blob(b"an overwrite is free to choose", overwrite=True)
+
+        append = container.get_blob_client("append")
+        append.create_append_blob(**scope)
+        with refused(*refusal):
+            append.append_block(b"a")
+        assert append.append_block(b"a", **scope)["encryption_scope"] == "payroll"
+        pages = container.get_blob_client("pages")
+        pages.create_page_blob(512, **scope)
+        with refused(*refusal):
+            pages.upload_page(b"a" * 512, 0, 512)
+        pages.upload_page(b"a" * 512, 0, 512, **scope)
+
     def test_the_scope_of_the_container_is_the_default_and_can_be_fixed(self, service):
         scope = {"default_encryption_scope": "payroll", "prevent_encryption_scope_override": True}
         container = service.create_container(unique("scoped"), container_encryption_scope=scope)
@@ -144,6 +142,8 @@ class TestScope:
         with refused(403, "RequestForbiddenByContainerEncryptionPolicy"):
             blob.upload_blob(b"2", overwrite=True, encryption_scope="other")
         assert blob.download_blob().readall() == b"1"
+        blob.set_blob_metadata({"a": "b"})
+        blob.create_snapshot()
         container.delete_container()
 
     def test_a_name_that_no_scope_can_have_is_refused(self, raw, blob):

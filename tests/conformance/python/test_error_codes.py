@@ -21,7 +21,7 @@ from azure.storage.blob import (
     generate_blob_sas,
 )
 from own_server import own_server
-from support import refused
+from support import readable, refused
 
 OTHER_ACCOUNT, OTHER_KEY = "otheraccount", base64.b64encode(b"o" * 64).decode()
 WELL_KNOWN_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -195,7 +195,7 @@ def test_source_of_a_type_that_is_not_copied(container, kind):
     else:
         source.create_append_blob()
     with refused(409, "InvalidSourceBlobType"):
-        container.get_blob_client("copy").start_copy_from_url(source.url, requires_sync=True)
+        container.get_blob_client("copy").start_copy_from_url(readable(source), requires_sync=True)
     if kind == "append":
         snapshot = source.create_snapshot()["snapshot"]
         with refused(409, "InvalidSourceBlobType"):
@@ -253,7 +253,7 @@ def test_blocks_that_earlier_versions_do_not_know(raw, container):
     source = container.get_blob_client("source")
     source.create_page_blob(104 * MIB)
     blob = container.get_blob_client("blocks")
-    blob.stage_block_from_url("a", source.url, source_offset=0, source_length=100 * MIB + 512)
+    blob.stage_block_from_url("a", readable(source), source_offset=0, source_length=100 * MIB + 512)
     path = f"/{container.container_name}/blocks"
     for committed in (False, True):
         if committed:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import pytest
-from support import quoted, refused
+from support import quoted, readable, refused
 
 
 def set_expiry(raw, blob, option, expiry_time=None):
@@ -96,7 +96,7 @@ def put_new(request, raw, container):
     kind, (query, headers, body) = request.param
     path = f"/{container.container_name}/new"
     if kind == "Put Blob From URL":
-        headers = headers | {"x-ms-copy-source": container.upload_blob("source", b"content").url}
+        headers = headers | {"x-ms-copy-source": readable(container.upload_blob("source", b"content"))}
 
     def send(more, version="2023-08-03"):
         if kind == "Put Block List":

@@ -107,7 +107,9 @@ def test_a_stored_policy(file_account, share, file):
     assert reader.download_file().readall() == b"content"
     with refused(403, "AuthorizationPermissionMismatch"):
         reader.delete_file()
-    share.set_share_access_policy({})
+    share.set_share_access_policy({"empty": AccessPolicy()})
+    [empty] = share.get_share_access_policy()["signed_identifiers"]
+    assert (empty.id, empty.access_policy) == ("empty", None)
     with refused(403, "AuthenticationFailed"):
         reader.download_file()
 
@@ -136,14 +138,14 @@ def test_a_rename_needs_both_signatures(file_account, file):
     )
     renamed = with_sas(file, sas).rename_file("d/renamed")
     assert renamed.download_file().readall() == b"content"
-    write_only = generate_share_sas(
+    create_only = generate_share_sas(
         file_account.name,
         file.share_name,
         file_account.key,
-        permission=ShareSasPermissions(write=True),
+        permission=ShareSasPermissions(read=True, create=True),
         expiry=now() + HOUR,
     )
-    thief = with_sas(file, write_only, "d/renamed")
+    thief = with_sas(file, create_only, "d/renamed")
     with refused(403, "AuthorizationPermissionMismatch"):
         thief.rename_file("d/stolen")
 

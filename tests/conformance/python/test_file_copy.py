@@ -7,7 +7,7 @@ import pytest
 from azure.storage.fileshare import ContentSettings, NTFSAttributes, ShareServiceClient
 from copy_source import copy_source
 from own_server import own_server
-from support import quoted, refused, unique, wait_for
+from support import quoted, readable, refused, unique, wait_for
 
 CONTENT = bytes(range(256)) * 100
 MOMENT = datetime(2018, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
@@ -134,11 +134,11 @@ def test_a_page_blob_becomes_a_file(share, container):
 
 def test_a_file_becomes_a_block_of_a_blob(container, source):
     blob = container.get_blob_client("blob")
-    blob.stage_block_from_url("AAAA", source.url, source_offset=10, source_length=20)
+    blob.stage_block_from_url("AAAA", readable(source), source_offset=10, source_length=20)
     blob.commit_block_list(["AAAA"])
     assert blob.download_blob().readall() == CONTENT[10:30]
     other = container.get_blob_client("other")
-    other.upload_blob_from_url(source.url)
+    other.upload_blob_from_url(readable(source))
     assert other.download_blob().readall() == CONTENT
 
 

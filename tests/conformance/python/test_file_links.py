@@ -47,7 +47,7 @@ def test_a_symbolic_link_is_kept_as_it_is_written(nfs):
         link.get_symlink()
 
 
-def test_a_hard_link_is_another_name(nfs):
+def test_a_hard_link_is_another_name(file_raw, nfs):
     file = nfs.get_file_client("file")
     file.upload_file(b"content")
     link = nfs.get_file_client("link")
@@ -55,9 +55,13 @@ def test_a_hard_link_is_another_name(nfs):
     assert (created["link_count"], created["file_id"]) == (2, file.get_file_properties().file_id)
     link.upload_range(b"changed", 0, 7)
     assert file.download_file().readall() == b"changed"
-    file.delete_file()
+    path = f"/{nfs.share_name}"
+    assert file_raw.send("DELETE", f"{path}/file").headers["x-ms-link-count"] == "1"
     assert link.download_file().readall() == b"changed"
     assert link.get_file_properties().link_count == 1
+    assert file_raw.send("DELETE", f"{path}/link").headers["x-ms-link-count"] == "0"
+    with refused(404, "ResourceNotFound"):
+        link.get_file_properties()
 
 
 def test_links_have_their_rules(nfs, share):

@@ -2,7 +2,7 @@
 
 import pytest
 from azure.storage.fileshare import ShareClient
-from support import base64_text, connection_string, crc64_text, md5, refused
+from support import base64_text, connection_string, crc64_text, md5, readable, refused
 
 MIB = 1024 * 1024
 
@@ -117,13 +117,13 @@ def source(share):
 
 
 def test_a_range_comes_from_another_file(file, source):
-    file.upload_range_from_url(source.url, offset=100, length=5, source_offset=2)
+    file.upload_range_from_url(readable(source), offset=100, length=5, source_offset=2)
     assert file.download_file(offset=98, length=9).readall() == bytes(2) + b"23456" + bytes(2)
 
 
 def test_a_range_comes_from_a_blob(file, container):
     blob = container.upload_blob("b", b"of a blob")
-    file.upload_range_from_url(blob.url, offset=0, length=4, source_offset=5)
+    file.upload_range_from_url(readable(blob), offset=0, length=4, source_offset=5)
     assert file.download_file(offset=0, length=5).readall() == b"blob" + bytes(1)
 
 
@@ -132,7 +132,7 @@ def test_conditions_on_the_crc64_of_the_source(file_raw, file, source):
         "x-ms-write": "update",
         "x-ms-range": "bytes=0-4",
         "x-ms-source-range": "bytes=0-4",
-        "x-ms-copy-source": source.url,
+        "x-ms-copy-source": readable(source),
     }
     right, wrong = crc64_text(b"01234"), crc64_text(b"x")
     for name, value, status in (
@@ -150,11 +150,12 @@ def test_conditions_on_the_crc64_of_the_source(file_raw, file, source):
     assert put(file_raw, file, headers | {"x-ms-source-if-match-crc64": right}).headers["x-ms-content-crc64"] == right
 
 
-def test_a_source_must_be_there_and_as_long(file_raw, file, source):
-    headers = {"x-ms-write": "update", "x-ms-range": "bytes=0-4", "x-ms-copy-source": source.url + "x"}
+def test_a_source_must_be_there_and_as_long(file_raw, share, file, source):
+    missing = share.get_file_client("missing")
+    headers = {"x-ms-write": "update", "x-ms-range": "bytes=0-4", "x-ms-copy-source": readable(missing)}
     answer = put(file_raw, file, headers | {"x-ms-source-range": "bytes=0-4"})
     assert (answer.status, answer.code) == (404, "CannotVerifyCopySource")
-    headers["x-ms-copy-source"] = source.url
+    headers["x-ms-copy-source"] = readable(source)
     answer = put(file_raw, file, headers | {"x-ms-source-range": "bytes=0-5"})
     assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
 
@@ -171,6 +172,11 @@ def test_what_has_changed_since_a_snapshot(share, file):
     written, cleared = file.get_ranges_diff(before)
     assert [(found["start"], found["end"]) for found in written] == [(512, 1023)]
     assert [(found["start"], found["end"]) for found in cleared] == [(8192, 8703)]
+    # Nothing was there before, but it has been written and cleared since.
+    file.upload_range(b"d" * 512, 16384, 512)
+    file.clear_range(16384, 512)
+    _, cleared = file.get_ranges_diff(before)
+    assert [(found["start"], found["end"]) for found in cleared] == [(8192, 8703), (16384, 16895)]
     with refused(409, "PreviousSnapshotNotFound"):
         file.get_ranges_diff("2020-01-01T00:00:00.0000000Z")
 

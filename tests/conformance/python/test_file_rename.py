@@ -109,11 +109,30 @@ def test_a_directory_takes_along_what_is_in_it(share):
     assert not directory.exists()
 
 
-def test_a_directory_replaces_nothing_and_moves_not_into_itself(share, file):
+def test_a_directory_replaces_a_file_on_demand(share, file):
+    directory = share.create_directory("d")
+    directory.get_file_client("inside").upload_file(b"inside")
+    file.acquire_lease(A)
+    with refused(409, "ResourceAlreadyExists"):
+        directory.rename_directory("file")
+    with refused(412, "LeaseIdMissing"):
+        directory.rename_directory("file", overwrite=True)
+    with refused(412, "LeaseIdMismatchWithFileOperation"):
+        directory.rename_directory("file", overwrite=True, destination_lease=B)
+    assert file.download_file(lease=A).readall() == b"content"
+    renamed = directory.rename_directory("file", overwrite=True, destination_lease=A)
+    assert renamed.get_directory_properties().is_directory
+    assert share.get_file_client("file/inside").download_file().readall() == b"inside"
+    assert [entry["name"] for entry in share.list_directories_and_files()] == ["file"]
+
+
+def test_a_directory_replaces_no_directory_and_moves_not_into_itself(share, file):
     directory = share.create_directory("d")
     share.create_directory("e")
     with refused(409, "ResourceAlreadyExists"):
         directory.rename_directory("e")
+    with refused(409, "ResourceAlreadyExists"):
+        directory.rename_directory("e", overwrite=True)
     with refused(409, "ResourceAlreadyExists"):
         directory.rename_directory("file")
     with refused(400, "InvalidHeaderValue"):

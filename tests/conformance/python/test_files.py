@@ -93,6 +93,9 @@ def test_stored_headers(file):
     got = file.get_file_properties().content_settings
     assert got.content_type == "text/html"
     assert (got.content_encoding, got.content_language, got.cache_control) == (None, None, None)
+    file.set_http_headers(ContentSettings(content_language="es", content_md5=bytearray(b"md5")))
+    got = file.get_file_properties().content_settings
+    assert (got.content_type, got.content_language, got.content_md5) == (None, "es", b"md5")
 
 
 def test_resizing_keeps_what_is_left_of_the_content(file_raw, file):

@@ -1,15 +1,19 @@
 """The writes that take their bytes from a URL: Put Blob, Put Block, Append Block and Put Page From URL."""
 
 import base64
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from azure.core import MatchConditions
+from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.blob import BlobBlock, BlobServiceClient, BlobType, ContentSettings
 from copy_source import copy_source
 from own_server import own_server
-from support import base64_text, crc64_text, md5, refused, unique
+from support import base64_text, crc64_text, md5, readable, refused, unique
 
 CONTENT = bytes(range(256)) * 40
+EARLIER = datetime.now(timezone.utc) - timedelta(hours=1)
+LATER = datetime.now(timezone.utc) + timedelta(hours=1)
 
 
 @pytest.fixture
@@ -29,7 +33,7 @@ def destination(container):
 
 
 def test_a_blob_is_put_from_a_url(source, destination):
-    put = destination.upload_blob_from_url(source.url)
+    put = destination.upload_blob_from_url(readable(source))
     assert put["content_md5"] == bytearray(md5(CONTENT)) and put["etag"]
     written = destination.get_blob_properties()
     assert destination.download_blob().readall() == CONTENT
@@ -40,11 +44,11 @@ def test_a_blob_is_put_from_a_url(source, destination):
 
 
 def test_properties_can_be_left_behind_or_replaced(source, destination):
-    destination.upload_blob_from_url(source.url, include_source_blob_properties=False)
+    destination.upload_blob_from_url(readable(source), include_source_blob_properties=False)
     written = destination.get_blob_properties()
     assert written.content_settings.content_type == "application/octet-stream" and written.metadata == {}
     destination.upload_blob_from_url(
-        source.url, overwrite=True, metadata={"mine": "1"}, tags={"a": "b"},
+        readable(source), overwrite=True, metadata={"mine": "1"}, tags={"a": "b"},
         content_settings=ContentSettings(content_type="text/x-mine"),
     )
     written = destination.get_blob_properties()
@@ -55,7 +59,7 @@ def test_properties_can_be_left_behind_or_replaced(source, destination):
 
 def test_tags_of_the_source_are_put_where_that_is_asked(raw, container, source):
     path = f"/{container.container_name}/tagged"
-    asked = {"x-ms-blob-type": "BlockBlob", "x-ms-copy-source": source.url, "x-ms-copy-source-tag-option": "COPY"}
+    asked = {"x-ms-blob-type": "BlockBlob", "x-ms-copy-source": readable(source), "x-ms-copy-source-tag-option": "COPY"}
     assert raw.send("PUT", path, headers=asked).status == 201
     assert raw.send("HEAD", path).headers["x-ms-tag-count"] == "1"
     answer = raw.send("PUT", path, headers=asked | {"x-ms-tags": "a=b"})
@@ -63,43 +67,47 @@ def test_tags_of_the_source_are_put_where_that_is_asked(raw, container, source):
 
 
 def test_a_blob_is_put_only_where_there_is_none(source, destination):
-    destination.upload_blob_from_url(source.url)
+    destination.upload_blob_from_url(readable(source))
     with refused(409, "BlobAlreadyExists"):
-        destination.upload_blob_from_url(source.url, overwrite=False)
+        destination.upload_blob_from_url(readable(source), overwrite=False)
 
 
 def test_a_blob_is_put_onto_itself(source):
-    source.upload_blob_from_url(source.url, overwrite=True, metadata={"again": "1"})
+    source.upload_blob_from_url(readable(source), overwrite=True, metadata={"again": "1"})
     assert source.download_blob().readall() == CONTENT
     assert source.get_blob_properties().metadata == {"again": "1"}
 
 
 def test_the_bytes_must_be_what_they_are_said_to_be(source, destination):
-    destination.upload_blob_from_url(source.url, source_content_md5=bytearray(md5(CONTENT)))
+    destination.upload_blob_from_url(readable(source), source_content_md5=bytearray(md5(CONTENT)))
     with refused(400, "Md5Mismatch"):
-        destination.upload_blob_from_url(source.url, overwrite=True, source_content_md5=bytearray(md5(b"x")))
+        destination.upload_blob_from_url(readable(source), overwrite=True, source_content_md5=bytearray(md5(b"x")))
 
 
 def test_conditions_on_the_source_of_a_put(source, destination):
     etag = source.get_blob_properties().etag
-    with refused(412, "SourceConditionNotMet"):
+    with refused(412, "CannotVerifyCopySource"):
         destination.upload_blob_from_url(
-            source.url, source_etag=etag, source_match_condition=MatchConditions.IfModified
+            readable(source), source_etag=etag, source_match_condition=MatchConditions.IfModified
         )
     assert not destination.exists()
+    # The SDK takes it for a source that is not there, and its own tests rely on that.
+    for condition in ({"source_if_modified_since": LATER}, {"source_if_unmodified_since": EARLIER}):
+        with pytest.raises(ResourceNotFoundError):
+            destination.upload_blob_from_url(readable(source), **condition)
 
 
 @pytest.mark.parametrize("kind", ["AppendBlob", "PageBlob"])
 def test_every_kind_of_source_becomes_a_block_blob(container, destination, kind):
     source = container.get_blob_client(kind)
     source.upload_blob(CONTENT, blob_type=BlobType(kind))
-    destination.upload_blob_from_url(source.url)
+    destination.upload_blob_from_url(readable(source))
     assert destination.get_blob_properties().blob_type == "BlockBlob"
     assert destination.download_blob().readall() == CONTENT
 
 
 def test_a_body_beside_the_url_is_refused(raw, container, source):
-    headers = {"x-ms-blob-type": "BlockBlob", "x-ms-copy-source": source.url}
+    headers = {"x-ms-blob-type": "BlockBlob", "x-ms-copy-source": readable(source)}
     answer = raw.send("PUT", f"/{container.container_name}/b", headers=headers, body=b"body")
     assert (answer.status, answer.code) == (400, "InvalidHeaderValue")
     answer = raw.send("PUT", f"/{container.container_name}/b", headers=headers | {"x-ms-source-range": "bytes=0-1"})
@@ -110,9 +118,9 @@ def test_a_body_beside_the_url_is_refused(raw, container, source):
 
 
 def test_blocks_are_put_from_a_url(source, destination):
-    destination.stage_block_from_url("a", source.url, source_offset=0, source_length=1000)
-    destination.stage_block_from_url("b", source.url, source_offset=1000, source_length=500)
-    destination.stage_block_from_url("c", source.url)
+    destination.stage_block_from_url("a", readable(source), source_offset=0, source_length=1000)
+    destination.stage_block_from_url("b", readable(source), source_offset=1000, source_length=500)
+    destination.stage_block_from_url("c", readable(source))
     destination.commit_block_list([BlobBlock("b"), BlobBlock("a"), BlobBlock("c")])
     assert destination.download_blob().readall() == CONTENT[1000:1500] + CONTENT[:1000] + CONTENT
 
@@ -121,7 +129,7 @@ def test_a_block_must_be_what_it_is_said_to_be(raw, container, source):
     path = f"/{container.container_name}/blocks"
     query = f"comp=block&blockid={base64.b64encode(b'a').decode().replace('=', '%3D')}"
     part = CONTENT[:100]
-    asked = {"x-ms-copy-source": source.url, "x-ms-source-range": "bytes=0-99"}
+    asked = {"x-ms-copy-source": readable(source), "x-ms-source-range": "bytes=0-99"}
     for name, right, wrong, code in [
         ("md5", base64_text(md5(part)), base64_text(md5(b"x")), "Md5Mismatch"),
         ("crc64", crc64_text(part), crc64_text(b"x"), "Crc64Mismatch"),
@@ -145,23 +153,31 @@ def test_a_block_must_be_what_it_is_said_to_be(raw, container, source):
 # Append Block From URL
 
 
-def test_blocks_are_appended_from_a_url(source, destination):
+def test_blocks_are_appended_from_a_url(container, source, destination):
     destination.create_append_blob()
-    first = destination.append_block_from_url(source.url, source_offset=0, source_length=1000)
+    first = destination.append_block_from_url(readable(source), source_offset=0, source_length=1000)
     assert (first["blob_append_offset"], first["blob_committed_block_count"]) == ("0", 1)
     second = destination.append_block_from_url(
-        source.url, source_offset=1000, source_length=24, appendpos_condition=1000
+        readable(source), source_offset=1000, source_length=24, appendpos_condition=1000
     )
     assert (second["blob_append_offset"], second["blob_committed_block_count"]) == ("1000", 2)
     assert destination.download_blob().readall() == CONTENT[:1024]
     with refused(412, "AppendPositionConditionNotMet"):
-        destination.append_block_from_url(source.url, source_offset=0, source_length=1, appendpos_condition=7)
+        destination.append_block_from_url(readable(source), source_offset=0, source_length=1, appendpos_condition=7)
     with refused(400, "Md5Mismatch"):
         destination.append_block_from_url(
-            source.url, source_offset=0, source_length=1, source_content_md5=bytearray(md5(b"x"))
+            readable(source), source_offset=0, source_length=1, source_content_md5=bytearray(md5(b"x"))
         )
     with refused(404, "CannotVerifyCopySource"):
-        destination.append_block_from_url(source.url + "-missing", source_offset=0, source_length=1)
+        destination.append_block_from_url(readable(container.get_blob_client("missing")), source_offset=0, source_length=1)
+    for condition in (
+        {"source_if_modified_since": LATER},
+        {"source_if_unmodified_since": EARLIER},
+        {"source_etag": '"0x1"', "source_match_condition": MatchConditions.IfNotModified},
+        {"source_etag": source.get_blob_properties().etag, "source_match_condition": MatchConditions.IfModified},
+    ):
+        with refused(412, "CannotVerifyCopySource"):
+            destination.append_block_from_url(readable(source), source_offset=0, source_length=1, **condition)
 
 
 # Put Page From URL
@@ -169,20 +185,20 @@ def test_blocks_are_appended_from_a_url(source, destination):
 
 def test_pages_are_put_from_a_url(raw, container, source, destination):
     destination.create_page_blob(4096)
-    destination.upload_pages_from_url(source.url, offset=512, length=1024, source_offset=2)
+    destination.upload_pages_from_url(readable(source), offset=512, length=1024, source_offset=2)
     expected = bytes(512) + CONTENT[2:1026]
     assert destination.download_blob().readall() == expected + bytes(4096 - len(expected))
     with refused(412, "SequenceNumberConditionNotMet"):
         destination.upload_pages_from_url(
-            source.url, offset=0, length=512, source_offset=0, if_sequence_number_lt=0
+            readable(source), offset=0, length=512, source_offset=0, if_sequence_number_lt=0
         )
     with refused(412, "SourceConditionNotMet"):
         destination.upload_pages_from_url(
-            source.url, offset=0, length=512, source_offset=0,
+            readable(source), offset=0, length=512, source_offset=0,
             source_etag='"0x1"', source_match_condition=MatchConditions.IfNotModified,
         )
     path = f"/{container.container_name}/{destination.blob_name.replace(' ', '%20')}"
-    asked = {"x-ms-page-write": "update", "x-ms-copy-source": source.url, "x-ms-range": "bytes=0-511"}
+    asked = {"x-ms-page-write": "update", "x-ms-copy-source": readable(source), "x-ms-range": "bytes=0-511"}
     for source_range, status, code in [
         (None, 400, "MissingRequiredHeader"),
         ("bytes=0-1023", 400, "InvalidHeaderValue"),

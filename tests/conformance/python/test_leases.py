@@ -223,6 +223,21 @@ def test_lease_stays_over_an_overwrite(blob):
     assert blob.get_blob_properties().lease.state == "available"
 
 
+def test_holder_of_a_lease_replaces_a_block_blob_that_was_to_be_created_only(blob):
+    with refused(409, "BlobAlreadyExists"):
+        blob.upload_blob(b"new")
+    lease = blob.acquire_lease(15, lease_id=A)
+    with refused(409, "BlobAlreadyExists"):
+        blob.upload_blob(b"new")
+    with refused(409, "BlobAlreadyExists"):
+        blob.upload_blob(b"new", lease=BlobLeaseClient(blob, B))
+    blob.upload_blob(b"new", lease=lease)
+    assert blob.download_blob().readall() == b"new"
+    # Other ways to create a blob take If-None-Match at its word.
+    with refused(409, "BlobAlreadyExists"):
+        blob.commit_block_list([], lease=lease, match_condition=MatchConditions.IfMissing)
+
+
 def test_lease_id_for_a_missing_blob_creates_nothing(container):
     client = container.get_blob_client("missing")
     with refused(412, NOT_PRESENT):

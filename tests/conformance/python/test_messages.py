@@ -310,7 +310,7 @@ def test_the_largest_message(queue, letter):
         lambda: queue.send_message(f"{text}a"),
         lambda: queue.update_message(message, visibility_timeout=0, content=f"{text}a"),
     ):
-        with refused(400, "MessageTooLarge"):
+        with refused(413, "RequestBodyTooLarge"):
             call()
 
 

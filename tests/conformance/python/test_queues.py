@@ -177,6 +177,7 @@ def test_policies_come_back(queue):
     policies = queue.get_queue_access_policy()
     assert policies.keys() == {"all", "none"}
     assert policies["all"].permission == "raup"
+    assert policies["none"].permission is None
     assert datetime.fromisoformat(policies["all"].start) == start
     assert datetime.fromisoformat(policies["all"].expiry) == expiry
     queue.set_queue_access_policy({})

@@ -15,8 +15,15 @@ SDDL = (
 SHORT = "O:SYG:BAD:P(A;OICI;FA;;;BA)"
 # What Windows makes of it.
 SHORT_BYTES = bytes.fromhex(
-    "0100049014000000200000000000000030000000" "010100000000000512000000" "01020000000000052000000020020000"
+    "0100049034000000400000000000000014000000"
     "0200200001000000" "00031800ff011f0001020000000000052000000020020000"
+    "010100000000000512000000" "01020000000000052000000020020000"
+)
+# From the tests of the SDKs, where it comes back as it was sent.
+OF_THE_SDKS = (
+    "AQAUhGwAAACIAAAAAAAAABQAAAACAFgAAwAAAAAAFAD/AR8AAQEAAAAAAAUSAAAAAAAYAP8BHwABAgAAAAAABSAAAAAgAgAAAAAkAKkAEgAB"
+    "BQAAAAAABRUAAABZUbgXZnJdJWRjOwuMmS4AAQUAAAAAAAUVAAAAoGXPfnhLm1/nfIdwr/1IAQEFAAAAAAAFFQAAAKBlz354S5tf53yHcAEC"
+    "AAA="
 )
 KEY = re.compile(r"^\d{20}\*\d{20}$")
 
@@ -54,6 +61,9 @@ def test_a_descriptor_is_the_same_in_text_and_in_bytes(file_raw, share):
     assert base64.b64decode(again["permission"]) == SHORT_BYTES
     sdk = share.get_permission_for_share(key, file_permission_format="binary")
     assert base64.b64decode(sdk) == SHORT_BYTES
+    created = create(file_raw, share, {"permission": OF_THE_SDKS, "format": "binary"})
+    key = created.headers["x-ms-file-permission-key"]
+    assert share.get_permission_for_share(key, file_permission_format="binary") == OF_THE_SDKS
 
 
 @pytest.mark.parametrize(
@@ -101,8 +111,9 @@ def test_a_long_descriptor_is_taken_and_one_that_is_too_long_is_not(file_raw, sh
 
 def test_a_rule_without_a_text_is_given_in_bytes_only(file_raw, share):
     # The same rule with a condition behind it.
-    rule = b"\x09\x03\x1c\x00" + SHORT_BYTES[60:] + b"artx"
-    custom = SHORT_BYTES[:48] + b"\x02\x00\x24\x00\x01\x00\x00\x00" + rule
+    rule = b"\x09\x03\x1c\x00" + SHORT_BYTES[32:52] + b"artx"
+    header = bytes.fromhex("0100049038000000440000000000000014000000")
+    custom = header + b"\x02\x00\x24\x00\x01\x00\x00\x00" + rule + SHORT_BYTES[52:]
     created = create(file_raw, share, {"permission": base64.b64encode(custom).decode(), "format": "Binary"})
     assert created.status == 201, created.body
     key = created.headers["x-ms-file-permission-key"]

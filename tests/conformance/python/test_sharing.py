@@ -218,3 +218,119 @@ def test_what_smb_creates_rest_lists_and_the_other_way_round(tree, share):
     directory.close()
     share.get_file_client("by smb.txt").delete_file()
     assert smb_refusal(lambda: tree.open("By SMB.txt")) == NtStatus.STATUS_OBJECT_NAME_NOT_FOUND
+
+
+def children(share, directory: str) -> list[str]:
+    return [entry["name"] for entry in share.list_directories_and_files(directory)]
+
+
+def additions(share, directory: str):
+    """Every call that would bring something into a directory."""
+    source = share.get_file_client(unique("source"))
+    source.upload_file(CONTENT)
+    folder = share.create_directory(unique("folder"))
+    new = share.get_file_client(f"{directory}/new")
+    return {
+        "Create File": lambda: new.create_file(10),
+        "Create Directory": lambda: share.create_directory(f"{directory}/new"),
+        "Copy File": lambda: new.start_copy_from_url(source.url),
+        "Rename File": lambda: source.rename_file(f"{directory}/new"),
+        "Rename Directory": lambda: folder.rename_directory(f"{directory}/new"),
+    }
+
+
+DIRECTORY = CreateOptions.FILE_DIRECTORY_FILE
+DELETE_ON_CLOSE = CreateOptions.FILE_DELETE_ON_CLOSE
+
+
+@pytest.mark.parametrize("way", ["disposition", "delete on close", "closed"])
+def test_nothing_comes_into_a_directory_that_smb_deletes(tree, other_tree, share, way):
+    name = unique("doomed")
+    directory = share.create_directory(name)
+    options = DIRECTORY if way == "disposition" else DIRECTORY | DELETE_ON_CLOSE
+    opened = tree.open(name, READ | DELETE, options=options)
+    second = None
+    if way == "disposition":
+        tree.dispose(opened)
+    elif way == "closed":
+        second = other_tree.open(name, options=DIRECTORY)
+        opened.close()
+    for operation, call in additions(share, name).items():
+        assert refusal(call) == (409, "SMBDeletePending"), operation
+    for kind in (DIRECTORY, CreateOptions.FILE_NON_DIRECTORY_FILE):
+        create = CreateDisposition.FILE_CREATE
+        refused = smb_refusal(lambda: other_tree.open(rf"{name}\new", disposition=create, options=kind))
+        assert refused == NtStatus.STATUS_DELETE_PENDING
+    (second or opened).close()
+    assert refusal(directory.get_directory_properties)[0] == 404
+    share.create_directory(name)
+    share.get_file_client(f"{name}/new").create_file(10)
+    assert children(share, name) == ["new"]
+
+
+def test_a_directory_that_rest_has_filled_is_not_marked_for_deletion(tree, share):
+    name = unique("kept")
+    share.create_directory(name)
+    opened = tree.open(name, READ | DELETE, options=DIRECTORY)
+    share.get_file_client(f"{name}/child").create_file(10)
+    assert smb_refusal(lambda: tree.dispose(opened)) == NtStatus.STATUS_DIRECTORY_NOT_EMPTY
+    opened.close()
+    assert children(share, name) == ["child"]
+
+
+ADDED, REMOVED, MODIFIED, OLD_NAME, NEW_NAME = range(1, 6)
+
+
+def test_a_watch_of_smb_hears_of_every_change_by_rest(tree, share):
+    name = unique("watched")
+    share.create_directory(name)
+    share.create_directory(f"{name}/below")
+    opened = tree.open(name, READ, options=DIRECTORY)
+    file = share.get_file_client(f"{name}/file")
+    copy = share.get_file_client(f"{name}/copy")
+    deep = share.get_file_client(f"{name}/below/deep")
+
+    def heard(call) -> list[tuple[int, str]]:
+        waiting = tree.watch(opened, recursive=True)
+        call()
+        return tree.changes(waiting)
+
+    assert heard(lambda: file.create_file(0)) == [(ADDED, "file")]
+    assert heard(lambda: file.resize_file(100)) == [(MODIFIED, "file")]
+    assert heard(lambda: file.upload_range(b"x" * 10, 0, 10)) == [(MODIFIED, "file")]
+    assert heard(lambda: file.set_file_metadata({"a": "b"})) == [(MODIFIED, "file")]
+    assert heard(lambda: file.set_http_headers(ContentSettings(), file_attributes="Hidden")) == [(MODIFIED, "file")]
+    permission = "O:SYG:SYD:(A;;FA;;;SY)"
+    assert heard(lambda: file.set_http_headers(ContentSettings(), file_permission=permission)) == [(MODIFIED, "file")]
+    assert heard(lambda: copy.start_copy_from_url(file.url))[0] == (ADDED, "copy")
+    assert heard(lambda: copy.rename_file(f"{name}/named")) == [(OLD_NAME, "copy"), (NEW_NAME, "named")]
+    assert heard(lambda: deep.create_file(0)) == [(ADDED, r"below\deep")]
+    assert heard(deep.delete_file) == [(REMOVED, r"below\deep")]
+    assert heard(lambda: share.delete_directory(f"{name}/below")) == [(REMOVED, "below")]
+    assert heard(lambda: share.create_directory(f"{name}/again")) == [(ADDED, "again")]
+    opened.close()
+
+
+def test_a_connection_to_a_deleted_share_does_not_lead_to_another_of_its_name(share):
+    deleted = NtStatus.STATUS_NETWORK_NAME_DELETED
+    account = Account.under_test("File")
+    name = unique("again")
+    with ShareServiceClient.from_connection_string(connection_string(), retry_total=0) as service:
+        service.create_share(name).get_file_client("file").upload_file(CONTENT)
+        tree = smb.Tree(name, account.name, account.key)
+        opened = tree.open("file", READ | WRITE)
+        service.delete_share(name)
+        assert smb_refusal(lambda: opened.read(0, 5)) == deleted
+        other = service.create_share(name)
+        other.get_file_client("file").upload_file(b"another")
+        for call in (lambda: opened.read(0, 5), lambda: opened.write(b"x", 0), lambda: tree.open("file")):
+            assert smb_refusal(call) == deleted
+        create = CreateDisposition.FILE_CREATE
+        assert smb_refusal(lambda: tree.open("new", WRITE, disposition=create)) == deleted
+        assert children(other, "") == ["file"]
+        assert other.get_file_client("file").download_file().readall() == b"another"
+        tree.disconnect()
+        again = smb.Tree(name, account.name, account.key)
+        assert again.open("file").read(0, 7) == b"another"
+        again.disconnect()
+        other.delete_share()

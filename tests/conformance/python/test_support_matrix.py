@@ -3,7 +3,7 @@
 import uuid
 from pathlib import Path
 
-from support import Account, unique
+from support import Account, readable_address, unique
 
 MATRIX = Path(__file__).parents[3] / "docs" / "support-matrix.md"
 
@@ -47,7 +47,7 @@ def page_calls(blob, source):
     yield "Get Page Ranges", "GET", blob, "comp=pagelist", {}, None
     yield "Set Blob Properties (page blob resize)", "PUT", blob, "comp=properties", length, None
     address = Account.under_test().endpoint.geturl().rstrip("/") + blob
-    source = {"x-ms-copy-source": address, "x-ms-source-range": "bytes=0-511"}
+    source = {"x-ms-copy-source": readable_address(address), "x-ms-source-range": "bytes=0-511"}
     yield "Put Page From URL", "PUT", blob, "comp=page", page | {"x-ms-page-write": "update"} | source, None
     action = {"x-ms-sequence-number-action": "increment"}
     yield "Set Blob Properties (page blob sequence number)", "PUT", blob, "comp=properties", action, None
@@ -73,7 +73,7 @@ def calls(container, endpoint):
     yield from lease_calls("Container", container, f"{whole}&comp=lease")
     yield "List Containers", "GET", "/", "comp=list", {}, None
     yield "Put Blob (block blob)", "PUT", blob, "", {"x-ms-blob-type": "BlockBlob"}, b"content"
-    here = {"x-ms-copy-source": f"{endpoint}{blob}"}
+    here = {"x-ms-copy-source": readable_address(f"{endpoint}{blob}")}
     copy, put = f"{container}/copy", here | {"x-ms-blob-type": "BlockBlob"}
     yield "Copy Blob (asynchronous)", "PUT", copy, "", here, None
     yield "Copy Blob From URL (synchronous)", "PUT", copy, "", here | {"x-ms-requires-sync": "true"}, None
@@ -98,7 +98,7 @@ def calls(container, endpoint):
     never = {"x-ms-expiry-option": "NeverExpire"}
     yield "Set Blob Expiry (hierarchical namespace)", "PUT", blob, "comp=expiry", never, None
     yield from lease_calls("Blob", blob, "comp=lease")
-    yield from page_calls(f"{container}/pages", f"{endpoint}{container}/pages")
+    yield from page_calls(f"{container}/pages", readable_address(f"{endpoint}{container}/pages"))
     block_list = b"<BlockList><Latest>YQ==</Latest></BlockList>"
     yield "Put Block", "PUT", blob, "comp=block&blockid=YQ%3D%3D", {}, b"block"
     yield "Put Block From URL", "PUT", blob, "comp=block&blockid=Yg%3D%3D", here, None

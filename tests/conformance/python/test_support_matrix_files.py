@@ -2,7 +2,7 @@
 
 import json
 
-from support import unique
+from support import readable_address, unique
 from test_support_matrix import LEASE_ID, OTHER_ID, lease_calls, served_operations
 
 SDDL = "O:S-1-5-21-1-2-3-4G:S-1-5-21-1-2-3-5D:(A;;FA;;;SY)"
@@ -64,7 +64,7 @@ def file_calls(share, root):
         yield f"Lease File: {action}", "PUT", file, "comp=lease", {"x-ms-lease-action": action, **headers}, None
     update = {"x-ms-write": "update", "x-ms-range": "bytes=0-4"}
     yield "Put Range (update or clear)", "PUT", file, "comp=range", update, b"bytes"
-    source = {"x-ms-copy-source": f"{root}{file}"}
+    source = {"x-ms-copy-source": readable_address(f"{root}{file}")}
     from_url = update | source | {"x-ms-source-range": "bytes=0-4"}
     yield "Put Range From URL", "PUT", file, "comp=range", from_url, None
     yield "List Ranges", "GET", file, "comp=rangelist", {}, None

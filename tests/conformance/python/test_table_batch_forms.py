@@ -74,13 +74,21 @@ def test_a_query_stands_alone(table, table_raw):
         lambda name: [part("GET", f"/{name}()"), part("GET", f"/{name}()")],
         lambda name: [part("GET", f"/{name}()"), change_set([upsert(name, "a")])],
         lambda name: [change_set([])],
-        lambda name: [change_set([upsert(name, row) for row in range(101)])],
         lambda name: [],
     ],
 )
 def test_what_is_neither_one_change_set_nor_one_query(table, table_raw, contents):
     answer = send(table_raw, *contents(table.table_name))
     assert (answer.status, answer.code) == (400, "InvalidInput")
+    assert list(table.list_entities()) == []
+
+
+def test_of_more_than_a_hundred_operations_the_last_that_may_be_there_fails(table, table_raw):
+    answer = send(table_raw, change_set([upsert(table.table_name, row) for row in range(101)]))
+    assert (answer.status, [status for status, _ in answered(answer)]) == (202, ["400"])
+    text = answer.body.decode()
+    assert '"code":"InvalidInput"' in text
+    assert '"99:The batch request operation exceeds the maximum 100 changes per change set.' in text
     assert list(table.list_entities()) == []
 
 

@@ -5,7 +5,8 @@ import json
 import re
 
 import pytest
-from support import REQUEST_ID
+from azure.data.tables import TableClient
+from support import REQUEST_ID, refused
 from table_support import unique_table
 from test_support_matrix import served_operations
 from test_table_batches import change_set, part, send_batch
@@ -249,6 +250,8 @@ STALE = "W/\"datetime'2001-01-01T00%3A00%3A00Z'\""
         ("PUT", {"If-Match": STALE}, 412, "UpdateConditionNotSatisfied"),
         ("MERGE", {"If-Match": STALE}, 412, "UpdateConditionNotSatisfied"),
         ("DELETE", {"If-Match": STALE}, 412, "UpdateConditionNotSatisfied"),
+        ("PUT", {"If-Match": 'W/"wrong"'}, 412, "UpdateConditionNotSatisfied"),
+        ("DELETE", {"If-Match": 'W/"wrong"'}, 412, "UpdateConditionNotSatisfied"),
         ("PUT", {"If-Match": '"0x8D"'}, 400, "InvalidInput"),
         ("PUT", {"If-Match": ""}, 400, "MissingRequiredHeader"),
         ("DELETE", {"If-Match": "x"}, 400, "InvalidInput"),
@@ -280,7 +283,9 @@ def test_conditions(table, table_raw, method, headers, status, code):
         (b'{"PartitionKey":"p","RowKey":"r","a":"\\ud800"}', "InvalidInput"),
         (b'{"PartitionKey":"p","RowKey":"r","a@odata.type":"Edm.Int64","a":"x"}', "InvalidInput"),
         (b'{"PartitionKey":"p","RowKey":"r","a@odata.type":"Edm.Nothing","a":"x"}', "InvalidValueType"),
-        (b'{"PartitionKey":1,"RowKey":"r"}', "PrimaryKeyPropertyIsInvalidType"),
+        (b'{"PartitionKey":1,"RowKey":"r"}', "InvalidInput"),
+        (b'{"PartitionKey":"p","PartitionKey@odata.type":"Edm.DateTime","RowKey":"r"}', "InvalidInput"),
+        (b'{"PartitionKey":"p","RowKey":"r","RowKey@odata.type":"Edm.Guid"}', "InvalidInput"),
         (b'{"PartitionKey":"p"}', "PropertiesNeedValue"),
         (b"{}", "PropertiesNeedValue"),
         (b"[" * 100_000, "InvalidInput"),
@@ -290,6 +295,21 @@ def test_conditions(table, table_raw, method, headers, status, code):
 def test_bodies_that_are_no_entity(table, table_raw, sent, code):
     answer = table_raw.send("POST", f"/{table.table_name}", body=sent)
     assert (answer.status, answer.code) == (400, code)
+
+
+def test_keys_of_any_type_where_the_address_names_the_entity(table, table_raw):
+    sent = b'{"PartitionKey":"p","PartitionKey@odata.type":"Edm.DateTime","RowKey":"r","a":1}'
+    assert table_raw.send("PUT", f"/{table.table_name}(PartitionKey='p',RowKey='r')", body=sent).status == 204
+    assert table.get_entity("p", "r")["a"] == 1
+
+
+@pytest.mark.parametrize("text, expected", [("False", False), ("false", False), ("True", True), ("TRUE", True)])
+def test_booleans_that_are_sent_as_texts(table, table_raw, text, expected):
+    sent = body(**{"a": text, "a@odata.type": "Edm.Boolean"})
+    assert table_raw.send("POST", f"/{table.table_name}", body=sent).status in (201, 204)
+    assert table.get_entity("p", "r")["a"] is expected
+    found = table.query_entities(f"a eq {text}")
+    assert len(list(found)) == 1
 
 
 def test_keys_of_body_and_address_must_agree(table, table_raw):
@@ -309,6 +329,10 @@ def test_keys_of_body_and_address_must_agree(table, table_raw):
         ("GET", "/{table}(PartitionKey=p,RowKey=r)", 400, "InvalidInput"),
         ("GET", "/{table}(PartitionKey='%FF',RowKey='r')", 400, "InvalidInput"),
         ("GET", "/{table}/x", 400, "InvalidInput"),
+        ("DELETE", "/{table}/Tables('{table}')", 400, "InvalidInput"),
+        ("GET", "/{table}//", 400, "InvalidResourceName"),
+        ("GET", "/a//", 400, "InvalidResourceName"),
+        ("PUT", "/a%2F%2F(PartitionKey='p',RowKey='r')", 400, "InvalidResourceName"),
         ("GET", "/{table}(PartitionKey='a%2Fb',RowKey='r')", 400, "OutOfRangeInput"),
         ("GET", "/a(PartitionKey='p',RowKey='r')", 400, "OutOfRangeInput"),
         ("GET", "/a-b-c(PartitionKey='p',RowKey='r')", 400, "InvalidResourceName"),
@@ -323,6 +347,40 @@ def test_addresses_that_lead_nowhere(table, table_raw, method, path, status, cod
     answer = table_raw.send(method, path.format(table=table.table_name))
     assert (answer.status, answer.code) == (status, code)
     assert answer.headers["Content-Type"].startswith("application/json;odata=minimalmetadata")
+
+
+def test_a_client_whose_endpoint_ends_with_the_name_of_a_table(tables, table):
+    def client(name):
+        return TableClient(f"{tables.url}/{name}", table.table_name, credential=tables.credential)
+
+    with refused(404, "TableNotFound") as caught:
+        client(unique_table()).create_table()
+    assert "Please check your account URL." in str(caught.value)
+    with refused(400, "PropertiesNeedValue") as caught:
+        client(table.table_name).create_table()
+    assert "Please check your account URL." in str(caught.value)
+    with refused(400, "InvalidInput") as caught:
+        client(table.table_name).delete_table()
+    assert "Please check your account URL." in str(caught.value)
+    with refused(415, "MediaTypeNotSupported"):
+        client(table.table_name).submit_transaction([("upsert", {"PartitionKey": "p", "RowKey": "r"})])
+
+
+@pytest.mark.parametrize("name", ["1table", "aa", "a" * 64, "a//", "my_table"])
+def test_names_that_the_client_explains(tables, name):
+    client = tables.get_table_client(name)
+    keys = {"PartitionKey": "p", "RowKey": "r"}
+    for call in (
+        client.create_table,
+        client.delete_table,
+        client.get_table_access_policy,
+        lambda: client.create_entity(keys),
+        lambda: client.upsert_entity(keys),
+        lambda: client.delete_entity("p", "r"),
+        lambda: client.submit_transaction([("upsert", keys)]),
+    ):
+        with pytest.raises(ValueError, match="Storage table names must be alphanumeric"):
+            call()
 
 
 def test_errors_have_the_form_of_odata(table, table_raw):

@@ -183,6 +183,7 @@ def test_policies_come_back(table):
     found = table.get_table_access_policy()
     assert found.keys() == {"one", "two", "none"}
     assert (found["one"].permission, found["one"].start, found["one"].expiry) == ("raud", start, policy.expiry)
+    assert (found["two"], found["none"]) == (None, None)
     table.set_table_access_policy({})
     assert table.get_table_access_policy() == {}
 

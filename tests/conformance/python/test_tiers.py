@@ -23,13 +23,17 @@ def wait_until_online(blob):
 
 
 @pytest.mark.parametrize("tier", ["Hot", "Cool", "Cold", "Archive", "Smart", "cool"])
-def test_a_tier_is_set_and_nothing_else_changes(raw, blob, tier):
+def test_a_tier_is_set_and_nothing_else_changes(raw, container, blob, tier):
     before = blob.get_blob_properties()
     assert (before.blob_tier, before.blob_tier_inferred) == ("Hot", True)
     assert set_tier(raw, blob, tier).status == 200
     after = blob.get_blob_properties()
     assert (after.blob_tier, after.blob_tier_inferred) == (tier.capitalize(), None)
     assert after.blob_tier_change_time is not None
+    # Where the service has put a blob that it moves by itself.
+    smart = "Hot" if tier == "Smart" else None
+    listed = [item.smart_access_tier for item in container.list_blobs()]
+    assert (after.smart_access_tier, listed) == (smart, [smart])
     assert (after.etag, after.last_modified) == (before.etag, before.last_modified)
 
 

@@ -4,9 +4,9 @@ use super::block::COMMITTED_BLOCKS_MAX;
 use super::model::{Blob, Kind};
 use super::set::decide_change;
 use super::target::Target;
-use super::{BlobPath, BlobRefusal, check_key};
+use super::{BlobPath, BlobRefusal, Encryption};
 use crate::condition::{AppendConditions, Conditions};
-use crate::content::{CustomerKey, Entry, Map, Received};
+use crate::content::{Entry, Map, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::LeaseId;
@@ -19,7 +19,7 @@ pub struct AppendBlock {
     pub append_conditions: AppendConditions,
     pub lease_id: Option<LeaseId>,
     /// The key that the content is encrypted with, if the client has chosen one.
-    pub key: Option<CustomerKey>,
+    pub encryption: Encryption,
 }
 
 pub struct SealAppendBlob {
@@ -42,7 +42,8 @@ impl Domain {
         &self,
         command: AppendBlock,
     ) -> Result<Appended, Failure<BlobRefusal>> {
-        let AppendBlock { path, content, conditions, append_conditions, lease_id, key } = command;
+        let AppendBlock { path, content, conditions, append_conditions, lease_id, encryption } =
+            command;
         let length = content.length();
         let written = self
             .transact(&[path.latch()], async |mut transaction| {
@@ -52,7 +53,7 @@ impl Domain {
                 let (mut blob, before) =
                     decide_append_change(existing, &conditions, lease_id, stamp)
                         .map_err(Failure::Refused)?;
-                check_key(&blob, key.as_ref()).map_err(Failure::Refused)?;
+                target.check_encryption(&blob, &encryption).map_err(Failure::Refused)?;
                 let offset = blob.length;
                 let blocks = decide_append(before, offset, length, append_conditions)
                     .map_err(Failure::Refused)?;

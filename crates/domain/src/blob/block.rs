@@ -55,6 +55,8 @@ pub struct PutBlock {
     pub content: Received,
     pub encryption: Encryption,
     pub lease_id: Option<LeaseId>,
+    /// Whether blocks may be put only as long as there is no blob.
+    pub create_only: bool,
 }
 
 /// A block that Put Block List makes a part of the blob.
@@ -106,12 +108,12 @@ pub struct ListedBlock {
 impl Domain {
     /// Keeps a block for the list that will commit it. The blob itself does not change.
     pub async fn put_block(&self, command: PutBlock) -> Result<(), Failure<BlobRefusal>> {
-        let PutBlock { path, id, content, encryption, lease_id } = command;
+        let PutBlock { path, id, content, encryption, lease_id, create_only } = command;
         let written = self
             .transact(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
                 let target = Target::read(&mut transaction, &path).await?;
-                decide_stage(target.current.as_ref(), lease_id, stamp.now)
+                decide_stage(target.current.as_ref(), lease_id, create_only, stamp.now)
                     .map_err(Failure::Refused)?;
                 let key = target.upload_key();
                 let upload: Option<Upload> = read(&mut transaction, &key).await?;
@@ -180,9 +182,13 @@ impl Domain {
 fn decide_stage(
     existing: Option<&Blob>,
     lease_id: Option<LeaseId>,
+    create_only: bool,
     now: Timestamp,
 ) -> Result<(), BlobRefusal> {
     let Some(existing) = existing else { return Ok(lease::check_absent(lease_id)?) };
+    if create_only {
+        return Err(BlobRefusal::OverwriteNotPermitted);
+    }
     if existing.kind != Kind::Block {
         return Err(BlobRefusal::WrongKind);
     }

@@ -13,7 +13,7 @@ use super::{
     AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Immutability, Kind,
     RehydratePriority, Which, check_key,
 };
-use crate::condition::{self, Conditions, SequenceNumber, WriteKind};
+use crate::condition::{self, Conditions, SequenceNumber, SourceRefusal, WriteKind};
 use crate::content::{self, Content, Received};
 use crate::domain::{Domain, Stamp};
 use crate::etag::ETag;
@@ -237,8 +237,11 @@ pub(crate) async fn read_source(
 
 /// The rules about the source of every copy.
 fn check_source(blob: &Blob, source: &SourceHere) -> Result<(), BlobRefusal> {
-    condition::check_source(&source.conditions, &blob.subject())
-        .map_err(|_| BlobRefusal::ConditionNotMet)?;
+    let checked = condition::check_source(&source.conditions, &blob.subject());
+    checked.map_err(|refusal| match refusal {
+        SourceRefusal::NotMet => BlobRefusal::ConditionNotMet,
+        SourceRefusal::TagsNotMet => BlobRefusal::SourceTagsNotMet,
+    })?;
     if source.etag.is_some_and(|etag| etag != blob.etag) {
         return Err(BlobRefusal::ConditionNotMet);
     }

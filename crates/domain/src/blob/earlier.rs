@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::content_headers::ContentHeaders;
 use super::model::{
-    AccessTier, Blob, ContentHeaders, CopyState, Deletion, Encryption, Immutability, Kind, Past,
-    Rehydration, Role,
+    AccessTier, Blob, CopyState, Deletion, Encryption, Immutability, Kind, Past, Rehydration, Role,
 };
 use crate::content::Content;
 use crate::etag::ETag;

@@ -6,6 +6,7 @@
 mod append;
 mod block;
 mod container;
+mod content_headers;
 mod copy;
 mod delete;
 mod deleted_container;
@@ -38,6 +39,7 @@ pub use container::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
     RenameContainer, SetContainerAcl, SetContainerMetadata,
 };
+pub use content_headers::{ContentHeaders, ContentMd5};
 pub(crate) use copy::read_source;
 pub use copy::{
     CopiedTags, CopyBlob, CopyRefusal, CopySource, Manner, SourceElsewhere, SourceHere, SourceKind,
@@ -54,9 +56,8 @@ pub use lease::LeaseBlob;
 pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position, Show};
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
 pub use model::{
-    AccessTier, Blob, Container, ContentHeaders, CopyState, CopyStatus, Deletion, Encryption,
-    Immutability, Incremental, Kind, Past, RehydratePriority, Rehydration, Role, ScopePolicy,
-    Upload, Which,
+    AccessTier, Blob, Container, CopyState, CopyStatus, Deletion, Encryption, Immutability,
+    Incremental, Kind, Past, RehydratePriority, Rehydration, Role, ScopePolicy, Upload, Which,
 };
 pub(crate) use model::{Block, ContainerPlace};
 pub use page::{
@@ -201,7 +202,8 @@ pub enum BlobRefusal {
     SnapshotTooSoon,
     /// The tier is not for blobs of this kind.
     TierOfOtherKind,
-    SourceConditionNotMet,
+    /// The condition on the tags of the source of a copy.
+    SourceTagsNotMet,
     /// No more blocks fit into the blob, or may wait to be committed.
     TooManyBlocks,
     /// The ids of the blocks of one blob are of equal length.

@@ -12,7 +12,7 @@ use crate::rows::Stored;
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 
-use super::{BlobRefusal, check_not_held, earlier};
+use super::{BlobRefusal, ContentHeaders, check_not_held, earlier};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Container {
@@ -209,17 +209,6 @@ impl Encryption {
             Self::Account | Self::Scope(_) => None,
         }
     }
-}
-
-/// The headers a client stores with a blob and gets back with its bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContentHeaders {
-    pub content_type: Option<String>,
-    pub content_encoding: Option<String>,
-    pub content_language: Option<String>,
-    pub content_disposition: Option<String>,
-    pub cache_control: Option<String>,
-    pub content_md5: Option<[u8; 16]>,
 }
 
 impl Blob {

@@ -7,9 +7,9 @@ use holdfast_store::{Fault, Snapshot};
 use super::get::decide_range;
 use super::set::decide_change;
 use super::target::{Target, find_blob};
-use super::{Blob, BlobPath, BlobRefusal, GetBlob, Kind, ReadBlob, ReadRange, Which, check_key};
+use super::{Blob, BlobPath, BlobRefusal, Encryption, GetBlob, Kind, ReadBlob, ReadRange, Which};
 use crate::condition::{Conditions, SequenceConditions};
-use crate::content::{self, Content, CustomerKey, Difference, Differences, Entry, Map, Received};
+use crate::content::{self, Content, Difference, Differences, Entry, Map, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::LeaseId;
@@ -53,7 +53,7 @@ pub struct PutPages {
     pub conditions: Conditions,
     pub sequence: SequenceConditions,
     pub lease_id: Option<LeaseId>,
-    pub key: Option<CustomerKey>,
+    pub encryption: Encryption,
 }
 
 pub enum PageChange {
@@ -90,6 +90,7 @@ impl Domain {
                 let target = Target::read(&mut transaction, &command.path).await?;
                 let mut blob = decide_pages(target.current.clone(), &command, stamp)
                     .map_err(Failure::Refused)?;
+                target.check_encryption(&blob, &command.encryption).map_err(Failure::Refused)?;
                 blob.content = change_pages(&mut transaction, &blob, &command, stamp).await?;
                 target.put(&mut transaction, &blob);
                 Ok((blob, transaction))
@@ -112,14 +113,15 @@ impl Domain {
             return Err(Failure::Refused(BlobRefusal::WrongKind));
         };
         let older = match command.previous {
-            None => Content::Empty,
+            None => None,
             Some(moment) => {
-                find_previous(&*snapshot, &command.blob, moment, lineage, read.now).await?.content
+                Some(find_previous(&*snapshot, &command.blob, moment, lineage, read.now).await?)
             }
         };
         let range = decide_range(command.range, read.blob.length).map_err(Failure::Refused)?;
         let range = widen(range, command.start_from);
-        let differences = Differences::new(snapshot, &older, &read.blob.content, range)?;
+        let older = older.as_ref().map(|older| &older.content);
+        let differences = Differences::new(snapshot, older, &read.blob.content, range)?;
         Ok(PageRanges { read, differences })
     }
 }
@@ -137,7 +139,6 @@ fn decide_pages(
     };
     let copy = existing.as_ref().and_then(|blob| blob.copy.clone());
     let blob = decide_change(existing, &command.conditions, command.lease_id, stamp)?;
-    check_key(&blob, command.key.as_ref())?;
     if sequence_number.is_some_and(|number| command.sequence.check(number).is_err()) {
         return Err(BlobRefusal::SequenceConditionNotMet);
     }
@@ -171,22 +172,38 @@ async fn change_pages(
     }
 }
 
-/// The content of `blob` without the pages in `range`. `id` is unused by any other content.
-pub(super) async fn clear_pages(
+/// The content of `blob` with the pages in `range` cleared. `id` is unused by any other content.
+async fn clear_pages(
     transaction: &mut Transaction,
     blob: &Blob,
     range: Range<u64>,
     id: u64,
 ) -> Result<Content, Fault> {
+    if range == (0..blob.length) {
+        content::release(transaction, &blob.content);
+        return Ok(content::all_cleared(transaction, blob.length, id));
+    }
+    let mut map = Map::own(transaction, &blob.content, id).await?;
+    map.clear(transaction, range, id).await?;
+    Ok(map.content())
+}
+
+/// The content of `blob` when it ends at `length`. `id` is unused by any other content.
+pub(super) async fn cut_off_pages(
+    transaction: &mut Transaction,
+    blob: &Blob,
+    length: u64,
+    id: u64,
+) -> Result<Content, Fault> {
     if blob.content == Content::Empty {
         return Ok(Content::Empty);
     }
-    if range == (0..blob.length) {
+    if length == 0 {
         content::release(transaction, &blob.content);
         return Ok(Content::Empty);
     }
     let mut map = Map::own(transaction, &blob.content, id).await?;
-    map.clear(transaction, range).await?;
+    map.cut_off(transaction, length..blob.length).await?;
     Ok(map.content())
 }
 

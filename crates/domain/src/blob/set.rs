@@ -1,11 +1,10 @@
 //! Changes of a blob in place.
 
-use super::page::clear_pages;
+use super::page::cut_off_pages;
 use super::target::{Change, Target};
 use super::tier::check_length;
-use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Kind, check_changeable, check_key};
+use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Kind, check_changeable};
 use crate::condition::{self, Conditions, SequenceAction, WriteKind};
-use crate::content::CustomerKey;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
@@ -16,7 +15,7 @@ pub struct SetBlobMetadata {
     pub metadata: Metadata,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
-    pub key: Option<CustomerKey>,
+    pub encryption: Encryption,
 }
 
 pub struct SetBlobProperties {
@@ -35,7 +34,7 @@ type Answer<T> = Result<T, Failure<BlobRefusal>>;
 
 impl Domain {
     pub async fn set_blob_metadata(&self, command: SetBlobMetadata) -> Answer<Blob> {
-        let SetBlobMetadata { path, metadata, conditions, lease_id, key } = command;
+        let SetBlobMetadata { path, metadata, conditions, lease_id, encryption } = command;
         let keeping = self.keeping(&path.container.account).await?;
         self.transact(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
@@ -43,7 +42,7 @@ impl Domain {
             let existing = target.current.clone();
             let mut blob =
                 decide_change(existing, &conditions, lease_id, stamp).map_err(Failure::Refused)?;
-            check_key(&blob, key.as_ref()).map_err(Failure::Refused)?;
+            target.check_encryption(&blob, &encryption).map_err(Failure::Refused)?;
             blob.metadata = metadata.clone();
             let replaced = target.replace(&mut transaction, blob, Change::Metadata, keeping, stamp);
             Ok((replaced.await?, transaction))
@@ -61,9 +60,8 @@ impl Domain {
                 decide_change(existing, conditions, *lease_id, stamp).map_err(Failure::Refused)?;
             let mut blob = with_properties(&before, &command).map_err(Failure::Refused)?;
             if blob.length < before.length {
-                let lost = blob.length..before.length;
-                let id = stamp.etag.ticks();
-                blob.content = clear_pages(&mut transaction, &before, lost, id).await?;
+                let (length, id) = (blob.length, stamp.etag.ticks());
+                blob.content = cut_off_pages(&mut transaction, &before, length, id).await?;
             }
             target.put(&mut transaction, &blob);
             Ok((blob, transaction))
@@ -76,7 +74,7 @@ impl Domain {
 fn with_properties(blob: &Blob, command: &SetBlobProperties) -> Result<Blob, BlobRefusal> {
     let mut blob = blob.clone();
     if let Some(headers) = &command.headers {
-        blob.headers = headers.clone();
+        blob.headers = headers.replacing_all();
     }
     match (&mut blob.kind, command.sequence) {
         (_, None) => {}

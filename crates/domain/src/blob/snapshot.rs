@@ -6,9 +6,9 @@ use holdfast_store::Fault;
 
 use super::model::{Past, Role};
 use super::target::{Keeping, Target};
-use super::{AccessTier, Blob, BlobPath, BlobRefusal, check_key, check_not_copied_onto};
+use super::{AccessTier, Blob, BlobPath, BlobRefusal, Encryption, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
-use crate::content::{self, CustomerKey};
+use crate::content;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, Lease, LeaseId};
@@ -27,7 +27,7 @@ pub struct SnapshotBlob {
     pub metadata: Metadata,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
-    pub key: Option<CustomerKey>,
+    pub encryption: Encryption,
 }
 
 /// A new snapshot.
@@ -50,6 +50,7 @@ impl Domain {
             let existing = target.current.as_ref();
             let mut snapshot =
                 decide_snapshot(existing, &command, stamp).map_err(Failure::Refused)?;
+            target.check_encryption(&snapshot, &command.encryption).map_err(Failure::Refused)?;
             check_premium(&mut transaction, &target, &snapshot, stamp.now).await?;
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             snapshot.content =
@@ -126,7 +127,6 @@ fn decide_snapshot(
     if existing.is_archived() {
         return Err(BlobRefusal::Archived);
     }
-    check_key(existing, command.key.as_ref())?;
     let mut snapshot = Blob {
         lease: Lease::default(),
         version: None,

@@ -122,6 +122,22 @@ impl Target {
         }
     }
 
+    /// Whether a request that goes on with `blob` comes with its key or names its scope.
+    pub fn check_encryption(&self, blob: &Blob, chosen: &Encryption) -> Result<(), BlobRefusal> {
+        match (&blob.encryption, self.encryption(chosen)?) {
+            (Encryption::CustomerKey { sha256 }, Encryption::CustomerKey { sha256: given })
+                if *sha256 == given =>
+            {
+                Ok(())
+            }
+            (Encryption::Scope(scope), Encryption::Scope(named)) if *scope == named => Ok(()),
+            (Encryption::Account, Encryption::Account | Encryption::Scope(_)) => Ok(()),
+            (Encryption::Account | Encryption::CustomerKey { .. } | Encryption::Scope(_), _) => {
+                Err(BlobRefusal::OtherKey)
+            }
+        }
+    }
+
     pub fn key(&self) -> Bytes {
         rows::blob(self.container, &self.name)
     }

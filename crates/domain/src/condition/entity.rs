@@ -34,6 +34,8 @@ pub enum EntityConditionInvalid {
 pub enum EntityCondition {
     Any,
     Exactly(EntityETag),
+    /// The form of a weak ETag, but not one that an entity ever has.
+    Nothing,
 }
 
 impl EntityCondition {
@@ -56,9 +58,19 @@ impl EntityCondition {
         if text == "*" {
             return Ok(Some(Self::Any));
         }
-        let etag = EntityETag::parse(text).ok_or(EntityConditionInvalid::Malformed)?;
-        Ok(Some(Self::Exactly(etag)))
+        match EntityETag::parse(text) {
+            Some(etag) => Ok(Some(Self::Exactly(etag))),
+            // The service compares what has the form, and refuses what has not
+            // (github.com/Azure/Azurite/issues/1229 and 2013).
+            None if is_weak_etag(text) => Ok(Some(Self::Nothing)),
+            None => Err(EntityConditionInvalid::Malformed),
+        }
     }
+}
+
+fn is_weak_etag(text: &str) -> bool {
+    let inside = text.strip_prefix("W/\"").and_then(|rest| rest.strip_suffix('"'));
+    inside.is_some_and(|inside| !inside.contains('"'))
 }
 
 /// What is done to an entity, as far as its existence matters.
@@ -96,6 +108,7 @@ pub fn check_entity(
         (_, Some(EntityCondition::Exactly(etag)), Some(current)) if etag != current => {
             Err(EntityRefusal::NotSatisfied)
         }
+        (_, Some(EntityCondition::Nothing), Some(_)) => Err(EntityRefusal::NotSatisfied),
         (EntityWrite::Change | EntityWrite::Delete, _, Some(_)) => Ok(()),
     }
 }
@@ -115,6 +128,7 @@ mod tests {
         let etag = A.to_string();
         let etag = Some(etag.as_str());
         let (any, exact) = (Ok(Some(EntityCondition::Any)), Ok(Some(EntityCondition::Exactly(A))));
+        let nothing = Ok(Some(EntityCondition::Nothing));
         for (cell, usage, if_match, if_none_match, expected) in [
             ("4.4 Insert / If-Match not used", Ignored, Some("garbage"), None, Ok(None)),
             ("4.4 Update, Merge / ETag", Optional, etag, None, exact),
@@ -146,7 +160,10 @@ mod tests {
                 Err(NoneMatchNotSupported),
             ),
             ("4.4 bad ETag text", Optional, Some("\"0x8D\""), None, Err(Malformed)),
-            ("4.4 bad ETag text / Delete", Required, Some("W/\"x\""), None, Err(Malformed)),
+            ("4.4 bad ETag text / Delete", Required, Some("x"), None, Err(Malformed)),
+            ("4.4 two ETags", Required, Some("W/\"x\", W/\"y\""), None, Err(Malformed)),
+            ("4.4 half an ETag", Required, Some("W/\""), None, Err(Malformed)),
+            ("4.4 a weak ETag of others", Optional, Some("W/\"wrong\""), None, nothing),
             ("4.4 If-Match on a table", Refused, Some("*"), None, Err(NotSupported)),
             ("4.4 no If-Match on a table", Refused, None, None, Ok(None)),
         ] {
@@ -161,6 +178,7 @@ mod tests {
         use EntityWrite::{Change, Delete, Insert};
         let any = Some(EntityCondition::Any);
         let exact = Some(EntityCondition::Exactly(A));
+        let nothing = Some(EntityCondition::Nothing);
         for (cell, write, condition, current, expected) in [
             ("4.4 Insert / exists", Insert, None, Some(A), Err(AlreadyExists)),
             ("4.4 Insert / absent", Insert, None, None, Ok(())),
@@ -174,6 +192,9 @@ mod tests {
             ("4.4 Delete ETag / exists, equal", Delete, exact, Some(A), Ok(())),
             ("4.4 Delete ETag / exists, other", Delete, exact, Some(B), Err(NotSatisfied)),
             ("4.4 Delete ETag / absent", Delete, exact, None, Err(NotFound)),
+            ("4.4 Update, Merge weak / exists", Change, nothing, Some(B), Err(NotSatisfied)),
+            ("4.4 Update, Merge weak / absent", Change, nothing, None, Err(NotFound)),
+            ("4.4 Delete weak / exists", Delete, nothing, Some(B), Err(NotSatisfied)),
             ("4.4 Delete * / exists", Delete, any, Some(B), Ok(())),
             ("4.4 Delete * / absent", Delete, any, None, Err(NotFound)),
         ] {

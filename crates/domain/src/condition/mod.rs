@@ -248,22 +248,29 @@ pub fn check_write(
     if met { Ok(()) } else { Err(not_met) }
 }
 
-/// `SourceConditionNotMet`
+/// Why nothing is copied from a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a condition on the source of the copy is not met")]
-pub struct SourceConditionNotMet;
+pub enum SourceRefusal {
+    #[error("a condition on the source of the copy is not met")]
+    NotMet,
+    /// The service has another code for it.
+    #[error("the condition on the tags of the source is not met")]
+    TagsNotMet,
+}
 
 /// The `x-ms-source-if-*` conditions, held against the source of a copy. They combine as those of
 /// a read do; a source that is not there is the caller's to refuse.
-pub fn check_source(
-    conditions: &Conditions,
-    source: &Subject<'_>,
-) -> Result<(), SourceConditionNotMet> {
-    check_read(conditions, Some(source)).map_err(|refusal| match refusal {
+pub fn check_source(conditions: &Conditions, source: &Subject<'_>) -> Result<(), SourceRefusal> {
+    let without_tags = Conditions { if_tags: None, ..conditions.clone() };
+    check_read(&without_tags, Some(source)).map_err(|refusal| match refusal {
         ReadRefusal::NotModified | ReadRefusal::NotMet | ReadRefusal::Unsatisfiable => {
-            SourceConditionNotMet
+            SourceRefusal::NotMet
         }
-    })
+    })?;
+    match &conditions.if_tags {
+        Some(predicate) if !predicate.matches(source.tags) => Err(SourceRefusal::TagsNotMet),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The two date conditions, all that containers take. The same two hold against the time of the

@@ -74,7 +74,7 @@ fn write(conditions: &Conditions, kind: WriteKind) -> Result<(), WriteRefusal> {
     check_write(conditions, kind, Some(&subject))
 }
 
-fn source(conditions: &Conditions) -> Result<(), SourceConditionNotMet> {
+fn source(conditions: &Conditions) -> Result<(), SourceRefusal> {
     let tags = tags();
     let subject = Subject { etag: CURRENT, last_modified: modified(), tags: &tags };
     check_source(conditions, &subject)
@@ -118,7 +118,11 @@ fn each_condition_alone_passes_or_fails_as_its_operation_answers() {
         }
         let copy = if passes { Ok(()) } else { Err(WriteRefusal::TargetNotMet) };
         assert_eq!(write(&conditions, WriteKind::Copy), copy, "1.3 copy destination / {cell}");
-        let from = if passes { Ok(()) } else { Err(SourceConditionNotMet) };
+        let refusal = match conditions.if_tags {
+            Some(_) => SourceRefusal::TagsNotMet,
+            None => SourceRefusal::NotMet,
+        };
+        let from = if passes { Ok(()) } else { Err(refusal) };
         assert_eq!(source(&conditions), from, "1.1, 1.3 copy source / {cell}");
     }
 }
@@ -286,7 +290,12 @@ fn every_combination_of_a_read_follows_the_formula() {
             Err(ReadRefusal::NotMet) => 1,
             Err(ReadRefusal::NotModified | ReadRefusal::Unsatisfiable) => 2,
         }] += 1;
-        let source_expected = expected.map_err(|_| SourceConditionNotMet);
+        let others = failed(matched) || failed(unmodified) || (either_sent && !either_passes);
+        let source_expected = match (others, failed(tagged)) {
+            (true, _) => Err(SourceRefusal::NotMet),
+            (false, true) => Err(SourceRefusal::TagsNotMet),
+            (false, false) => Ok(()),
+        };
         assert_eq!(source(&conditions), source_expected, "1.3 source / {conditions:?}");
     }
     assert!(seen.iter().all(|count| *count > 10), "all three outcomes occur: {seen:?}");
@@ -332,7 +341,7 @@ fn none_match_any_means_another_thing_to_each_operation() {
         assert_eq!(write(&any, kind), present, "1.4 {cell} / exists");
         assert_eq!(check_write(&any, kind, None), Ok(()), "1.4 {cell} / absent");
     }
-    assert_eq!(source(&any), Err(SourceConditionNotMet), "1.4 copy source / exists");
+    assert_eq!(source(&any), Err(SourceRefusal::NotMet), "1.4 copy source / exists");
     let both = Conditions { if_modified_since: same_second(), ..any };
     assert_eq!(write(&both, WriteKind::InPlace), Ok(()), "1.2 If-None-Match: * decides alone");
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use holdfast_store::{Fault, Snapshot};
 
-use super::Content;
 use super::layers;
+use super::{Content, Part};
 
 /// What has happened to a range between two states of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +26,15 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// Of `range`. Against an empty content, all that is there has been written.
+    /// Of `range`. Without an older content, all that is there has been written, and nothing cleared.
     pub fn new(
         snapshot: Box<dyn Snapshot>,
-        older: &Content,
+        older: Option<&Content>,
         newer: &Content,
         range: Range<u64>,
     ) -> Result<Self, Fault> {
-        let older = Regions::of(older, range.clone())?;
-        let newer = Regions::of(newer, range.clone())?;
+        let newer = Regions { with_cleared: older.is_some(), ..Regions::of(newer, range.clone())? };
+        let older = Regions::of(older.unwrap_or(&Content::Empty), range.clone())?;
         Ok(Self { snapshot, older, newer, rest: range, granularity: 1 })
     }
 
@@ -70,8 +70,8 @@ impl Differences {
         while from < piece_end {
             let older = self.older.at(&*self.snapshot, from).await?;
             let newer = self.newer.at(&*self.snapshot, from).await?;
-            changed |= older.written != newer.written;
-            written |= newer.written.is_some();
+            changed |= older.changed_by != newer.changed_by;
+            written |= newer.is_written;
             let end = older.end.min(newer.end).min(self.rest.end);
             // Many pieces at once, where nothing begins or ends in any of them.
             let last = end == self.rest.end;
@@ -90,15 +90,31 @@ impl Differences {
 /// The entries of a map and the gaps between them, from front to back.
 struct Regions {
     map: Option<u64>,
-    /// Entries that have been read: where each lies and which write it came from.
-    read: VecDeque<(Range<u64>, u64)>,
+    /// Entries that have been read: where each lies, and what is there.
+    read: VecDeque<(Range<u64>, Trace)>,
     unread: Range<u64>,
+    /// Whether what was cleared is told from what was never written.
+    with_cleared: bool,
 }
 
-/// From where it was looked up to its end, all came from one write or from none.
+/// What a write or a clear has left.
+#[derive(Clone, Copy)]
+struct Trace {
+    change: u64,
+    is_written: bool,
+}
+
+/// From where it was looked up to its end, all came from one write or clear, or from none.
 struct Region {
-    written: Option<u64>,
+    changed_by: Option<u64>,
+    is_written: bool,
     end: u64,
+}
+
+impl Region {
+    fn untouched(end: u64) -> Self {
+        Self { changed_by: None, is_written: false, end }
+    }
 }
 
 impl Regions {
@@ -110,7 +126,7 @@ impl Regions {
                 return Err(Fault::new("a content that has no map is compared"));
             }
         };
-        Ok(Self { map, read: VecDeque::new(), unread: range })
+        Ok(Self { map, read: VecDeque::new(), unread: range, with_cleared: true })
     }
 
     /// The region that begins at or before `at`, which never goes back.
@@ -118,13 +134,12 @@ impl Regions {
         loop {
             match self.read.front() {
                 Some((place, _)) if place.end <= at => drop(self.read.pop_front()),
-                Some((place, written)) if place.start <= at => {
-                    return Ok(Region { written: Some(*written), end: place.end });
+                Some((place, trace)) if place.start <= at => {
+                    let Trace { change, is_written } = *trace;
+                    return Ok(Region { changed_by: Some(change), is_written, end: place.end });
                 }
-                Some((place, _)) => return Ok(Region { written: None, end: place.start }),
-                None if self.unread.is_empty() => {
-                    return Ok(Region { written: None, end: self.unread.end });
-                }
+                Some((place, _)) => return Ok(Region::untouched(place.start)),
+                None if self.unread.is_empty() => return Ok(Region::untouched(self.unread.end)),
                 None => self.read_on(snapshot).await?,
             }
         }
@@ -139,7 +154,10 @@ impl Regions {
         self.unread.start = found.last().map_or(end, |(offset, entry)| offset + entry.length);
         for (offset, entry) in found {
             let place = offset.max(start)..(offset + entry.length).min(end);
-            self.read.push_back((place, entry.written));
+            let trace = Trace { change: entry.written, is_written: entry.part != Part::Hole };
+            if trace.is_written || self.with_cleared {
+                self.read.push_back((place, trace));
+            }
         }
         Ok(())
     }

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use super::Part;
 use super::map::{Entry, decode};
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
@@ -66,8 +65,8 @@ pub(crate) async fn entries(
         let mut found = own_entries(snapshot, map, rest.clone()).await?;
         let Some((offset, entry)) = found.last() else { return Ok(found) };
         rest.start = offset + entry.length;
-        // Where nothing is below, a hole that was left is as good as none.
-        found.retain(|(_, entry)| entry.part != Part::Hole);
+        // Where nothing is below, a cover that was left is as good as none.
+        found.retain(|(_, entry)| !entry.is_cover());
         if !found.is_empty() || rest.is_empty() {
             return Ok(found);
         }
@@ -97,7 +96,7 @@ async fn visible(
             match layer.at(snapshot, at, range.end).await? {
                 Place::Entry(offset, entry) => {
                     end = end.min(offset + entry.length);
-                    if entry.part != Part::Hole {
+                    if !entry.is_cover() {
                         let whole = offset == at && offset + entry.length == end;
                         let (offset, entry) = match whole {
                             true => (offset, entry.clone()),
@@ -248,14 +247,14 @@ pub(super) async fn fill(transaction: &mut Transaction, map: u64) -> Result<(), 
     let rest = ground.from..u64::MAX;
     let found = visible(transaction.snapshot(), map, rest.clone(), FILLED_PER_COMMIT).await?;
     let Some(last) = found.last() else {
-        remove_holes(transaction, map, rest).await?;
+        remove_covers(transaction, map, rest).await?;
         transaction.delete(key);
         transaction.references.release_map(ground.map);
         return Ok(());
     };
     let filled = ground.from..last.offset + last.entry.length;
     expect_entries(transaction, map, &filled).await?;
-    remove_holes(transaction, map, filled.clone()).await?;
+    remove_covers(transaction, map, filled.clone()).await?;
     for Seen { offset, entry, .. } in found.iter().filter(|seen| seen.from_below) {
         transaction.references.retain(entry.part.pieces());
         transaction.put(rows::map_entry(map, *offset), entry.encode());
@@ -264,16 +263,16 @@ pub(super) async fn fill(transaction: &mut Transaction, map: u64) -> Result<(), 
     Ok(())
 }
 
-/// Where nothing shows through, holes hide nothing: takes away those that end in `range`, at most as
+/// Where nothing shows through, covers hide nothing: takes away those that end in `range`, at most as
 /// many as are read at a time. One that stays reads as the zeros that it is.
-async fn remove_holes(
+async fn remove_covers(
     transaction: &mut Transaction,
     map: u64,
     range: Range<u64>,
 ) -> Result<(), Fault> {
     let found = own_entries(transaction.snapshot(), map, range.clone()).await?;
     for (offset, entry) in found {
-        if entry.part == Part::Hole && offset + entry.length <= range.end {
+        if entry.is_cover() && offset + entry.length <= range.end {
             let key: Bytes = rows::map_entry(map, offset);
             transaction.expect(key.clone());
             transaction.delete(key);

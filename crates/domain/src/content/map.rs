@@ -55,9 +55,15 @@ impl Entry {
         Self { block: None, written, start: 0, length: part.length(), part }
     }
 
-    /// Zeros, whatever is below.
-    pub(super) fn hole(length: u64) -> Self {
-        Self { block: None, written: 0, start: 0, length, part: Part::Hole }
+    /// Zeros, whatever is below. `written` is the clear that left them, so that it can be told from
+    /// another state; 0 if nothing is to be told of them.
+    pub(super) fn hole(length: u64, written: u64) -> Self {
+        Self { block: None, written, start: 0, length, part: Part::Hole }
+    }
+
+    /// It hides what is below and tells nothing.
+    pub(super) fn is_cover(&self) -> bool {
+        self.part == Part::Hole && self.written == 0
     }
 
     /// The part of the window that begins `skip` bytes in and has `length` bytes.
@@ -104,8 +110,16 @@ impl MapWriter {
     }
 }
 
-/// A map that one content has alone, to be changed in place: by one [`Map::write`] or one
-/// [`Map::clear`] in a transaction, since they look at what was there before it.
+/// A content of so many bytes, all of which the clear of the number `id` has made zeros. `id` is
+/// unused by any other content.
+pub(crate) fn all_cleared(transaction: &mut Transaction, length: u64, id: u64) -> Content {
+    let mut map = MapWriter::new(transaction, id);
+    map.push(transaction, &Entry::hole(length, id));
+    map.finish()
+}
+
+/// A map that one content has alone, to be changed in place: by one [`Map::write`], [`Map::clear`]
+/// or [`Map::cut_off`] in a transaction, since they look at what was there before it.
 pub(crate) struct Map {
     id: u64,
     before: Before,
@@ -197,9 +211,21 @@ impl Map {
         transaction.put(rows::map_entry(self.id, offset), entry.encode());
     }
 
-    /// Leaves zeros in `range`. Of so many entries that they would not fit a commit none is touched:
-    /// a map upon this one hides them, and they go behind the request.
+    /// Leaves zeros in `range`, and tells that the clear of this number did. Of so many entries that
+    /// they would not fit a commit none is touched: a map upon this one hides them, and they go behind
+    /// the request.
     pub async fn clear(
+        &mut self,
+        transaction: &mut Transaction,
+        range: Range<u64>,
+        written: u64,
+    ) -> Result<(), Fault> {
+        self.zero(transaction, range.clone(), range, written).await
+    }
+
+    /// As [`Map::clear`], for what lies behind the end of a content that has become shorter: nothing
+    /// is told of it.
+    pub async fn cut_off(
         &mut self,
         transaction: &mut Transaction,
         range: Range<u64>,
@@ -207,7 +233,7 @@ impl Map {
         self.zero(transaction, range.clone(), range, 0).await
     }
 
-    /// As [`Map::clear`], where only `freed`, a part of `range`, is as if never written. The few zeros
+    /// As [`Map::clear`], where only `freed`, a part of `range`, holds nothing any more. The few zeros
     /// around it are written, by the write of this number.
     pub async fn zero(
         &mut self,
@@ -224,8 +250,8 @@ impl Map {
             }
             Some(_) | None => self.cut(transaction, &touched, &range),
         }
-        if self.layered && !freed.is_empty() {
-            let hole = Entry::hole(freed.end - freed.start);
+        if (self.layered || written != 0) && !freed.is_empty() {
+            let hole = Entry::hole(freed.end - freed.start, written);
             transaction.put(rows::map_entry(self.id, freed.start), hole.encode());
         }
         for edge in [range.start..freed.start, freed.end..range.end] {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use differences::Difference;
 pub(crate) use differences::Differences;
 pub(crate) use layers::{entries, fill_layered_map, first_layered_map};
-pub(crate) use map::{Entry, Map, MapWriter, remove_condemned_map};
+pub(crate) use map::{Entry, Map, MapWriter, all_cleared, remove_condemned_map};
 pub use reader::ContentReader;
 pub(crate) use references::{References, Released, named_extent, stored_extent};
 pub(crate) use seal::Seal;

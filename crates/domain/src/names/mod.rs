@@ -209,14 +209,15 @@ fn check_blob(name: &str) -> Result<(), NameRefusal> {
     if name.chars().any(is_forbidden) { Err(NameRefusal::Address) } else { Ok(()) }
 }
 
-/// Code points that the service does not take in a URL or cannot write in an XML listing. The
-/// reference gives the C1 range "except a few"; XML excepts U+0085 of it, and so does this.
+/// Code points that the service does not take in a URL. The reference gives the C1 range "except a
+/// few"; XML excepts U+0085 of it, and so does this. U+FFFE and U+FFFF it takes, and lists them
+/// encoded, since XML cannot carry them.
 fn is_forbidden(character: char) -> bool {
     let code = u32::from(character);
     matches!(
         code,
-        0x00..=0x1F | 0x80..=0x84 | 0x86..=0x9F | 0xFDD1..=0xFDEF | 0xFFF0..=0xFFFF
-    ) || code & 0xFFFE == 0xFFFE
+        0x00..=0x1F | 0x80..=0x84 | 0x86..=0x9F | 0xFDD1..=0xFDEF | 0xFFF0..=0xFFFD
+    ) || (code > 0xFFFF && code & 0xFFFE == 0xFFFE)
 }
 
 #[cfg(test)]
@@ -356,7 +357,8 @@ mod tests {
                 ("a\u{FFEF}", Ok(())),
                 ("a\u{FFF0}", Err(Address)),
                 ("a\u{FFFD}", Err(Address)),
-                ("a\u{FFFF}", Err(Address)),
+                ("a\u{FFFE}", Ok(())),
+                ("a\u{FFFF}", Ok(())),
                 ("a\u{1FFFD}", Ok(())),
                 ("a\u{1FFFE}", Err(Address)),
                 ("a\u{10FFFF}", Err(Address)),

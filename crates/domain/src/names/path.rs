@@ -115,7 +115,7 @@ impl From<PathComponent> for String {
 }
 
 /// Where a file or directory is in its share. The root directory has no components.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FilePath(Vec<PathComponent>);
 
 impl FilePath {

@@ -70,6 +70,8 @@ impl Place {
 #[derive(Clone, Debug)]
 pub struct NodeAddress {
     pub share: SharePath,
+    /// The number of the share, for whoever means one and no other that got its name since.
+    pub share_number: Option<u64>,
     pub at: At,
     pub expected: Expected,
 }
@@ -101,12 +103,20 @@ impl Expected {
 
 impl NodeAddress {
     pub fn path(share: SharePath, path: FilePath) -> Self {
-        Self { share, at: At::Path(path), expected: Expected::Anything }
+        let (at, expected) = (At::Path(path), Expected::Anything);
+        Self { share, share_number: None, at, expected }
     }
 
     /// A node that was found before.
     pub fn place(share: SharePath, place: Place, id: u64) -> Self {
-        Self { share, at: At::Place(place), expected: Expected::Node(id) }
+        let share_number = Some(place.share());
+        Self { share, share_number, at: At::Place(place), expected: Expected::Node(id) }
+    }
+
+    #[must_use]
+    pub fn within(mut self, share_number: Option<u64>) -> Self {
+        self.share_number = share_number;
+        self
     }
 
     #[must_use]

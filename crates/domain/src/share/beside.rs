@@ -4,14 +4,16 @@
 
 use std::time::Duration;
 
+use super::happenings::{self, Told};
 use super::opens::handle::NodeKey;
+use super::opens::watch::Happening;
 use super::opens::{EnterRefusal, Entered, RestOperation};
 use super::tree::{Answer, Located};
 use super::{
-    AbortFileCopy, At, CopyFile, CreateDirectory, CreateFile, DeleteNode, DirectoryPage, Expected,
-    FileCopyRefusal, FileCopySource, FileDownload, FileRanges, FileRefusal, GetNode, LeaseFile,
-    ListDirectory, ListRanges, Lookup, NodeAddress, PutRange, RenameNode, Renamed, SetNodeMetadata,
-    SetNodeProperties, ShareState, Wanted,
+    AbortFileCopy, At, CopyFile, CreateDirectory, CreateFile, DeleteNode, DeletedNode,
+    DirectoryPage, Expected, FileCopyRefusal, FileCopySource, FileDownload, FileRanges,
+    FileRefusal, GetNode, LeaseFile, ListDirectory, ListRanges, Lookup, NodeAddress, PutRange,
+    RenameNode, Renamed, SetNodeMetadata, SetNodeProperties, ShareState, Wanted,
 };
 use crate::blob::ReadRange;
 use crate::domain::Domain;
@@ -37,6 +39,9 @@ pub trait BesideOpens: Send + Sync + Sized {
     fn operation(&self) -> Option<RestOperation>;
 
     fn address(&mut self) -> &mut NodeAddress;
+
+    /// What those who watch hear of it when it is done.
+    fn happenings(&self, told: &Told<'_>, done: &Self::Output) -> Vec<Happening>;
 
     fn run(
         &self,
@@ -87,10 +92,31 @@ impl Domain {
             drop(entry.entered);
             match done {
                 Err(Failure::Refused(refusal)) if refusal == FileRefusal::Moved.into() => {}
-                done => return done,
+                Ok(output) => {
+                    self.tell_of(command, &asked, &found, &output);
+                    return Ok(output);
+                }
+                failed => return failed,
             }
         }
         Err(Failure::Busy)
+    }
+
+    fn tell_of<C: BesideOpens>(
+        &self,
+        command: &C,
+        asked: &NodeAddress,
+        found: &Lookup,
+        output: &C::Output,
+    ) {
+        let share = found.place.share();
+        if self.opens.is_watched(share) {
+            let before = found.node.as_ref();
+            let name = before.and_then(|node| node.name.as_ref());
+            if let Some(told) = Told::of(asked, before, name) {
+                self.tell(share, &command.happenings(&told, output));
+            }
+        }
     }
 
     async fn enter(
@@ -112,6 +138,7 @@ impl Domain {
         let key = NodeKey { share: found.place.share(), node: node.id };
         let entered = self.opens.enter(key, operation, patience).await;
         let entered = entered.map_err(|refusal| Failure::Refused(FileRefusal::Opens(refusal)))?;
+        self.remove_rows_of_closed().await?;
         Ok(Entry { expected: Expected::Node(node.id), entered: Some(entered) })
     }
 
@@ -147,13 +174,30 @@ impl Domain {
                 Ok(renamed) => {
                     if let Some(entered) = &from.entered {
                         entered.moved(renamed.located.place.clone(), path);
+                        self.keep_moved(&renamed.located).await?;
                     }
+                    self.tell_of_rename(&command, &asked, &source, &renamed);
                     return Ok(renamed);
                 }
                 refused => return refused,
             }
         }
         Err(Failure::Busy)
+    }
+
+    fn tell_of_rename(
+        &self,
+        command: &RenameNode,
+        asked: &NodeAddress,
+        source: &Lookup,
+        renamed: &Renamed,
+    ) {
+        let (At::Path(from), Some(node)) = (&asked.at, &source.node) else { return };
+        let (from, to) = (from.with_last(node.name.as_ref()), &command.destination);
+        let (is_directory, replaced) = (node.is_directory(), renamed.replaced.is_some());
+        let mut happened = happenings::renamed(&from, to, is_directory, replaced);
+        happened.extend(happenings::set_by_rename(command));
+        self.tell(source.place.share(), &happened);
     }
 
     /// Whoever has something open is not to find it under another path.
@@ -169,7 +213,9 @@ impl Domain {
 
 /// The commands that are about one node and run as they are.
 macro_rules! beside_opens {
-    ($($command:ty, $field:ident -> $output:ty = $run:ident, $operation:expr;)*) => { $(
+    ($(
+        $command:ty, $field:ident -> $output:ty = $run:ident, $operation:expr, $happenings:expr;
+    )*) => { $(
         impl BesideOpens for $command {
             type Output = $output;
             type Refusal = FileRefusal;
@@ -183,6 +229,11 @@ macro_rules! beside_opens {
                 &mut self.$field
             }
 
+            fn happenings(&self, told: &Told<'_>, done: &$output) -> Vec<Happening> {
+                #[allow(clippy::redundant_closure_call, reason = "each has its own rule")]
+                ($happenings)(self, told, done)
+            }
+
             async fn run(&self, domain: &Domain) -> Answer<$output> {
                 domain.$run(self).await
             }
@@ -191,33 +242,46 @@ macro_rules! beside_opens {
 }
 
 beside_opens! {
-    CreateDirectory, address -> Located = create_directory, |_| Some(RestOperation::Directory);
-    GetNode, address -> Located = get_node, |get: &Self| match (get.state, get.wanted) {
-        (ShareState::Snapshot(_), _) => None,
-        (ShareState::Current, Wanted::Directory) => Some(RestOperation::Directory),
-        (ShareState::Current, Wanted::File | Wanted::SymbolicLink | Wanted::FileOrLink | Wanted::Any) => {
-            Some(RestOperation::GetFileProperties)
-        }
-    };
-    SetNodeProperties, address -> Located = set_node_properties, |_| {
-        Some(RestOperation::SetFileProperties)
-    };
-    SetNodeMetadata, address -> Located = set_node_metadata, |_| {
-        Some(RestOperation::SetFileMetadata)
-    };
-    DeleteNode, address -> () = delete_node, |delete: &Self| match delete.wanted {
-        Wanted::Directory => Some(RestOperation::DeleteDirectory),
-        Wanted::File | Wanted::SymbolicLink | Wanted::FileOrLink | Wanted::Any => Some(RestOperation::DeleteFile),
-    };
-    AbortFileCopy, address -> () = abort_file_copy, |_| Some(RestOperation::Directory);
-    LeaseFile, address -> (Located, LeaseOutcome) = lease_file, |lease: &Self| match lease.action {
-        LeaseAction::Acquire { .. } => Some(RestOperation::LeaseFile),
-        LeaseAction::Renew { .. }
-        | LeaseAction::Change { .. }
-        | LeaseAction::Release { .. }
-        | LeaseAction::Break { .. }
-        | LeaseAction::BreakOnce => Some(RestOperation::Directory),
-    };
+    CreateDirectory, address -> Located = create_directory,
+        |_| Some(RestOperation::Directory),
+        |_, told: &Told<'_>, _| told.created_directory();
+    GetNode, address -> Located = get_node,
+        |get: &Self| match (get.state, get.wanted) {
+            (ShareState::Snapshot(_), _) => None,
+            (ShareState::Current, Wanted::Directory) => Some(RestOperation::Directory),
+            (
+                ShareState::Current,
+                Wanted::File | Wanted::SymbolicLink | Wanted::FileOrLink | Wanted::Any,
+            ) => Some(RestOperation::GetFileProperties),
+        },
+        |_, _, _| Vec::new();
+    SetNodeProperties, address -> Located = set_node_properties,
+        |_| Some(RestOperation::SetFileProperties),
+        |set, told: &Told<'_>, done: &Located| told.set(set, &done.node);
+    SetNodeMetadata, address -> Located = set_node_metadata,
+        |_| Some(RestOperation::SetFileMetadata),
+        |_, told: &Told<'_>, _| told.set_metadata();
+    DeleteNode, address -> DeletedNode = delete_node,
+        |delete: &Self| match delete.wanted {
+            Wanted::Directory => Some(RestOperation::DeleteDirectory),
+            Wanted::File | Wanted::SymbolicLink | Wanted::FileOrLink | Wanted::Any => {
+                Some(RestOperation::DeleteFile)
+            }
+        },
+        |_, told: &Told<'_>, _| told.deleted();
+    AbortFileCopy, address -> () = abort_file_copy,
+        |_| Some(RestOperation::Directory),
+        |_, told: &Told<'_>, _| told.written();
+    LeaseFile, address -> (Located, LeaseOutcome) = lease_file,
+        |lease: &Self| match lease.action {
+            LeaseAction::Acquire { .. } => Some(RestOperation::LeaseFile),
+            LeaseAction::Renew { .. }
+            | LeaseAction::Change { .. }
+            | LeaseAction::Release { .. }
+            | LeaseAction::Break { .. }
+            | LeaseAction::BreakOnce => Some(RestOperation::Directory),
+        },
+        |_, _, _| Vec::new();
 }
 
 impl BesideOpens for GetFile {
@@ -230,6 +294,10 @@ impl BesideOpens for GetFile {
 
     fn address(&mut self) -> &mut NodeAddress {
         &mut self.file.address
+    }
+
+    fn happenings(&self, _: &Told<'_>, _: &FileDownload) -> Vec<Happening> {
+        Vec::new()
     }
 
     async fn run(&self, domain: &Domain) -> Answer<FileDownload> {
@@ -249,6 +317,10 @@ impl BesideOpens for ListRanges {
         &mut self.file.address
     }
 
+    fn happenings(&self, _: &Told<'_>, _: &FileRanges) -> Vec<Happening> {
+        Vec::new()
+    }
+
     async fn run(&self, domain: &Domain) -> Answer<FileRanges> {
         domain.list_ranges(self).await
     }
@@ -265,6 +337,10 @@ impl BesideOpens for ListDirectory {
 
     fn address(&mut self) -> &mut NodeAddress {
         &mut self.address
+    }
+
+    fn happenings(&self, _: &Told<'_>, _: &DirectoryPage) -> Vec<Happening> {
+        Vec::new()
     }
 
     async fn run(&self, domain: &Domain) -> Answer<DirectoryPage> {
@@ -289,6 +365,10 @@ impl BesideOpens for CreateFile {
         &mut self.address
     }
 
+    fn happenings(&self, told: &Told<'_>, done: &Located) -> Vec<Happening> {
+        told.created_file(&done.node)
+    }
+
     async fn run(&self, domain: &Domain) -> Answer<Located> {
         domain.try_create_file(self).await
     }
@@ -310,6 +390,10 @@ impl BesideOpens for PutRange {
         &mut self.address
     }
 
+    fn happenings(&self, told: &Told<'_>, _: &Located) -> Vec<Happening> {
+        told.written()
+    }
+
     async fn run(&self, domain: &Domain) -> Answer<Located> {
         domain.try_put_range(self).await
     }
@@ -329,6 +413,10 @@ impl BesideOpens for CopyFile {
 
     fn address(&mut self) -> &mut NodeAddress {
         &mut self.address
+    }
+
+    fn happenings(&self, told: &Told<'_>, done: &Located) -> Vec<Happening> {
+        told.created_file(&done.node)
     }
 
     /// The source is read as if by Get File, as it is found at that moment.

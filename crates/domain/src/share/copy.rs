@@ -5,6 +5,7 @@
 //! `pending_copy`'s.
 
 use super::node::{GetNode, NewNode, check_permission, check_replaceable, identity};
+use super::opens::additions::Addition;
 use super::permission::{descriptor_of, key_of};
 use super::properties::{NodeProperties, TimeChange};
 use super::tree::{Located, Tree};
@@ -131,13 +132,13 @@ impl Domain {
             // All copies of one source change the count of its references.
             latches.push(source.address.latch());
         }
-        self.transact(&latches, async |mut transaction| {
+        let copied = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
             let copied = self.take_source(&mut transaction, &command.source, stamp).await?;
             let located = self.put_copy(&mut transaction, command, copied, stamp).await;
             Ok((located.map_err(|failure| failure.map(FileCopyRefusal::from))?, transaction))
-        })
-        .await
+        });
+        Ok(copied.await?.0)
     }
 
     async fn put_copy(
@@ -146,9 +147,10 @@ impl Domain {
         command: &CopyFile,
         copied: Copied,
         stamp: Stamp,
-    ) -> super::tree::Answer<Located> {
+    ) -> super::tree::Answer<(Located, Option<Addition<'_>>)> {
         let tree = Tree::open(transaction, &command.address.share).await?;
         let found = tree.find(transaction, &command.address).await?;
+        let addition = self.add_to(&found).await?;
         let (lease_id, ignore_read_only) = (command.lease_id, command.ignore_read_only);
         let lease = check_replaceable(found.node.as_ref(), lease_id, ignore_read_only, stamp.now)
             .map_err(Failure::Refused)?;
@@ -178,7 +180,7 @@ impl Domain {
             transaction.put(rows::pending_copy(&tree.key_of(&found.place, &node)), rows::NOTHING);
         }
         tree.put(transaction, &found.place, &node);
-        Ok(Located { place: found.place, node, now: stamp.now })
+        Ok((Located { place: found.place, node, now: stamp.now }, addition))
     }
 
     /// Reads the source, and makes its content one of the destination too.

@@ -98,6 +98,7 @@ impl Domain {
             .await?;
         self.live_leases.forget(&key);
         self.known_shares.forget(deleted);
+        self.opens.end_share(deleted);
         Ok(())
     }
 

@@ -38,7 +38,8 @@ pub struct DirectoryPage {
 
 impl Domain {
     pub async fn create_directory(&self, command: &CreateDirectory) -> Answer<Located> {
-        self.transact(&[command.address.latch()], async |mut transaction| {
+        let latches = [command.address.latch()];
+        let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
             let tree = Tree::open(&mut transaction, &command.address.share).await?;
             let found = tree.find(&mut transaction, &command.address).await?;
@@ -46,6 +47,7 @@ impl Domain {
                 let refusal = Wanted::Directory.check(node).err();
                 return Err(Failure::Refused(refusal.unwrap_or(FileRefusal::AlreadyExists)));
             }
+            let addition = self.add_to(&found).await?;
             let (id, name, inherited) =
                 identity(self, &mut transaction, &tree, &found, true).await?;
             let new = NewNode {
@@ -57,9 +59,10 @@ impl Domain {
             };
             let node = new.make(&mut transaction, &tree, inherited, stamp).await?;
             tree.put(&mut transaction, &found.place, &node);
-            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
-        })
-        .await
+            let located = Located { place: found.place, node, now: stamp.now };
+            Ok(((located, addition), transaction))
+        });
+        Ok(created.await?.0)
     }
 
     pub async fn list_directory(&self, command: &ListDirectory) -> Answer<DirectoryPage> {

@@ -59,15 +59,18 @@ impl Domain {
 
     /// As [`Domain::create_file`], but the bytes stay for another attempt.
     pub(super) async fn try_create_file(&self, command: &CreateFile) -> Answer<Located> {
-        self.transact(&[command.address.latch()], async |mut transaction| {
+        let latches = [command.address.latch()];
+        let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
             let tree = Tree::open(&mut transaction, &command.address.share).await?;
             let found = tree.find(&mut transaction, &command.address).await?;
+            let addition = self.add_to(&found).await?;
             let node = self.replace_file(&mut transaction, &tree, &found, command, stamp).await?;
             tree.put(&mut transaction, &found.place, &node);
-            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
-        })
-        .await
+            let located = Located { place: found.place, node, now: stamp.now };
+            Ok(((located, addition), transaction))
+        });
+        Ok(created.await?.0)
     }
 
     async fn replace_file(
@@ -222,7 +225,7 @@ fn decide_set(
         (_, None, None) => Ok(()),
         (NodeKind::File(file), headers, _) => {
             if let Some(headers) = headers {
-                file.headers = headers.clone();
+                file.headers = headers.replacing_all();
             }
             Ok(())
         }
@@ -242,7 +245,7 @@ async fn resize(
         file.content = Content::Empty;
     } else if length < file.length && file.content != Content::Empty {
         let mut map = content::Map::own(transaction, &file.content, stamp.etag.ticks()).await?;
-        map.clear(transaction, length..file.length).await?;
+        map.cut_off(transaction, length..file.length).await?;
         file.content = map.content();
     }
     file.length = length;

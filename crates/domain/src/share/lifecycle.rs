@@ -1,11 +1,14 @@
 //! Shares themselves: create, read, change, lease.
 
+use std::sync::Arc;
+
 use holdfast_store::Fault;
 
 use super::model::{
     AccessTier, Attributes, Directory, FileTimes, Node, NodeKind, PosixProperties, Protocol,
     RootSquash, Share, SharePath,
 };
+use super::opens::ConnectedShare;
 use super::permission::{self, PermissionRefusal};
 use super::{rows, security};
 use crate::access::StoredPolicy;
@@ -150,6 +153,22 @@ impl Domain {
     pub async fn find_share(&self, path: &SharePath) -> Result<Option<Share>, Fault> {
         let row = self.engine.snapshot().await?.get(&path.key()).await?;
         row.map(|row| Share::decode(&row)).transpose()
+    }
+
+    /// The share as it is now, for a client that is going to work in it for a while.
+    pub async fn connect_share(
+        &self,
+        path: &SharePath,
+    ) -> Result<Option<(Share, Arc<ConnectedShare>)>, Fault> {
+        loop {
+            let Some(share) = self.find_share(path).await? else { return Ok(None) };
+            let connected = self.opens.connect(share.id);
+            // It may have been deleted between the look and the connection.
+            let now = self.find_share(path).await?;
+            if now.is_some_and(|now| now.id == connected.number) {
+                return Ok(Some((share, connected)));
+            }
+        }
     }
 
     pub async fn set_share_properties(&self, command: SetShareProperties) -> Answer<Share> {

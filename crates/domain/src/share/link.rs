@@ -1,10 +1,12 @@
 //! Symbolic and hard links, in shares of NFS. They are kept and told; nothing follows them.
 
+use super::happenings;
 use super::model::Names;
 use super::node::{NewNode, Wanted, identity};
+use super::opens::watch::ChangeAction;
 use super::properties::{NodeProperties, Touch, touch};
 use super::tree::{Answer, Found, Located, Tree};
-use super::{File, FileRefusal, LinkTarget, Node, NodeAddress, NodeKind, Protocol};
+use super::{At, File, FileRefusal, LinkTarget, Node, NodeAddress, NodeKind, Protocol};
 use crate::content::Content;
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -33,11 +35,13 @@ pub struct CreateHardLink {
 
 impl Domain {
     pub async fn create_symbolic_link(&self, command: &CreateSymbolicLink) -> Answer<Located> {
-        self.transact(&[command.address.latch()], async |mut transaction| {
+        let latches = [command.address.latch()];
+        let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
             let tree = Tree::open(&mut transaction, &command.address.share).await?;
             let found = tree.find(&mut transaction, &command.address).await?;
             decide_link(&tree, &found, command.lease_id).map_err(Failure::Refused)?;
+            let addition = self.add_to(&found).await?;
             let (id, name, inherited) =
                 identity(self, &mut transaction, &tree, &found, false).await?;
             let mode = command.properties.mode.or(Some(SYMBOLIC_LINK_MODE));
@@ -51,19 +55,23 @@ impl Domain {
             };
             let node = new.make(&mut transaction, &tree, inherited, stamp).await?;
             tree.put(&mut transaction, &found.place, &node);
-            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
-        })
-        .await
+            let located = Located { place: found.place, node, now: stamp.now };
+            Ok(((located, addition), transaction))
+        });
+        let located = created.await?.0;
+        self.tell_of_link(&command.address, &located);
+        Ok(located)
     }
 
     /// Gives a file another name.
     pub async fn create_hard_link(&self, command: &CreateHardLink) -> Answer<Located> {
         let latches = [command.address.latch(), command.target.latch()];
-        self.transact(&latches, async |mut transaction| {
+        let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
             let tree = Tree::open(&mut transaction, &command.address.share).await?;
             let found = tree.find(&mut transaction, &command.address).await?;
             decide_link(&tree, &found, command.lease_id).map_err(Failure::Refused)?;
+            let addition = self.add_to(&found).await?;
             let name = found.name.clone().ok_or(Failure::Refused(FileRefusal::IsRoot))?;
             let target = tree.find(&mut transaction, &command.target).await?;
             let node = decide_target(target.node).map_err(Failure::Refused)?;
@@ -81,9 +89,19 @@ impl Domain {
             transaction.put(found.place.key(), crate::rows::Stored::encode(&second));
             tree.put(&mut transaction, &found.place, &node);
             let node = Node { name: Some(name), ..node };
-            Ok((Located { place: found.place, node, now: stamp.now }, transaction))
-        })
-        .await
+            let located = Located { place: found.place, node, now: stamp.now };
+            Ok(((located, addition), transaction))
+        });
+        let located = created.await?.0;
+        self.tell_of_link(&command.address, &located);
+        Ok(located)
+    }
+
+    fn tell_of_link(&self, address: &NodeAddress, located: &Located) {
+        if let At::Path(path) = &address.at {
+            let added = happenings::named(path, false, ChangeAction::Added);
+            self.tell(located.place.share(), &[added]);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod copy;
 mod directory;
 mod file;
 pub mod handles;
+mod happenings;
 mod lease;
 mod link;
 mod list;
@@ -31,6 +32,7 @@ pub use beside::{BesideOpens, GetFile};
 pub use copy::{CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FromSource};
 pub use directory::{CreateDirectory, DirectoryPage, ListDirectory};
 pub use file::{CreateFile, FILE_BYTES_MAX, FileDownload};
+pub use happenings::Told;
 pub use lease::LeaseFile;
 pub use link::{CreateHardLink, CreateSymbolicLink};
 mod deleted_share;
@@ -53,7 +55,9 @@ pub use model::{
     NodeKind, PaidBursting, PermissionKey, PosixProperties, Protocol, Provisioned, RootSquash,
     Share, SharePath,
 };
-pub use node::{DeleteNode, GetNode, Lookup, SetNodeMetadata, SetNodeProperties, Wanted};
+pub use node::{
+    DeleteNode, DeletedNode, GetNode, Lookup, SetNodeMetadata, SetNodeProperties, Wanted,
+};
 pub use pending_copy::AbortFileCopy;
 pub(crate) use pending_copy::fail_interrupted;
 pub use permission::PermissionRefusal;

@@ -13,7 +13,7 @@ use crate::names::{AccountName, PathComponent, ShareName};
 use crate::rows::Stored;
 use crate::time::Timestamp;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharePath {
     pub account: AccountName,
     pub share: ShareName,

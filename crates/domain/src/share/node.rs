@@ -1,6 +1,8 @@
 //! What is alike for directories and files: finding, reading, changing, deleting.
 
 use super::model::Names;
+use super::opens::NodeKey;
+use super::opens::additions::Addition;
 use super::properties::{NodeProperties, Touch, touch};
 use super::tree::{Answer, Found, Located, NodeRows, Reading, Tree};
 use super::{
@@ -56,6 +58,12 @@ pub struct DeleteNode {
     pub lease_id: Option<LeaseId>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeletedNode {
+    /// The names that a file or link has left, in a share of NFS.
+    pub links: Option<u32>,
+}
+
 pub struct SetNodeProperties {
     pub address: NodeAddress,
     pub wanted: Wanted,
@@ -104,6 +112,17 @@ impl Domain {
         Ok(Lookup { place, node, parent, now })
     }
 
+    /// Something new comes to where nothing was found. The answer is held until that is committed: so
+    /// long the directory cannot be marked for deletion, and one that is takes nothing.
+    pub(super) async fn add_to(&self, found: &Found) -> Answer<Option<Addition<'_>>> {
+        if found.node.is_some() {
+            return Ok(None);
+        }
+        let directory = NodeKey { share: found.place.share(), node: found.place.directory() };
+        let addition = self.opens.add_to(directory).await;
+        addition.map(Some).map_err(|refusal| Failure::Refused(FileRefusal::Opens(refusal)))
+    }
+
     pub async fn get_node(&self, command: &GetNode) -> Answer<Located> {
         let mut reading = Reading(self.engine.snapshot().await?);
         self.read_located(&mut reading, command).await
@@ -122,8 +141,8 @@ impl Domain {
     }
 
     /// Deletes a file or link, or a directory that has nothing in it.
-    pub async fn delete_node(&self, command: &DeleteNode) -> Answer<()> {
-        let key = self
+    pub async fn delete_node(&self, command: &DeleteNode) -> Answer<DeletedNode> {
+        let (key, deleted) = self
             .transact(&[command.address.latch()], async |mut transaction| {
                 let tree = Tree::open(&mut transaction, &command.address.share).await?;
                 let found = tree.find(&mut transaction, &command.address).await?;
@@ -133,12 +152,13 @@ impl Domain {
                 }
                 let node = tree.begin_change(&mut transaction, &found.place, &node).await?;
                 self.forget_bytes(&mut transaction, &tree, &node).await?;
+                let deleted = DeletedNode { links: links_left(&node) };
                 tree.remove(&mut transaction, &found.place, node).await?;
-                Ok((found.place.key(), transaction))
+                Ok(((found.place.key(), deleted), transaction))
             })
             .await?;
         self.live_leases.forget(&key);
-        Ok(())
+        Ok(deleted)
     }
 
     /// The share has the bytes of a node no more, unless it has other names.
@@ -193,6 +213,11 @@ fn decide_read(node: Option<Node>, command: &GetNode, now: Timestamp) -> Result<
         lease::check_access(&file.lease, Access::Read, command.lease_id, LeaseKind::File, now)?;
     }
     Ok(node)
+}
+
+fn links_left(node: &Node) -> Option<u32> {
+    let posix = node.posix.as_ref().filter(|_| !node.is_directory())?;
+    Some(posix.links.saturating_sub(1))
 }
 
 fn decide_delete(found: &Found, command: &DeleteNode, now: Timestamp) -> Result<Node, FileRefusal> {

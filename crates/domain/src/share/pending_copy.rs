@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 
+use super::happenings;
 use super::properties::{Touch, touch};
 use super::tree::{Answer, Tree, release_content};
-use super::{FileRefusal, Node, NodeAddress, NodeKind};
+use super::{At, FileRefusal, Node, NodeAddress, NodeKind};
 use crate::blob::{CopyEnd, CopyState, CopyStatus};
 use crate::content::Content;
 use crate::domain::{Domain, Stamp, read};
@@ -63,10 +64,14 @@ impl Domain {
                 Ok(())
             })
             .await;
-        match end {
+        let share = match end {
             CopyEnd::Fetched(received) => received.conclude(ended),
             CopyEnd::Failed(_) => ended,
+        }?;
+        if let At::Path(path) = &address.at {
+            self.tell(share, &[happenings::written(path)]);
         }
+        Ok(())
     }
 
     pub async fn abort_file_copy(&self, command: &AbortFileCopy) -> Answer<()> {
@@ -82,15 +87,17 @@ impl Domain {
             stop(node, CopyStatus::Aborted, None, stamp);
             Ok(())
         })
-        .await
+        .await?;
+        Ok(())
     }
 
+    /// The number of the share that it was in.
     async fn change_copy(
         &self,
         address: &NodeAddress,
         copy_id: &str,
         change: impl Fn(&mut Transaction, &mut Node, Stamp) -> Result<(), FileRefusal>,
-    ) -> Answer<()> {
+    ) -> Answer<u64> {
         self.transact(&[address.latch()], async |mut transaction| {
             let stamp = self.stamp();
             let tree = Tree::open(&mut transaction, &address.share).await?;
@@ -103,7 +110,7 @@ impl Domain {
             self.make_room(&mut transaction, &tree, before, node.length()).await?;
             transaction.delete(rows::pending_copy(&tree.key_of(&found.place, &node)));
             tree.put(&mut transaction, &found.place, &node);
-            Ok(((), transaction))
+            Ok((tree.share.id, transaction))
         })
         .await
     }

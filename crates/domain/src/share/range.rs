@@ -134,8 +134,8 @@ impl Domain {
         let located = self.read_located(rows, &command.file).await?;
         let file = located.node.file().ok_or(Failure::Refused(FileRefusal::WrongKind))?;
         let older = match command.previous {
-            None => Content::Empty,
-            Some(moment) => find_previous(rows, command, &located, moment).await?,
+            None => None,
+            Some(moment) => Some(find_previous(rows, command, &located, moment).await?),
         };
         let range = match command.range {
             None => 0..file.length,
@@ -143,7 +143,7 @@ impl Domain {
         };
         let range = widen(range, command.start_from, file.length);
         let newer = file.content.clone();
-        let differences = Differences::new(reading.0, &older, &newer, range)?;
+        let differences = Differences::new(reading.0, older.as_ref(), &newer, range)?;
         Ok(FileRanges { located, differences: differences.in_pieces_of(RANGE_BYTES) })
     }
 }
@@ -266,8 +266,8 @@ async fn change_range(
             let freed = whole_pieces(&range, file.length);
             if freed == (0..file.length) {
                 content::release(transaction, &file.content);
-                file.content = Content::Empty;
-            } else if freed != range || file.content != Content::Empty {
+                file.content = content::all_cleared(transaction, file.length, id);
+            } else {
                 let mut map = Map::own(transaction, &file.content, id).await?;
                 map.zero(transaction, range, freed, id).await?;
                 file.content = map.content();

@@ -18,6 +18,7 @@ const DELETED_SHARE: u8 = b'5';
 const HELD_SHARE_NAME: u8 = b'6';
 const CONDEMNED_SHARE: u8 = b'7';
 const CONDEMNED_SNAPSHOT: u8 = b'8';
+const OPEN: u8 = b'9';
 
 /// The kind, the share and the directory in front of a name.
 const NODE_FRONT_BYTES: usize = 17;
@@ -119,6 +120,26 @@ pub fn condemned_snapshot_of(key: &[u8]) -> Result<(u64, u64), Fault> {
     }
 }
 
+/// The persistent opens of all shares.
+pub fn all_opens() -> Bytes {
+    Bytes::from_static(&[OPEN])
+}
+
+/// A persistent open, by its number.
+pub fn open(share: u64, id: u64) -> Bytes {
+    let mut key = numbered(OPEN, share);
+    key.put_u64(id);
+    key.freeze()
+}
+
+/// The share and the number in a key made by [`open`].
+pub fn open_of(key: &[u8]) -> Result<(u64, u64), Fault> {
+    match (number_at(key, 1), number_at(key, 9)) {
+        (Some(share), Some(id)) => Ok((share, id)),
+        (_, _) => Err(corrupt("the key of a persistent open")),
+    }
+}
+
 /// Whether the row with this key is a node.
 pub fn is_node(key: &[u8]) -> bool {
     key.first() == Some(&NODE)
@@ -130,8 +151,8 @@ pub fn has_content(key: &[u8]) -> bool {
 }
 
 /// What a share holds, kind by kind.
-pub fn all_of_share(share: u64) -> [Bytes; 4] {
-    [SNAPSHOT, NODE, PAST_NODE, PERMISSION].map(|kind| numbered(kind, share).freeze())
+pub fn all_of_share(share: u64) -> [Bytes; 5] {
+    [SNAPSHOT, NODE, PAST_NODE, PERMISSION, OPEN].map(|kind| numbered(kind, share).freeze())
 }
 
 pub fn all_past_nodes(share: u64) -> Bytes {

@@ -159,11 +159,11 @@ impl Tree {
 
     /// What an address leads to. One row is read for each name on the way.
     pub async fn find(&self, rows: &mut impl NodeRows, address: &NodeAddress) -> Answer<Found> {
+        if address.share_number.is_some_and(|number| number != self.share.id) {
+            return Err(Failure::Refused(FileRefusal::ShareNotFound));
+        }
         let found = match &address.at {
             At::Place(place) => {
-                if place.share() != self.share.id {
-                    return Err(Failure::Refused(FileRefusal::ShareNotFound));
-                }
                 let node = self.read(rows, place).await?;
                 Found { place: place.clone(), name: None, node, parent: None, above: Vec::new() }
             }

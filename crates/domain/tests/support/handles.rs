@@ -71,6 +71,7 @@ impl Client {
     pub fn wants(&self, name: &str) -> OpenNode {
         OpenNode {
             share: share(),
+            share_number: None,
             path: path(name),
             snapshot: None,
             opener: self.opener.clone(),
@@ -84,6 +85,7 @@ impl Client {
             descriptor: None,
             caching: CachingWanted::None,
             durable: None,
+            is_replay: false,
         }
     }
 

@@ -65,7 +65,7 @@ impl Files {
 
     pub async fn delete(&self, path: &str) -> Answer<()> {
         let command = DeleteNode { address: at(path), wanted: Wanted::Any, lease_id: None };
-        refusal(self.store.domain.delete_node(&command).await)
+        refusal(self.store.domain.delete_node(&command).await.map(drop))
     }
 
     pub async fn write(&self, path: &str, offset: u64, bytes: &[u8]) -> Answer<Located> {

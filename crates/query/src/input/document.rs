@@ -53,6 +53,11 @@ enum Wanted {
 }
 
 impl Document {
+    /// How many values are in it, at whatever depth.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Reads the value at the beginning of `bytes` and tells where it ends; `None` if the bytes end
     /// before it does.
     pub fn read(&mut self, bytes: &[u8], last: bool) -> Result<Option<usize>, Unexpected> {

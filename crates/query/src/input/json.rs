@@ -217,6 +217,10 @@ impl Record for JsonRecord<'_> {
         }
         Ok(self.value(node))
     }
+
+    fn column_steps(&self) -> u64 {
+        self.document.len() as u64
+    }
 }
 
 impl Fields for JsonRecord<'_> {

@@ -1,6 +1,8 @@
 //! What a parsed statement says. References to columns are numbered, so that an input finds out
 //! once what each of them means.
 
+use crate::like::{PATTERN_BYTES_MAX, Pattern};
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     pub projection: Projection,
@@ -113,13 +115,32 @@ pub enum Expression {
     /// Value, lowest, highest.
     Between(Box<(Self, Self, Self)>),
     In(Box<Self>, Vec<Self>),
-    Like(Box<Self>, Box<Self>, Option<char>),
+    Like(Box<Self>, LikePattern),
     IsNull(Box<Self>),
     IsMissing(Box<Self>),
     Cast(Box<Self>, Kind),
     /// Pairs of a condition and what holds under it, and what holds otherwise.
     Case(Vec<(Self, Self)>, Box<Self>),
     Call(Function, Vec<Self>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum LikePattern {
+    /// A text of the statement, taken apart once.
+    Constant(Box<Pattern>),
+    /// Another for each record, with its escape character.
+    Each(Box<Expression>, Option<char>),
+}
+
+impl LikePattern {
+    pub fn new(pattern: Expression, escape: Option<char>) -> Self {
+        if let Expression::Text(text) = &pattern
+            && text.len() <= PATTERN_BYTES_MAX
+        {
+            return Self::Constant(Box::new(Pattern::new(text, escape)));
+        }
+        Self::Each(Box::new(pattern), escape)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

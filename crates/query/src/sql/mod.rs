@@ -5,8 +5,8 @@ mod lexer;
 mod parser;
 
 pub use ast::{
-    Aggregate, Arithmetic, Comparison, DatePart, Expression, Function, Kind, Output, Projection,
-    Reference, Segment, Statement, TrimSide,
+    Aggregate, Arithmetic, Comparison, DatePart, Expression, Function, Kind, LikePattern, Output,
+    Projection, Reference, Segment, Statement, TrimSide,
 };
 pub use parser::parse;
 

@@ -5,8 +5,8 @@
 
 use super::SyntaxError;
 use super::ast::{
-    Aggregate, Arithmetic, Comparison, DatePart, Expression, Function, Kind, Output, Projection,
-    Reference, Segment, Statement, TrimSide,
+    Aggregate, Arithmetic, Comparison, DatePart, Expression, Function, Kind, LikePattern, Output,
+    Projection, Reference, Segment, Statement, TrimSide,
 };
 use super::lexer::{Token, tokens};
 
@@ -254,7 +254,7 @@ impl Parser {
             Expression::In(Box::new(left), self.list()?)
         } else if self.take_word("LIKE") {
             let pattern = self.sum()?;
-            Expression::Like(Box::new(left), Box::new(pattern), self.escape()?)
+            Expression::Like(Box::new(left), LikePattern::new(pattern, self.escape()?))
         } else if negated {
             return self.fail("BETWEEN, IN or LIKE should follow NOT");
         } else {

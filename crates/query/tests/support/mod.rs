@@ -102,6 +102,16 @@ pub async fn run(request: QueryRequest, blob: &[u8], piece: usize) -> Answer {
     answer
 }
 
+/// Runs a query of an owner to its end.
+pub async fn of_owner(owner: &str, expression: &str, blob: &[u8]) {
+    let query = Query::new(request(expression, None, None)).expect("a query").of_owner(owner);
+    let source = Memory { bytes: Bytes::copy_from_slice(blob), piece: 1 << 20, at: 0 };
+    let mut stream = std::pin::pin!(query.run(Box::new(source), SystemTime::UNIX_EPOCH));
+    while let Some(piece) = stream.next().await {
+        piece.expect("memory does not fail");
+    }
+}
+
 /// Reads an Avro object container by the letter of its specification.
 struct Reader<'a> {
     rest: &'a [u8],

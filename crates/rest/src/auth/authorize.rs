@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use holdfast_domain::access::PublicAccess;
 
+use super::bearer::RolesThere;
 use super::letters::Letters;
 use super::sas::SasScope;
-use super::{AuthRefusal, Identity, Principal};
-use crate::operation::{ACTION_PREFIX, Anonymous, Need, Role};
+use super::{AuthRefusal, Identity, Principal, Target};
+use crate::operation::{ACTION_PREFIX, Anonymous, Need, NeededActions};
 use crate::version::Version;
 
 /// Before this version a signature without the permission hides the resource.
@@ -36,14 +37,12 @@ pub struct Granted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rights {
     All,
-    /// The letters of a signature, and the actions of the one who made it.
+    /// The letters of a signature, and the roles of the one who made it.
     Letters {
         letters: Letters,
-        /// Those of an account signature.
-        resource_types: Option<Letters>,
-        delegator: Option<Box<Principal>>,
+        delegator: Option<RolesThere>,
     },
-    Role(Box<Principal>),
+    Roles(RolesThere),
     /// What the public may read.
     Public,
 }
@@ -80,57 +79,29 @@ impl Granted {
     pub fn may(&self, letter: char, action: &str) -> bool {
         self.rights.cover(letter, action)
     }
-
-    /// Whether the caller may also do what this needs: a part of a batch.
-    pub fn check(&self, need: &Need, version: Version) -> Result<(), AuthRefusal> {
-        match &self.rights {
-            Rights::All => Ok(()),
-            Rights::Letters { letters, resource_types, delegator } => {
-                let type_letter = need.resource_type.letter();
-                if resource_types.is_some_and(|types| !types.contains(type_letter)) {
-                    return Err(AuthRefusal::ResourceTypeMismatch);
-                }
-                check_letters(*letters, need, false)?;
-                match delegator {
-                    Some(delegator) => check_role(delegator, need, version).map(drop),
-                    None => Ok(()),
-                }
-            }
-            Rights::Role(principal) => check_role(principal, need, version).map(drop),
-            Rights::Public => Err(AuthRefusal::AuthorizationFailure),
-        }
-    }
-
-    /// Whether the caller may do `action` anywhere in the account, and not only to what a
-    /// signature is for.
-    pub fn may_in_account(&self, action: &str) -> bool {
-        match &self.rights {
-            Rights::All => true,
-            Rights::Role(principal) => principal.may(action),
-            Rights::Letters { .. } | Rights::Public => false,
-        }
-    }
 }
 
 impl Rights {
     fn cover(&self, letter: char, action: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Letters { letters, delegator, .. } => {
+            Self::Letters { letters, delegator } => {
                 letters.contains(letter)
                     && delegator.as_ref().is_none_or(|delegator| delegator.may(action))
             }
-            Self::Role(principal) => principal.may(action),
+            Self::Roles(roles) => roles.may(action),
             Self::Public => false,
         }
     }
 }
 
-/// Decides. `version` is the one that the request is processed with.
+/// Decides on what the request came with. `version` is the one that it is processed with, `target`
+/// what it names: a signature has been verified for it already, roles have not.
 pub fn authorize(
     identity: &Identity,
     need: &Need,
     version: Version,
+    target: &Target<'_>,
 ) -> Result<Granted, AuthRefusal> {
     if let (false, Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_)) =
         (need.shared_key, identity)
@@ -143,16 +114,13 @@ pub fn authorize(
             if need.letters.is_empty() {
                 return Err(AuthRefusal::AuthorizationFailure);
             }
-            let type_fits = sas.resource_types.contains(need.resource_type.letter());
+            let mut fitting = need.resource_type.letters().chars();
+            let type_fits = fitting.any(|letter| sas.resource_types.contains(letter));
             if !type_fits && need.letters != [""] {
                 return Err(AuthRefusal::ResourceTypeMismatch);
             }
-            let create_only = check_letters(sas.permissions, need, false)?;
-            let rights = Rights::Letters {
-                letters: sas.permissions,
-                resource_types: Some(sas.resource_types),
-                delegator: None,
-            };
+            let create_only = check_letters(sas.permissions, &sas.version, need, false)?;
+            let rights = Rights::Letters { letters: sas.permissions, delegator: None };
             let encryption_scope = sas.encryption_scope.clone();
             let scope = SasScope { encryption_scope, ..SasScope::default() };
             Ok(Granted { create_only, ..Granted::scoped(rights, scope) })
@@ -166,8 +134,8 @@ pub fn authorize(
                 return Err(AuthRefusal::AuthorizationFailure);
             }
             let hidden = sas.version.as_str() < PERMISSION_MISMATCH_SINCE;
-            let create_only = check_letters(letters, need, hidden)?;
-            let rights = Rights::Letters { letters, resource_types: None, delegator: None };
+            let create_only = check_letters(letters, &sas.version, need, hidden)?;
+            let rights = Rights::Letters { letters, delegator: None };
             Ok(Granted { create_only, ..Granted::scoped(rights, sas.scope.clone()) })
         }
         Identity::UserDelegationSas(sas) => {
@@ -177,48 +145,77 @@ pub fn authorize(
             if sas.delegated_user.is_some() {
                 return Err(AuthRefusal::failed("The signature needs the token of its user."));
             }
-            let by_letters = check_letters(sas.permissions, need, false)?;
-            let by_role = check_role(&sas.delegator, need, version)?;
             let letters = sas.permissions;
-            let rights = Rights::Letters {
-                letters,
-                resource_types: None,
-                delegator: Some(Box::new(sas.delegator.clone())),
-            };
+            let by_letters = check_letters(letters, &sas.version, need, false)?;
+            let roles = sas.delegator.roles_at(target);
+            let by_role = check_roles(&roles, need, version)?;
+            let rights = Rights::Letters { letters, delegator: Some(roles) };
             let mut granted = Granted::scoped(rights, sas.scope.clone());
             granted.create_only = by_letters || by_role;
             granted.principal = Some(Box::new(sas.acting_principal()));
             Ok(granted)
         }
         Identity::Bearer(principal) => {
-            let create_only = check_role(principal, need, version)?;
-            let principal = Box::new(principal.clone());
-            let rights = Rights::Role(principal.clone());
-            let principal = Some(principal);
-            Ok(Granted { create_only, principal, ..Granted::of(rights) })
+            let roles = principal.roles_at(target);
+            let create_only = check_roles(&roles, need, version)?;
+            let principal = Some(Box::new(principal.clone()));
+            Ok(Granted { create_only, principal, ..Granted::of(Rights::Roles(roles)) })
         }
         Identity::Anonymous(caller) => authorize_anonymous(caller, need),
     }
 }
 
+/// Decides on another resource that the request names besides `own`: the source of a rename, the
+/// target of a link, what a part of a batch is about. The caller must have been authenticated, and
+/// what they showed must be for that resource, too.
+pub fn authorize_second(
+    identity: &Identity,
+    need: &Need,
+    version: Version,
+    own: &Target<'_>,
+    second: &Target<'_>,
+) -> Result<Granted, AuthRefusal> {
+    if own.account != second.account {
+        return Err(AuthRefusal::AuthorizationFailure);
+    }
+    let covered = match identity {
+        Identity::Owner | Identity::Bearer(_) => true,
+        Identity::AccountSas(sas) => sas.services.contains(second.service.sas_letter()),
+        Identity::ServiceSas(sas) => sas.scope.covers(second),
+        Identity::UserDelegationSas(sas) => sas.scope.covers(second),
+        Identity::Anonymous(_) => false,
+    };
+    if !covered {
+        return Err(AuthRefusal::AuthorizationFailure);
+    }
+    authorize(identity, need, version, second)
+}
+
 /// Whether the letters are enough, and if so, whether only for creating.
-fn check_letters(letters: Letters, need: &Need, hidden: bool) -> Result<bool, AuthRefusal> {
+fn check_letters(
+    letters: Letters,
+    signature_version: &str,
+    need: &Need,
+    hidden: bool,
+) -> Result<bool, AuthRefusal> {
+    let creates = need.create_since.is_some_and(|since| signature_version >= since);
     if !need.letters.iter().any(|all_of| letters.contains_all(all_of)) {
-        return Err(AuthRefusal::PermissionMismatch { hidden });
+        return match creates && letters.contains('c') {
+            true => Ok(true),
+            false => Err(AuthRefusal::PermissionMismatch { hidden }),
+        };
     }
     Ok(need.letters.contains(&"c") && need.letters.contains(&"w") && !letters.contains('w'))
 }
 
-/// Whether the role is enough, and if so, whether only for creating.
-fn check_role(principal: &Principal, need: &Need, version: Version) -> Result<bool, AuthRefusal> {
-    let Role::Actions { any_of, since } = need.role else {
-        return Err(AuthRefusal::AuthorizationFailure);
-    };
+/// Whether the roles are enough, and if so, whether only for creating.
+fn check_roles(roles: &RolesThere, need: &Need, version: Version) -> Result<bool, AuthRefusal> {
+    let NeededActions { any_of, since } = need.actions;
     if version < since {
         return Err(AuthRefusal::AuthorizationFailure);
     }
-    let may = |all_of: &&&[&str]| all_of.iter().all(|action| principal.may(action));
-    if !any_of.iter().any(|all_of| may(&all_of)) {
+    let may = |all_of: &&&[&str]| all_of.iter().all(|action| roles.may(action));
+    if !roles.any_in_account || !any_of.iter().any(|all_of| may(&all_of)) {
         return Err(AuthRefusal::PermissionMismatch { hidden: false });
     }
     let replaces = |all_of: &&&[&str]| all_of.iter().any(|action| action.ends_with("/blobs/write"));

@@ -1,26 +1,23 @@
-//! Bearer tokens of a directory.
-//!
-//! Who may do what: without a mapping of roles, every principal whose token is accepted may do
-//! everything that tokens can do at all. With one, a principal has the actions of each role in the
-//! `roles` claim of the token and those given to their object id. A user delegation signature
-//! carries no claims, so there only the object id counts.
+//! Bearer tokens of a directory: which are believed, and which roles their holders have.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_domain::time::Timestamp;
 
-use super::authorize::action_matches;
-use super::jwt::{Claims, InvalidKeySet, KeySet, Token};
-use super::{AuthRefusal, Presented};
+use super::jwt::{Claims, InvalidKeySet, KeyRing, KeySet, Token};
+use super::roles::{Assignment, AssignmentScope, ClaimTexts, Role};
+use super::{AuthRefusal, Presented, Target};
 use crate::service::Service;
 use crate::version::Version;
 
 /// How far the clock of the issuer may be from ours.
 pub const TOKEN_SKEW_MAX: Duration = Duration::from_secs(5 * 60);
+/// The longest id of a user or a tenant. Those of directories are GUIDs.
+const ID_BYTES_MAX: usize = 256;
 const BEARER_SINCE: Version = Version::V2017_11_09;
-/// Storage as a whole: as an address, and as the application that it is in the directory.
+/// Storage as a whole: as an address, and as the application that it is in the directory. Where every
+/// token is believed, these are; elsewhere only audiences that are configured.
 const STORAGE_AUDIENCES: [&str; 2] =
     ["https://storage.azure.com", "e406a681-f3d4-42a8-90b6-c2b029497af1"];
 
@@ -29,7 +26,7 @@ const STORAGE_AUDIENCES: [&str; 2] =
 pub struct BearerSettings {
     trust: Trust,
     audiences: Vec<String>,
-    roles: Option<Roles>,
+    assignments: Arc<[Assignment]>,
     challenge: Option<Arc<str>>,
 }
 
@@ -38,46 +35,53 @@ enum Trust {
     Nobody,
     Issuer {
         issuer: String,
-        keys: KeySet,
+        keys: Arc<KeyRing>,
     },
     /// Any token that looks right, signed or not, over any protocol.
     Anybody,
 }
 
-/// From the value of a `roles` claim or an object id to the patterns of actions it allows, such as
-/// `Microsoft.Storage/storageAccounts/blobServices/*`.
-pub type Roles = HashMap<String, Vec<String>>;
-
 impl BearerSettings {
     /// No token is accepted.
     pub fn off() -> Self {
-        Self { trust: Trust::Nobody, audiences: Vec::new(), roles: None, challenge: None }
+        let (trust, assignments) = (Trust::Nobody, Arc::default());
+        Self { trust, audiences: Vec::new(), assignments, challenge: None }
     }
 
     /// Tokens of `issuer` (their `iss` claim, exactly) that a key of the set signed.
     pub fn issuer(issuer: impl Into<String>, key_set_json: &str) -> Result<Self, InvalidKeySet> {
-        let (issuer, keys) = (issuer.into(), KeySet::from_json(key_set_json)?);
-        let challenge = challenge(&format!("{}/oauth2/authorize", issuer.trim_end_matches('/')));
-        Ok(Self { trust: Trust::Issuer { issuer, keys }, challenge, ..Self::off() })
+        Ok(Self::issuer_with(issuer, Arc::new(KeyRing::of(KeySet::from_json(key_set_json)?))))
     }
 
-    /// For development only: whoever can reach the server is whoever they say they are.
+    /// The same with keys that others replace while the server runs.
+    pub fn issuer_with(issuer: impl Into<String>, keys: Arc<KeyRing>) -> Self {
+        let issuer = issuer.into();
+        let challenge = challenge(&format!("{}/oauth2/authorize", issuer.trim_end_matches('/')));
+        Self { trust: Trust::Issuer { issuer, keys }, challenge, ..Self::off() }
+    }
+
+    /// For development only: whoever can reach the server is whoever they say they are, and, unless
+    /// roles are assigned, may do everything.
     pub fn development() -> Self {
         let tenant = "00000000-0000-0000-0000-000000000000";
         let uri = format!("https://login.microsoftonline.com/{tenant}/oauth2/authorize");
-        Self { trust: Trust::Anybody, challenge: challenge(&uri), ..Self::off() }
+        let scope = AssignmentScope::default();
+        let everybody = Assignment { who: Vec::new(), role: Role::EVERYTHING, scope };
+        let assignments = Arc::new([everybody]);
+        Self { trust: Trust::Anybody, challenge: challenge(&uri), assignments, ..Self::off() }
     }
 
-    /// Accepts another audience besides storage as a whole and the endpoint of the account.
+    /// Accepts tokens for this audience.
     #[must_use]
     pub fn with_audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
         self
     }
 
+    /// Who may do what; nobody else may do anything.
     #[must_use]
-    pub fn with_roles(mut self, roles: Roles) -> Self {
-        self.roles = Some(roles);
+    pub fn with_assignments(mut self, assignments: Vec<Assignment>) -> Self {
+        self.assignments = assignments.into();
         self
     }
 
@@ -98,18 +102,13 @@ impl BearerSettings {
         self.challenge.clone().filter(|_| version >= since)
     }
 
-    /// `None` for all.
-    pub(super) fn actions(&self, object_id: &str, claimed: &[String]) -> Option<Arc<[String]>> {
-        let roles = self.roles.as_ref()?;
-        let held = claimed.iter().map(String::as_str).chain([object_id]);
-        Some(held.filter_map(|role| roles.get(role)).flatten().cloned().collect())
-    }
-
-    fn accepts_audience(&self, audience: &str, request: &Presented<'_>) -> bool {
+    fn accepts_audience(&self, audience: &str) -> bool {
         let audience = audience.trim_end_matches('/');
-        let (account, service) = (request.account, request.service.name());
-        STORAGE_AUDIENCES.contains(&audience)
-            || audience == format!("https://{account}.{service}.core.windows.net")
+        let of_storage = match self.trust {
+            Trust::Anybody => STORAGE_AUDIENCES.contains(&audience),
+            Trust::Nobody | Trust::Issuer { .. } => false,
+        };
+        of_storage
             || self.audiences.iter().any(|accepted| accepted.trim_end_matches('/') == audience)
     }
 }
@@ -131,24 +130,62 @@ pub struct Principal {
     pub object_id: String,
     pub tenant_id: Option<String>,
     pub name: Option<String>,
-    actions: Option<Arc<[String]>>,
+    /// What the token said of them.
+    pub claims: Arc<ClaimTexts>,
+    assigned: Arc<[Assignment]>,
 }
 
 impl Principal {
-    /// Someone of whom only the ids are known.
+    /// Someone of whom only the ids are known, without any role.
     pub(super) fn of_object(object_id: String, tenant_id: String) -> Self {
-        Self { object_id, tenant_id: Some(tenant_id), name: None, actions: None }
-    }
-
-    pub(super) fn restrict(&mut self, settings: &BearerSettings) {
-        self.actions = settings.actions(&self.object_id, &[]);
-    }
-
-    pub(super) fn may(&self, action: &str) -> bool {
-        match &self.actions {
-            None => true,
-            Some(patterns) => patterns.iter().any(|pattern| action_matches(pattern, action)),
+        Self {
+            object_id,
+            tenant_id: Some(tenant_id),
+            name: None,
+            claims: Arc::default(),
+            assigned: Arc::default(),
         }
+    }
+
+    /// What is known without a token.
+    pub(super) fn own_claims(&self) -> ClaimTexts {
+        let tenant_id = self.tenant_id.iter().map(|id| ("tid".to_owned(), vec![id.clone()]));
+        let object_id = ("oid".to_owned(), vec![self.object_id.clone()]);
+        tenant_id.chain([object_id]).collect()
+    }
+
+    pub(super) fn give_roles(&mut self, settings: &BearerSettings, claims: ClaimTexts) {
+        let theirs = settings.assignments.iter().filter(|assignment| assignment.is_for(&claims));
+        self.assigned = theirs.cloned().collect();
+        self.claims = Arc::new(claims);
+    }
+
+    pub(super) fn roles_at(&self, target: &Target<'_>) -> RolesThere {
+        let in_account = self
+            .assigned
+            .iter()
+            .filter(|assignment| assignment.scope.is_in_account(target.account));
+        RolesThere {
+            any_in_account: in_account.clone().next().is_some(),
+            roles: in_account
+                .filter(|assignment| assignment.scope.covers(target))
+                .map(|assignment| assignment.role)
+                .collect(),
+        }
+    }
+}
+
+/// The roles that a principal has at what a request is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RolesThere {
+    /// Also one that counts in a part of the account only.
+    pub any_in_account: bool,
+    roles: Vec<Role>,
+}
+
+impl RolesThere {
+    pub fn may(&self, action: &str) -> bool {
+        self.roles.iter().any(|role| role.allows(action))
     }
 }
 
@@ -174,27 +211,31 @@ pub(super) fn check(
             "Authentication scheme Bearer is not supported in this version.",
         ));
     }
-    let claims = believe(token.trim(), request, settings, now).map_err(|detail| {
-        let challenge = settings.challenge(request.service, request.version);
+    let claims = believe(token.trim(), settings, now).map_err(|detail| {
+        let challenge = settings.challenge(request.target.service, request.version);
         AuthRefusal::InvalidToken { detail, challenge }
     })?;
     let Some(object_id) = claims.oid.or(claims.sub) else {
         return Err(AuthRefusal::failed("The token names nobody."));
     };
-    Ok(Principal {
-        actions: settings.actions(&object_id, &claims.roles),
+    let tenant_bytes = claims.tid.as_ref().map_or(0, String::len);
+    if object_id.len().max(tenant_bytes) > ID_BYTES_MAX {
+        return Err(AuthRefusal::failed("The token has an id that is too long."));
+    }
+    let mut texts = claims.texts;
+    texts.insert("oid".to_owned(), vec![object_id.clone()]);
+    let mut principal = Principal {
         object_id,
         tenant_id: claims.tid,
         name: claims.upn.or(claims.name),
-    })
+        claims: Arc::default(),
+        assigned: Arc::default(),
+    };
+    principal.give_roles(settings, texts);
+    Ok(principal)
 }
 
-fn believe(
-    token: &str,
-    request: &Presented<'_>,
-    settings: &BearerSettings,
-    now: Timestamp,
-) -> Result<Claims, &'static str> {
+fn believe(token: &str, settings: &BearerSettings, now: Timestamp) -> Result<Claims, &'static str> {
     let token = Token::parse(token).ok_or("The token cannot be read.")?;
     let issued_by = token.claims.iss.as_deref().filter(|issuer| !issuer.is_empty());
     match (&settings.trust, issued_by) {
@@ -212,7 +253,7 @@ fn believe(
         }
     }
     let claims = token.claims;
-    let accepted = |audience: &str| settings.accepts_audience(audience, request);
+    let accepted = |audience: &str| settings.accepts_audience(audience);
     if !claims.aud.as_ref().is_some_and(|audience| audience.iter().any(accepted)) {
         return Err("Audience validation failed. Audience did not match.");
     }

@@ -1,5 +1,8 @@
 //! Signed tokens: reading them, and checking their signatures with a set of public keys.
 
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{
@@ -7,6 +10,10 @@ use ring::signature::{
     RsaPublicKeyComponents, UnparsedPublicKey,
 };
 use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::roles::ClaimTexts;
 
 /// A token in its three parts, decoded but not yet believed.
 pub(super) struct Token<'a> {
@@ -33,8 +40,36 @@ pub(super) struct Claims {
     pub tid: Option<String>,
     pub name: Option<String>,
     pub upn: Option<String>,
-    #[serde(default)]
-    pub roles: Vec<String>,
+    /// Those of all claims that are texts, numbers or lists of them.
+    #[serde(skip)]
+    pub texts: ClaimTexts,
+}
+
+impl Claims {
+    fn from_json(json: &[u8]) -> Option<Self> {
+        let all: serde_json::Map<String, Value> = serde_json::from_slice(json).ok()?;
+        let texts = all.iter().map(|(name, value)| (name.clone(), texts(value))).collect();
+        let claims: Self = serde_json::from_value(Value::Object(all)).ok()?;
+        Some(Self { texts, ..claims })
+    }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Number(number) => vec![number.to_string()],
+        Value::Bool(truth) => vec![truth.to_string()],
+        Value::Array(values) => values.iter().flat_map(scalar).collect(),
+        Value::Object(_) | Value::Null => Vec::new(),
+    }
+}
+
+/// A list in a list is no list of texts.
+fn scalar(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => texts(value),
+        Value::Array(_) | Value::Object(_) | Value::Null => Vec::new(),
+    }
 }
 
 #[derive(Deserialize)]
@@ -61,27 +96,58 @@ impl<'a> Token<'a> {
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part.trim_end_matches('=')).ok();
         Some(Self {
             header: serde_json::from_slice(&decode(header)?).ok()?,
-            claims: serde_json::from_slice(&decode(claims)?).ok()?,
+            claims: Claims::from_json(&decode(claims)?)?,
             signed: signed.as_bytes(),
             signature: decode(signature)?,
         })
     }
 }
 
+/// The keys of an issuer as they are now. Issuers change them, and whoever knows where they are found
+/// replaces them here.
+#[derive(Debug, Default)]
+pub struct KeyRing {
+    current: ArcSwap<KeySet>,
+    missed: Notify,
+}
+
+impl KeyRing {
+    pub fn of(keys: KeySet) -> Self {
+        Self { current: ArcSwap::from_pointee(keys), missed: Notify::new() }
+    }
+
+    pub fn replace(&self, keys: KeySet) {
+        self.current.store(Arc::new(keys));
+    }
+
+    /// Returns when a token names a key that is not here: it may be a new one.
+    pub async fn missed(&self) {
+        self.missed.notified().await;
+    }
+
+    pub(super) fn verifies(&self, token: &Token<'_>) -> bool {
+        let keys = self.current.load();
+        if !keys.has_key_of(token) {
+            self.missed.notify_one();
+        }
+        keys.verifies(token)
+    }
+}
+
 /// The public keys of an issuer, from the text of its JSON Web Key Set. Keys of kinds that are not
 /// used here are passed over.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySet {
     keys: Vec<PublicKey>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct PublicKey {
     id: Option<String>,
     material: Material,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Material {
     Rsa {
         modulus: Vec<u8>,
@@ -147,8 +213,12 @@ impl KeySet {
         if keys.is_empty() { Err(InvalidKeySet::NoUsableKey) } else { Ok(Self { keys }) }
     }
 
+    fn has_key_of(&self, token: &Token<'_>) -> bool {
+        self.keys.iter().any(|key| token.header.kid.is_none() || key.id == token.header.kid)
+    }
+
     /// Whether one of the keys made the signature: the named one, if the token names one.
-    pub(super) fn verifies(&self, token: &Token<'_>) -> bool {
+    fn verifies(&self, token: &Token<'_>) -> bool {
         let Header { alg, kid } = &token.header;
         let named = |key: &&PublicKey| kid.is_none() || key.id == *kid;
         self.keys.iter().filter(named).any(|key| key.material.verifies(alg, token))

@@ -15,6 +15,7 @@ mod keys;
 mod letters;
 mod policy;
 mod refusal;
+mod roles;
 mod sas;
 mod shared_key;
 mod string_to_sign;
@@ -26,16 +27,18 @@ pub use holdfast_domain::table::KeyRange;
 use holdfast_domain::time::Timestamp;
 
 pub use authorize::{
-    AnonymousCaller, Granted, RequiredPublicAccess, authorize, check_public_access,
+    AnonymousCaller, Granted, RequiredPublicAccess, authorize, authorize_second,
+    check_public_access,
 };
-pub use bearer::{BearerSettings, Principal, Roles, TOKEN_SKEW_MAX};
-pub use jwt::InvalidKeySet;
+pub use bearer::{BearerSettings, Principal, TOKEN_SKEW_MAX};
+pub use jwt::{InvalidKeySet, KeyRing, KeySet};
 pub use keys::{AccountKeys, Accounts, InvalidKey, Key};
 pub use letters::Letters;
 pub use policy::resolve_policy;
 pub use refusal::AuthRefusal;
+pub use roles::{Assignment, AssignmentScope, ClaimTexts, Role};
 pub(crate) use sas::PARAMETERS as SAS_PARAMETERS;
-pub use sas::{AccountSas, ResponseHeaders, SasScope, ServiceSas};
+pub use sas::{AccountSas, Below, ResponseHeaders, SasScope, ServiceSas, SignedResource};
 pub use shared_key::CLOCK_SKEW_MAX;
 pub use user_delegation::{
     DelegatedUser, KEY_LIFETIME_MAX, KeyFields, KeyRefusal, UserDelegationKey, UserDelegationSas,
@@ -57,13 +60,10 @@ pub struct Presented<'a> {
     pub path: &'a str,
     /// The account is the first segment of `path` rather than part of the host name.
     pub path_style: bool,
-    /// Without `-secondary`.
-    pub account: &'a str,
     /// In order of appearance, decoded. The official clients write a space as `%20` and a plus as
     /// `%2B`, so it makes no difference to them what a plus sign is decoded to.
     pub query: &'a [(String, String)],
     pub headers: &'a RequestHeaders,
-    pub service: Service,
     /// The version that the request is processed with.
     pub version: Version,
     pub tls: bool,
@@ -72,8 +72,11 @@ pub struct Presented<'a> {
 }
 
 /// What the path names, decoded.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
+    /// Without `-secondary`.
+    pub account: &'a str,
+    pub service: Service,
     /// The container, queue, table or share.
     pub container: Option<&'a str>,
     /// The blob, or the path of a directory or file in its share. Not used for queues and tables.
@@ -95,6 +98,13 @@ pub enum Identity {
     Anonymous(AnonymousCaller),
 }
 
+impl Identity {
+    /// Everybody, where nobody is asked who they are.
+    pub fn public() -> Self {
+        Self::Anonymous(AnonymousCaller { challenge: None, private_is_hidden: true })
+    }
+}
+
 /// Finds out who is calling, from the Authorization header or the query.
 pub fn authenticate(
     request: &Presented<'_>,
@@ -102,7 +112,7 @@ pub fn authenticate(
     bearer: &BearerSettings,
     now: Timestamp,
 ) -> Result<Identity, AuthRefusal> {
-    let Some(keys) = accounts.get(request.account) else {
+    let Some(keys) = accounts.get(request.target.account) else {
         return Err(AuthRefusal::ResourceNotFound);
     };
     let authorization = authorization(request.headers)?;
@@ -133,8 +143,8 @@ pub fn authenticate(
             Ok(Identity::Owner)
         }
         (None, None) => Ok(Identity::Anonymous(AnonymousCaller {
-            challenge: bearer.challenge(request.service, request.version),
-            private_is_hidden: request.service == Service::Blob
+            challenge: bearer.challenge(request.target.service, request.version),
+            private_is_hidden: request.target.service == Service::Blob
                 && request.version < Version::V2019_12_12,
         })),
     }
@@ -167,7 +177,7 @@ fn by_signature(
     }
     if parameters.get("skoid").is_some() {
         let mut sas = user_delegation::check(parameters, request, keys, now)?;
-        sas.delegator.restrict(bearer);
+        sas.give_roles(bearer, None);
         return Ok(Identity::UserDelegationSas(Box::new(sas)));
     }
     sas::service(parameters, request, keys, now).map(|sas| Identity::ServiceSas(Box::new(sas)))

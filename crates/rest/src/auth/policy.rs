@@ -33,7 +33,7 @@ pub fn resolve_policy(
     resolved.window.check(now)?;
     if resolved.permissions.is_none() {
         return Err(AuthRefusal::failed(
-            "Signed permissions must be specified by the signature or its stored access policy.",
+            "Signed permission must be specified in signature or SAS identifier",
         ));
     }
     Ok(resolved)

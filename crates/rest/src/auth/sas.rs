@@ -9,8 +9,9 @@ use holdfast_domain::time::Timestamp;
 
 use super::keys::{AccountKeys, decode_signature};
 use super::letters::Letters;
+use super::roles::is_same;
 use super::string_to_sign::{self, ResourcePath};
-use super::{AuthRefusal, Presented};
+use super::{AuthRefusal, Presented, Target};
 use crate::service::Service;
 
 /// The parameters that make up shared access signatures. None of them may be sent twice: which one
@@ -75,8 +76,10 @@ impl<'a> Parameters<'a> {
     /// `None` if the request carries no signature.
     pub fn of(request: &Presented<'a>) -> Result<Option<Self>, AuthRefusal> {
         let parameters = Self(request.query);
-        if parameters.all("sig").next().is_none() {
-            return Ok(None);
+        match parameters.all("sig").count() {
+            0 => return Ok(None),
+            1 => {}
+            _ => return Err(malformed("sig", "is sent more than once")),
         }
         match PARAMETERS.into_iter().find(|name| parameters.all(name).nth(1).is_some()) {
             Some(name) => Err(AuthRefusal::DuplicateQueryParameter { name }),
@@ -108,7 +111,7 @@ impl<'a> Parameters<'a> {
     }
 
     pub fn required(self, name: &'static str) -> Result<&'a str, AuthRefusal> {
-        self.get(name).ok_or_else(|| malformed(name, "is mandatory and cannot be empty"))
+        self.get(name).ok_or_else(|| malformed(name, "is mandatory. Cannot be empty"))
     }
 
     pub fn time(self, name: &'static str) -> Result<Option<Timestamp>, AuthRefusal> {
@@ -169,18 +172,24 @@ impl Window {
     pub fn check(self, now: Timestamp) -> Result<(), AuthRefusal> {
         let Some(expiry) = self.expiry else {
             return Err(AuthRefusal::failed(
-                "Signed expiry time must be specified by the signature or its stored access policy.",
+                "Signed expiry must be specified in signature or SAS identifier",
             ));
         };
         if now <= expiry && self.start.is_none_or(|start| start <= now) {
             return Ok(());
         }
-        let start = self.start.map(|start| start.rfc1123().to_string()).unwrap_or_default();
-        let (expiry, now) = (expiry.rfc1123(), now.rfc1123());
-        Err(AuthRefusal::failed(format!(
-            "Signature not valid in the specified time frame: \
-             Start [{start}] - Expiry [{expiry}] - Current [{now}]"
-        )))
+        // Without a start a signature begins now: so the service says it of one that has expired.
+        let start = self.start.unwrap_or(now);
+        let ends_first = start >= expiry;
+        let (start, expiry, now) = (start.rfc1123(), expiry.rfc1123(), now.rfc1123());
+        Err(AuthRefusal::failed(if ends_first {
+            format!("Signed expiry time [{expiry}] must be after signed start time [{start}]")
+        } else {
+            format!(
+                "Signature not valid in the specified time frame: \
+                 Start [{start}] - Expiry [{expiry}] - Current [{now}]"
+            )
+        }))
     }
 }
 
@@ -248,6 +257,8 @@ pub(super) fn letters_since(letters: Letters, version: &str) -> Letters {
 /// Gives access to services and types of resources of the whole account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountSas {
+    pub(super) services: Letters,
+    pub(super) version: String,
     pub resource_types: Letters,
     pub permissions: Letters,
     pub encryption_scope: Option<String>,
@@ -266,16 +277,18 @@ pub(super) fn account(
     for name in ["sp", "se", "ss", "srt"] {
         parameters.required(name)?;
     }
-    let text = string_to_sign::account(parameters, request.account);
+    let text = string_to_sign::account(parameters, request.target.account);
     check_signature(parameters, &text, keys)?;
     Window::of(parameters)?.check(now)?;
     check_origin(parameters, request)?;
     let services = parameters.letters("ss")?.unwrap_or_default();
-    if !services.contains(request.service.sas_letter()) {
+    if !services.contains(request.target.service.sas_letter()) {
         return Err(AuthRefusal::ServiceMismatch);
     }
     let permissions = parameters.letters("sp")?.unwrap_or_default();
     Ok(AccountSas {
+        services,
+        version: version.to_owned(),
         resource_types: parameters.letters("srt")?.unwrap_or_default(),
         permissions: letters_since(permissions, version),
         encryption_scope: check_encryption_scope(parameters)?,
@@ -297,8 +310,8 @@ pub struct ServiceSas {
 /// What a signature for one resource says besides times and permissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SasScope {
-    /// The directory that the signature is for, without slashes at its ends; empty for the root.
-    pub directory: Option<String>,
+    /// None for what the caller has in the whole account.
+    pub resource: Option<SignedResource>,
     pub encryption_scope: Option<String>,
     pub response_headers: ResponseHeaders,
     pub key_range: Option<KeyRange>,
@@ -307,9 +320,14 @@ pub struct SasScope {
 }
 
 impl SasScope {
+    /// Whether the signature is also for `target`, which is not what the request came with.
+    pub(super) fn covers(&self, target: &Target<'_>) -> bool {
+        self.resource.as_ref().is_some_and(|resource| resource.covers(target))
+    }
+
     /// Of a caller whom no signature limits.
     pub(super) const WHOLE: &Self = &Self {
-        directory: None,
+        resource: None,
         encryption_scope: None,
         response_headers: ResponseHeaders {
             cache_control: None,
@@ -321,6 +339,45 @@ impl SasScope {
         key_range: None,
         table: None,
     };
+}
+
+/// The resource that a signature is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedResource {
+    pub service: Service,
+    pub container: String,
+    pub below: Below,
+}
+
+/// Which part of its container, queue, table or share a signature is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Below {
+    Everything,
+    /// A directory and what is in it, without slashes at its ends; empty for the root.
+    Directory(String),
+    Object(String),
+    /// One snapshot or version of a blob.
+    PastState,
+}
+
+impl SignedResource {
+    /// Whether the signature is also for `target`, which is not what the request came with.
+    pub(super) fn covers(&self, target: &Target<'_>) -> bool {
+        let same_container =
+            target.container.is_some_and(|name| is_same(self.service, name, &self.container));
+        let inside = match (&self.below, target.object) {
+            (Below::Everything, _) => true,
+            (Below::Directory(path), Some(object)) => {
+                path.is_empty()
+                    || object
+                        .strip_prefix(path.as_str())
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+            (Below::Object(path), Some(object)) => path == object,
+            (Below::PastState, _) | (Below::Directory(_) | Below::Object(_), None) => false,
+        };
+        self.service == target.service && same_container && inside
+    }
 }
 
 /// Headers that the answer carries in place of those of the blob or file.
@@ -341,7 +398,7 @@ pub(super) fn service(
 ) -> Result<ServiceSas, AuthRefusal> {
     let version = parameters.version()?;
     let resource = ResourcePath::of(parameters, request)?;
-    let text = string_to_sign::service(parameters, request.service, version, &resource.path);
+    let text = string_to_sign::service(parameters, request.target.service, version, &resource.path);
     check_signature(parameters, &text, keys)?;
     let window = Window::of(parameters)?;
     let permissions = parameters.letters("sp")?;
@@ -357,7 +414,7 @@ pub(super) fn service(
         window,
         permissions: permissions.map(|letters| letters_since(letters, version)),
         version: version.to_owned(),
-        scope: scope(parameters, request.service, resource.directory)?,
+        scope: scope(parameters, request.target.service, resource.resource)?,
     })
 }
 
@@ -378,7 +435,7 @@ fn check_unversioned_lifetime(
 pub(super) fn scope(
     parameters: Parameters<'_>,
     service: Service,
-    directory: Option<String>,
+    resource: SignedResource,
 ) -> Result<SasScope, AuthRefusal> {
     let key_range = KeyRange {
         start_partition: parameters.owned("spk"),
@@ -402,7 +459,7 @@ pub(super) fn scope(
             Service::Table => parameters.owned("tn"),
             Service::Blob | Service::Queue | Service::File => None,
         },
-        directory,
+        resource: Some(resource),
         encryption_scope: match service {
             Service::Blob => check_encryption_scope(parameters)?,
             Service::Queue | Service::Table | Service::File => None,

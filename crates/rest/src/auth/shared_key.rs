@@ -45,7 +45,7 @@ pub(super) fn check(
             detail: "account:signature expected",
         });
     };
-    if account != request.account {
+    if account != request.target.account {
         return Err(AuthRefusal::failed("The account in the Authorization header is another one."));
     }
     let headers = SignedHeaders::collect(request.headers, request.version)?;
@@ -188,10 +188,10 @@ struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     fn new(scheme: Scheme, request: &Presented<'a>, headers: &SignedHeaders<'_>) -> Self {
-        let full = scheme == Scheme::SharedKey && request.service != Service::Table;
-        let signs_headers = request.service != Service::Table;
+        let full = scheme == Scheme::SharedKey && request.target.service != Service::Table;
+        let signs_headers = request.target.service != Service::Table;
         Self {
-            heads: match (scheme, request.service) {
+            heads: match (scheme, request.target.service) {
                 (Scheme::SharedKey, Service::Table) => table_heads(request.method, headers),
                 (Scheme::SharedKeyLite, Service::Table) => table_lite_heads(headers),
                 (Scheme::SharedKey, Service::Blob | Service::Queue | Service::File) => {
@@ -202,7 +202,7 @@ impl<'a> Candidates<'a> {
                 }
             },
             headers: if signs_headers { canonical_headers(&headers.x_ms) } else { vec![vec![]] },
-            account: request.account,
+            account: request.target.account,
             paths: Paths::of(request),
             query: if full { full_query(request.query) } else { lite_query(request.query) },
         }
@@ -251,7 +251,9 @@ impl<'a> Paths<'a> {
     fn of(request: &Presented<'a>) -> Self {
         let received = if request.path.is_empty() { "/" } else { request.path };
         let after_account = match request.path_style {
-            true => received.strip_prefix('/').and_then(|path| path.strip_prefix(request.account)),
+            true => received
+                .strip_prefix('/')
+                .and_then(|path| path.strip_prefix(request.target.account)),
             false => None,
         };
         let primary = after_account.map(|path| path.strip_prefix("-secondary").unwrap_or(path));

@@ -4,23 +4,25 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::sas::{FIRST_SIGNED_VERSION, Parameters, RESPONSE_HEADERS_SINCE, malformed};
+use super::sas::{
+    Below, FIRST_SIGNED_VERSION, Parameters, RESPONSE_HEADERS_SINCE, SignedResource, malformed,
+};
 use super::{AuthRefusal, Presented};
 use crate::service::Service;
 
 const RESPONSE_HEADERS: [&str; 5] = ["rscc", "rscd", "rsce", "rscl", "rsct"];
 const KEY_FIELDS: [&str; 6] = ["skoid", "sktid", "skt", "ske", "sks", "skv"];
 
-/// What the signature is for, as it is signed.
+/// What the signature is for.
 pub(super) struct ResourcePath {
+    /// As it is signed.
     pub path: String,
-    /// For a signature for a directory.
-    pub directory: Option<String>,
+    pub resource: SignedResource,
 }
 
 impl ResourcePath {
     pub fn of(parameters: Parameters<'_>, request: &Presented<'_>) -> Result<Self, AuthRefusal> {
-        let container = match (request.target.container, request.service) {
+        let container = match (request.target.container, request.target.service) {
             (Some(container), _) => container,
             // A batch names its table in its parts; each is compared with this one.
             (None, Service::Table) => parameters.required("tn")?,
@@ -30,10 +32,10 @@ impl ResourcePath {
         };
         let object = request.target.object.unwrap_or_default();
         let version = parameters.text("sv");
-        let mut directory = None;
-        let below = match (request.service, parameters.get("sr")) {
-            (Service::Queue | Service::Table, _) => "",
-            (Service::Blob, Some("c")) | (Service::File, Some("s")) => "",
+        let (below, signed) = match (request.target.service, parameters.get("sr")) {
+            (Service::Queue | Service::Table, _)
+            | (Service::Blob, Some("c"))
+            | (Service::File, Some("s")) => ("", Below::Everything),
             (Service::Blob, Some(kind @ ("b" | "bs" | "bv")))
             | (Service::File, Some(kind @ "f")) => {
                 check_kind(kind, version)?;
@@ -42,22 +44,25 @@ impl ResourcePath {
                         "The signature is for what is in a container.",
                     ));
                 }
-                object
+                let signed = match kind {
+                    "bs" | "bv" => Below::PastState,
+                    _ => Below::Object(object.to_owned()),
+                };
+                (object, signed)
             }
             (Service::Blob, Some(kind @ "d")) => {
                 check_kind(kind, version)?;
                 let path = signed_directory(parameters, object)?;
-                directory = Some(path.to_owned());
-                path
+                (path, Below::Directory(path.to_owned()))
             }
             (Service::Blob | Service::File, Some(_)) => {
                 return Err(malformed("sr", "is not a kind of resource of this service"));
             }
             (Service::Blob | Service::File, None) => {
-                return Err(malformed("sr", "is mandatory and cannot be empty"));
+                return Err(malformed("sr", "is mandatory. Cannot be empty"));
             }
         };
-        let container = match request.service {
+        let container = match request.target.service {
             Service::Table => {
                 let name = parameters.required("tn")?;
                 if !name.eq_ignore_ascii_case(container) {
@@ -70,15 +75,16 @@ impl ResourcePath {
         let mut path = String::with_capacity(64);
         if version >= "2015-02-21" {
             path.push('/');
-            path.push_str(request.service.name());
+            path.push_str(request.target.service.name());
         }
-        for part in [request.account, &container, below] {
+        for part in [request.target.account, &container, below] {
             if !part.is_empty() {
                 path.push('/');
                 path.push_str(part);
             }
         }
-        Ok(Self { path, directory })
+        let service = request.target.service;
+        Ok(Self { path, resource: SignedResource { service, container, below: signed } })
     }
 }
 
@@ -182,7 +188,7 @@ pub(super) fn user_delegation(
     resource: &str,
 ) -> Result<String, AuthRefusal> {
     let (headers, query) = (bound_headers(parameters, request)?, bound_query(parameters)?);
-    let blob = request.service == Service::Blob;
+    let blob = request.target.service == Service::Blob;
     let mut fields = Vec::with_capacity(32);
     fields.extend(["sp", "st", "se"].map(|name| parameters.text(name)));
     fields.push(resource);
@@ -204,7 +210,7 @@ pub(super) fn user_delegation(
             fields.extend([headers.as_str(), query.as_str()]);
         }
     }
-    if matches!(request.service, Service::Blob | Service::File) {
+    if matches!(request.target.service, Service::Blob | Service::File) {
         fields.extend(RESPONSE_HEADERS.map(|name| parameters.text(name)));
     }
     Ok(fields.join("\n"))

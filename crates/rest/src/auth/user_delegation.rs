@@ -15,7 +15,7 @@ use super::sas::{
     Parameters, SasScope, Window, check_origin, letters_since, malformed, mismatch, scope,
 };
 use super::string_to_sign::{self, ResourcePath};
-use super::{AuthRefusal, Presented, Principal};
+use super::{AuthRefusal, BearerSettings, ClaimTexts, Presented, Principal};
 use crate::service::Service;
 
 /// How long a key may be valid, counted from when it is asked for.
@@ -119,6 +119,7 @@ pub struct UserDelegationSas {
     /// Who asked for the key: the signature gives no more than they may do.
     pub delegator: Principal,
     pub permissions: Letters,
+    pub(super) version: String,
     pub scope: SasScope,
     /// `saoid`: stands for this user, whose rights were checked by whoever made the signature.
     pub authorized_object_id: Option<String>,
@@ -135,6 +136,13 @@ pub struct DelegatedUser {
 }
 
 impl UserDelegationSas {
+    /// Gives the delegator the roles that are assigned to them, by what is known of the token that
+    /// got the key; at the least that is who they are.
+    pub fn give_roles(&mut self, bearer: &BearerSettings, known: Option<ClaimTexts>) {
+        let claims = known.unwrap_or_else(|| self.delegator.own_claims());
+        self.delegator.give_roles(bearer, claims);
+    }
+
     /// Whose doing it is: what is created belongs to them.
     pub(super) fn acting_principal(&self) -> Principal {
         let agent = self.authorized_object_id.as_ref().or(self.unauthorized_object_id.as_ref());
@@ -154,7 +162,7 @@ pub(super) fn check(
     now: Timestamp,
 ) -> Result<UserDelegationSas, AuthRefusal> {
     let version = parameters.version()?;
-    let since = match request.service {
+    let since = match request.target.service {
         Service::Blob => BLOB_SINCE,
         Service::Queue | Service::File => QUEUE_AND_FILE_SINCE,
         Service::Table => return Err(malformed("skoid", "is not for tables")),
@@ -179,11 +187,11 @@ pub(super) fn check(
     key_window.check(now)?;
     Window::of(parameters)?.check(now)?;
     check_origin(parameters, request)?;
-    if !fields.signed_service.contains(request.service.sas_letter()) {
+    if !fields.signed_service.contains(request.target.service.sas_letter()) {
         return Err(AuthRefusal::ServiceMismatch);
     }
     // Where these two are not part of the signed text, anyone could have added them.
-    let agents = request.service == Service::Blob && version >= AGENTS_SINCE;
+    let agents = request.target.service == Service::Blob && version >= AGENTS_SINCE;
     let agent = |name| parameters.owned(name).filter(|_| agents);
     let (authorized, unauthorized) = (agent("saoid"), agent("suoid"));
     if authorized.is_some() && unauthorized.is_some() {
@@ -193,7 +201,8 @@ pub(super) fn check(
     Ok(UserDelegationSas {
         delegator: Principal::of_object(fields.signed_oid, fields.signed_tid),
         permissions: letters_since(permissions, version),
-        scope: scope(parameters, request.service, resource.directory)?,
+        version: version.to_owned(),
+        scope: scope(parameters, request.target.service, resource.resource)?,
         authorized_object_id: authorized,
         unauthorized_object_id: unauthorized,
         delegated_user: parameters
@@ -208,7 +217,7 @@ fn key_fields(parameters: Parameters<'_>) -> Result<KeyFields, AuthRefusal> {
     }
     let time = |name| match parameters.time(name) {
         Ok(Some(time)) => Ok(time),
-        Ok(None) => Err(malformed(name, "is mandatory and cannot be empty")),
+        Ok(None) => Err(malformed(name, "is mandatory. Cannot be empty")),
         Err(refusal) => Err(refusal),
     };
     Ok(KeyFields {

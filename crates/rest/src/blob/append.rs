@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::RequestBody;
-use crate::source::SourceRequest;
+use crate::source::{SourceRequest, condition_as_refusal};
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
@@ -32,7 +32,8 @@ pub async fn append(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
 pub async fn append_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     put_blob::check_bodiless(call)?;
     let (chosen, source) = (Chosen::read(call)?, SourceRequest::parse(call)?);
-    let mut opened = source.open(call, append_bytes_max(call.version)).await?;
+    let opened = source.open(call, append_bytes_max(call.version)).await;
+    let mut opened = opened.map_err(condition_as_refusal)?;
     let sealing = chosen.sealing();
     let domain = call.frontend.domain();
     let content = domain.receive_part(&mut opened.body, sealing.as_ref()).await?;
@@ -51,7 +52,7 @@ async fn write(call: &Call<'_>, content: Received, chosen: Chosen) -> Result<Ans
         conditions: headers::write_conditions(call)?,
         append_conditions: append_conditions(call)?,
         lease_id: call.lease_id()?,
-        key: chosen.key,
+        encryption: chosen.encryption(),
     };
     let appended = call.frontend.domain().append_block(command).await?;
 

@@ -42,7 +42,7 @@ pub async fn run(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// Nothing runs unless all parts are of one operation that may be in a batch, and in its scope.
+/// Nothing runs unless all parts are of one operation that may be in a batch, and in its account.
 fn check_parts(call: &Call<'_>, parts: &[Part]) -> Result<(), Error> {
     let mut first = None;
     for part in parts {
@@ -58,7 +58,8 @@ fn check_parts(call: &Call<'_>, parts: &[Part]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the part asks for, if it is about the account and the container of the batch.
+/// What the part asks for, if it is about the account of the batch. A part in another container than
+/// the batch fails by itself.
 fn operation_in_scope(call: &Call<'_>, part: &Part) -> Result<Operation, Error> {
     let service = call.operation.service();
     let query = Query::parse(part.uri.query().unwrap_or_default())?;
@@ -66,16 +67,11 @@ fn operation_in_scope(call: &Call<'_>, part: &Part) -> Result<Operation, Error> 
     let address = Address::parse(service, call.host, host_style, part.uri.path(), &query)?;
     let scope = address.resource.scope();
     let operation = route(service, part.method.as_str(), scope, &query, &part.headers)?;
-    let outside = |reason| Error::from(Code::InvalidInput).detail("Reason", reason);
     if (address.account, address.secondary) != (call.address.account, call.address.secondary) {
-        return Err(outside("a part is for another account than the batch"));
+        let reason = "a part is for another account than the batch";
+        return Err(Error::from(Code::InvalidInput).detail("Reason", reason));
     }
-    match (call.address.resource.container(), address.resource.container()) {
-        (Some(of_batch), of_part) if of_part != Some(of_batch) => {
-            Err(outside("a part is for another container than the batch"))
-        }
-        _ => Ok(operation),
-    }
+    Ok(operation)
 }
 
 /// The answer to a part, under the id that the client gave it.
@@ -101,8 +97,7 @@ fn write(boundary: &str, answers: &[(Option<String>, Answer)]) -> Bytes {
         if let Some(content_id) = content_id {
             head += &format!("Content-ID: {content_id}\r\n");
         }
-        let reason = answer.status.canonical_reason().unwrap_or_default();
-        head += &format!("\r\nHTTP/1.1 {} {reason}\r\n", answer.status.as_u16());
+        head += &format!("\r\nHTTP/1.1 {} {}\r\n", answer.status.as_u16(), answer.reason());
         text.extend_from_slice(head.as_bytes());
         for (name, value) in answer.headers.iter().filter(|(name, _)| !OF_THE_BATCH.contains(name))
         {

@@ -55,7 +55,9 @@ async fn stage(
     chosen: &Chosen,
 ) -> Result<Answer, Error> {
     let (path, lease_id, encryption) = (call.blob_path()?, call.lease_id()?, chosen.encryption());
-    let command = PutBlock { path, id, content, encryption: encryption.clone(), lease_id };
+    let create_only = call.granted.create_only;
+    let command =
+        PutBlock { path, id, content, encryption: encryption.clone(), lease_id, create_only };
     call.frontend.domain().put_block(command).await?;
 
     let mut answer = Answer::new(StatusCode::CREATED);

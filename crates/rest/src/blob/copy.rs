@@ -19,7 +19,7 @@ use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::source::{
-    FailureKind, LocalSource, Located, SourceFailure, SourceProperties, SourceRequest,
+    FailureKind, Located, ReadableBlob, SourceFailure, SourceProperties, SourceRequest,
 };
 use crate::version::Version;
 
@@ -35,9 +35,9 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     check_account(call, &located)?;
     let (copy_source, asked) = match located {
         Located::Here(local) => {
-            let authorized = source.authorize(call, &local.url).await;
-            authorized.map_err(|failure| source.error(failure))?;
-            (CopySource::Here(here(&source, local, None)), None)
+            let blob = source.readable_blob(call, local).await;
+            let blob = blob.map_err(|failure| source.error(failure))?;
+            (CopySource::Here(here(&source, blob, None)), None)
         }
         Located::Elsewhere => {
             let properties = source.head(call).await?;
@@ -77,15 +77,15 @@ pub async fn copy_from_url(call: &Call<'_>) -> Result<Answer, Error> {
     let wants = SourceTags::asked(call)?;
     let (copy_source, tags, digests) = match source.locate(call)? {
         Located::Here(local) => {
-            let authorized = source.authorize(call, &local.url).await;
-            let granted = authorized.map_err(|failure| source.error(failure))?;
+            let blob = source.readable_blob(call, local).await;
+            let blob = blob.map_err(|failure| source.error(failure))?;
             let tags = match wants {
                 SourceTags::Replaced => CopiedTags::Sent(put_blob::tags(call)?),
-                SourceTags::Copied if granted.may_read_tags => CopiedTags::OfSource,
+                SourceTags::Copied if blob.may_read_tags => CopiedTags::OfSource,
                 SourceTags::Copied => return Err(Code::AuthorizationPermissionMismatch.into()),
             };
             let (etag, digests) = verified(call, &source).await?;
-            (CopySource::Here(here(&source, local, etag)), tags, digests)
+            (CopySource::Here(here(&source, blob, etag)), tags, digests)
         }
         Located::File(_) | Located::Elsewhere => {
             let tags = match wants {
@@ -129,11 +129,11 @@ pub async fn incremental(call: &Call<'_>) -> Result<Answer, Error> {
     let Located::Here(local) = source.locate(call)? else {
         return Err(Code::InvalidSourceBlobUrl.into());
     };
-    let authorized = source.authorize(call, &local.url).await;
-    authorized.map_err(|failure| source.error(failure))?;
+    let blob = source.readable_blob(call, local).await;
+    let blob = blob.map_err(|failure| source.error(failure))?;
     let command = CopyIncremental {
         path: call.blob_path()?,
-        source: here(&source, local, None),
+        source: here(&source, blob, None),
         source_url: source.url.without_signature(),
         copy_id: uuid::Uuid::new_v4().to_string(),
         conditions: headers::write_conditions(call)?,
@@ -237,9 +237,9 @@ impl SourceTags {
     }
 }
 
-fn here(source: &SourceRequest, local: LocalSource, etag: Option<ETag>) -> SourceHere {
+fn here(source: &SourceRequest, blob: ReadableBlob, etag: Option<ETag>) -> SourceHere {
     let conditions = source.conditions.here.clone();
-    SourceHere { path: local.path, which: local.which, conditions, etag }
+    SourceHere { path: blob.path, which: blob.which, conditions, etag }
 }
 
 pub(crate) fn elsewhere(properties: SourceProperties) -> SourceElsewhere {
@@ -279,6 +279,10 @@ fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
     match failure {
         Failure::Refused(CopyRefusal::Source(BlobRefusal::WrongKind)) => {
             Code::InvalidSourceBlobType.into()
+        }
+        // The one condition on a source that is told as one on the destination is.
+        Failure::Refused(CopyRefusal::Source(BlobRefusal::SourceTagsNotMet)) => {
+            Code::ConditionNotMet.into()
         }
         Failure::Refused(CopyRefusal::Source(refusal)) => {
             source.error(SourceFailure::from(Error::from(refusal)))

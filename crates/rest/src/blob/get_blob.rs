@@ -31,7 +31,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     if call.version >= Version::V2026_10_06 {
         headers::access_tier(&mut answer, blob);
     }
-    let md5 = blob.headers.content_md5.map(headers::encode_md5);
+    let md5 = blob.headers.content_md5.as_ref().map(headers::encode_md5);
     if asked.is_some() {
         let (first, last) = (range.start, range.end - 1);
         answer.header("content-range", format!("bytes {first}-{last}/{}", blob.length));
@@ -73,7 +73,8 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     headers::stored_headers(&mut answer, call, &blob.headers);
     answer.header("accept-ranges", "bytes");
     answer.show("content-length", blob.length);
-    answer.optional_header("content-md5", blob.headers.content_md5.map(headers::encode_md5));
+    answer
+        .optional_header("content-md5", blob.headers.content_md5.as_ref().map(headers::encode_md5));
     if call.version >= Version::V2017_04_17 {
         headers::access_tier(&mut answer, blob);
     }

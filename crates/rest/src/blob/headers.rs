@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use holdfast_domain::blob::{
-    AccessTier, Blob, ContentHeaders, CopyState, CopyStatus, Immutability, Kind, ReadBlob,
-    RehydratePriority, Rehydration,
+    AccessTier, Blob, ContentHeaders, ContentMd5, CopyState, CopyStatus, Immutability, Kind,
+    ReadBlob, RehydratePriority, Rehydration,
 };
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
@@ -147,10 +147,18 @@ pub fn content_headers(call: &Call<'_>, plain: bool) -> Result<ContentHeaders, E
     })
 }
 
-pub fn md5_header(call: &Call<'_>, name: &'static str) -> Result<Option<[u8; 16]>, Error> {
+/// What is to be stored as the MD5: any bytes in Base64. The service minds their number only where it
+/// sees the content, see [`whole_md5`].
+pub fn md5_header(call: &Call<'_>, name: &'static str) -> Result<Option<ContentMd5>, Error> {
     let Some(text) = call.header(name)? else { return Ok(None) };
-    let decoded = STANDARD.decode(text).ok().and_then(|bytes| bytes.try_into().ok());
+    let decoded = STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()).map(ContentMd5::new);
     decoded.map(Some).ok_or_else(|| Code::InvalidMd5.into())
+}
+
+/// The MD5 that is to be stored with a content that it must be true of.
+pub fn whole_md5(headers: &ContentHeaders) -> Result<Option<[u8; 16]>, Error> {
+    let Some(md5) = &headers.content_md5 else { return Ok(None) };
+    md5.whole().map(Some).ok_or_else(|| Code::InvalidMd5.into())
 }
 
 /// Before 2013-08-15 a blob was created whatever lease the request named.
@@ -158,6 +166,7 @@ pub fn lease_needs_blob(call: &Call<'_>) -> bool {
     call.version >= Version::V2013_08_15
 }
 
+/// Empty if it has been cleared.
 pub fn content_type(headers: &ContentHeaders) -> &str {
     headers.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE)
 }
@@ -201,9 +210,15 @@ pub fn access_tier(answer: &mut Answer, blob: &Blob) {
     answer.optional_header("x-ms-access-tier-inferred", inferred.then_some("true"));
     let changed = blob.tier_changed.map(|changed| changed.rfc1123().to_string());
     answer.optional_header("x-ms-access-tier-change-time", changed);
+    answer.optional_header("x-ms-smart-access-tier", smart_tier(blob));
 }
 
-pub fn encode_md5(md5: [u8; 16]) -> String {
+/// Where a blob is that the service moves between the tiers: here it stays in the first.
+pub fn smart_tier(blob: &Blob) -> Option<&'static str> {
+    (blob.tier == Some(AccessTier::Smart)).then_some(tier_name(AccessTier::Hot))
+}
+
+pub fn encode_md5(md5: impl AsRef<[u8]>) -> String {
     STANDARD.encode(md5)
 }
 
@@ -349,7 +364,8 @@ pub fn stored_headers(answer: &mut Answer, call: &Call<'_>, headers: &ContentHea
     let overrides = &call.granted.scope().response_headers;
     let or = |own: &Option<String>, stored: &Option<String>| own.clone().or_else(|| stored.clone());
     let content_type_override = overrides.content_type.as_deref();
-    answer.header("content-type", content_type_override.unwrap_or(content_type(headers)));
+    let content_type = content_type_override.unwrap_or(content_type(headers));
+    answer.optional_header("content-type", Some(content_type).filter(|text| !text.is_empty()));
     answer.optional_header(
         "content-encoding",
         or(&overrides.content_encoding, &headers.content_encoding),

@@ -2,13 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use holdfast_domain::blob::{BlobListing, ContainerPath, Kind, ListBlobs, Listed, Position, Show};
+use holdfast_domain::blob::{BlobListing, ContainerPath, ListBlobs, Listed, Position, Show};
 use holdfast_domain::failure::Fault;
 use holdfast_domain::time::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::listed_blob::{self, Entry, Value};
-use super::{headers, tags};
+use super::tags;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::listing::{self, PAGE_MAX, PATH, Page};
@@ -173,14 +173,14 @@ fn write_blob(xml: &mut Writer, address: Option<&str>, name: &str, entry: &Entry
     xml.close("Blob");
 }
 
-/// Of a blob that is still to be committed nothing is known but its name and kind.
 fn write_uncommitted(xml: &mut Writer, version: Version, address: Option<&str>, name: &str) {
     xml.open("Blob");
     write_name(xml, version, name);
     listing::write_url(xml, address, name);
     xml.open("Properties");
-    xml.element("Content-Length", "0");
-    xml.element("BlobType", headers::kind_name(Kind::Block));
+    for (name, _, _) in listed_blob::PROPERTIES {
+        write_value(xml, name, listed_blob::of_uncommitted(name));
+    }
     xml.close("Properties");
     xml.close("Blob");
 }

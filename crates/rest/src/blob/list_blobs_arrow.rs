@@ -63,7 +63,6 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
 
 enum ListedRow<'a> {
     Blob(&'a str, Entry<'a>),
-    /// Nothing is known of it but its name.
     Uncommitted(&'a str),
     Prefix(&'a str),
 }
@@ -96,7 +95,11 @@ fn columns(rows: &[ListedRow<'_>], include: Include) -> Vec<Column> {
         ("ResourceType", texts(rows.iter().map(|row| Some(row.kind().to_owned())))),
     ];
     for (name, kind, value) in listed_blob::IDENTITY.iter().chain(listed_blob::PROPERTIES) {
-        let values = rows.iter().map(|row| row.entry().map_or(Value::None, value));
+        let values = rows.iter().map(|row| match row {
+            ListedRow::Blob(_, entry) => value(entry),
+            ListedRow::Uncommitted(_) => listed_blob::of_uncommitted(name),
+            ListedRow::Prefix(_) => Value::None,
+        });
         // The two forms of the answer have two names for this one.
         let name = match *name {
             "DestinationSnapshot" => "CopyDestinationSnapshot",
@@ -105,9 +108,13 @@ fn columns(rows: &[ListedRow<'_>], include: Include) -> Vec<Column> {
         columns.push((name, column(*kind, values)));
     }
     if include.metadata {
-        let metadata = |row: &ListedRow<'_>| {
-            let metadata = row.entry().and_then(|entry| entry.metadata());
-            metadata.map(|metadata| owned(metadata.iter()))
+        // A blob without metadata has an empty map; only a prefix has none.
+        let metadata = |row: &ListedRow<'_>| match row {
+            ListedRow::Blob(_, entry) => {
+                Some(entry.metadata().map_or_else(Vec::new, |metadata| owned(metadata.iter())))
+            }
+            ListedRow::Uncommitted(_) => Some(Vec::new()),
+            ListedRow::Prefix(_) => None,
         };
         columns.push(("Metadata", maps(rows.iter().map(metadata))));
     }
@@ -203,6 +210,7 @@ fn encode(batches: Vec<Vec<Column>>, marker: String) -> Result<Vec<u8>, ArrowErr
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Array as _;
     use arrow_array::cast::AsArray as _;
     use arrow_ipc::reader::StreamReader;
 
@@ -210,7 +218,11 @@ mod tests {
 
     #[test]
     fn a_page_comes_back_out_of_the_stream_with_its_marker() {
-        let rows = [ListedRow::Prefix("folder/"), ListedRow::Prefix("other/")];
+        let rows = [
+            ListedRow::Prefix("folder/"),
+            ListedRow::Prefix("other/"),
+            ListedRow::Uncommitted("u"),
+        ];
         let include = Include { metadata: true, tags: true, ..Include::default() };
         let batches = vec![columns(&rows, include)];
         let encoded = encode(batches, "next".to_owned()).expect("encoded");
@@ -222,6 +234,10 @@ mod tests {
         assert_eq!(column("Name").as_string::<i32>().value(1), "other/");
         assert_eq!(column("ResourceType").as_string::<i32>().value(0), "blobprefix");
         assert!(column("Metadata").is_null(0) && column("Tags").is_null(1));
+        let metadata = column("Metadata").as_map();
+        assert!(metadata.is_valid(2) && metadata.value_length(2) == 0, "an empty map");
+        assert_eq!(column("BlobType").as_string::<i32>().value(2), "BlockBlob");
+        assert!(column("BlobType").is_null(0));
         assert!(reader.next().is_none());
     }
 

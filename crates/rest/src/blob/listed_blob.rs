@@ -61,6 +61,15 @@ pub const IDENTITY: &[Field] = &[
     ("HasVersionsOnly", Type::Flag, |entry| flag_if(entry.listed.has_versions_only)),
 ];
 
+/// What is known of a blob that is still to be committed, beside its name.
+pub fn of_uncommitted(property: &str) -> Value {
+    match property {
+        "Content-Length" => Value::Number(0),
+        "BlobType" => text(headers::kind_name(Kind::Block)),
+        _ => Value::None,
+    }
+}
+
 pub const PROPERTIES: &[Field] = &[
     ("Creation-Time", Type::Time, |entry| {
         entry.since(Version::V2017_11_09, |entry| Value::Time(entry.listed.blob.created))
@@ -73,7 +82,7 @@ pub const PROPERTIES: &[Field] = &[
     ("Content-Encoding", Type::Text, |entry| or_empty(&entry.listed.blob.headers.content_encoding)),
     ("Content-Language", Type::Text, |entry| or_empty(&entry.listed.blob.headers.content_language)),
     ("Content-MD5", Type::Text, |entry| {
-        or_empty(&entry.listed.blob.headers.content_md5.map(headers::encode_md5))
+        or_empty(&entry.listed.blob.headers.content_md5.as_ref().map(headers::encode_md5))
     }),
     ("Cache-Control", Type::Text, |entry| or_empty(&entry.listed.blob.headers.cache_control)),
     ("Content-Disposition", Type::Text, |entry| {
@@ -96,6 +105,10 @@ pub const PROPERTIES: &[Field] = &[
     }),
     ("AccessTierChangeTime", Type::Time, |entry| {
         entry.since(Version::V2017_04_17, |entry| time(entry.listed.blob.tier_changed))
+    }),
+    ("SmartAccessTier", Type::Text, |entry| {
+        let tier = headers::smart_tier(&entry.listed.blob);
+        entry.since(Version::V2026_06_06, |_| optional(tier))
     }),
     ("ArchiveStatus", Type::Text, |entry| {
         optional(entry.listed.blob.rehydration.map(headers::archive_status))

@@ -97,7 +97,7 @@ fn command(call: &Call<'_>, range: PageRange, chosen: &Chosen) -> Result<PutPage
             equal: sequence_number(call, "x-ms-if-sequence-number-eq")?,
         },
         lease_id: call.lease_id()?,
-        key: chosen.key.clone(),
+        encryption: chosen.encryption(),
     })
 }
 

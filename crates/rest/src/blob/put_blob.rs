@@ -1,7 +1,7 @@
 //! Put Blob of blobs of all kinds.
 
 use holdfast_domain::blob::{
-    AccessTier, Blob, ContentHeaders, NewBlob, PutBlob, is_page_blob_length,
+    AccessTier, Blob, ContentHeaders, ContentMd5, NewBlob, PutBlob, is_page_blob_length,
 };
 use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
@@ -23,12 +23,13 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     if let Some(length) = call.header(BLOB_LENGTH)? {
         return Err(Error::invalid_header(BLOB_LENGTH, length));
     }
-    let mut body = body.open(call, put_blob_bytes_max(call.version), content.content_md5)?;
+    let stored_md5 = headers::whole_md5(&content)?;
+    let mut body = body.open(call, put_blob_bytes_max(call.version), stored_md5)?;
     let chosen = Chosen::read(call)?;
     let mut command = command(call, &chosen)?;
     let sealing = chosen.sealing();
     let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
-    content.content_md5 = body.finished().md5;
+    content.content_md5 = body.finished().md5.map(ContentMd5::from);
     command.headers = content;
     command.blob = NewBlob::Block(received);
     let blob = call.frontend.domain().put_blob(command).await?;

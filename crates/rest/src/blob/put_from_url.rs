@@ -1,6 +1,6 @@
 //! Put Blob From URL: a whole source of any kind becomes a block blob.
 
-use holdfast_domain::blob::{ContentHeaders, NewBlob};
+use holdfast_domain::blob::{ContentHeaders, ContentMd5, NewBlob};
 use holdfast_domain::tags::TagSet;
 
 use super::copy::SourceTags;
@@ -10,7 +10,7 @@ use crate::answer::Answer;
 use crate::body::DigestRefusal;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::source::{Located, SourceRequest};
+use crate::source::{Located, SourceRequest, condition_as_refusal};
 
 /// The longest source that one request takes.
 const SOURCE_BYTES_MAX: u64 = 5000 * 1024 * 1024;
@@ -20,6 +20,7 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
     put_blob::check_bodiless(call)?;
     let source = SourceRequest::parse_whole(call)?;
     let sent = headers::content_headers(call, false)?;
+    let stored_md5 = headers::whole_md5(&sent)?;
     let (chosen, wanted_tags) = (Chosen::read(call)?, SourceTags::asked(call)?);
     let copies_properties = copies_properties(call)?;
     let mut command = put_blob::command(call, &chosen)?;
@@ -28,7 +29,8 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
         (SourceTags::Copied, Located::Elsewhere) => Some(source.tags_elsewhere(call).await?),
         (SourceTags::Copied | SourceTags::Replaced, _) => None,
     };
-    let mut opened = source.open(call, SOURCE_BYTES_MAX).await?;
+    let opened = source.open(call, SOURCE_BYTES_MAX).await;
+    let mut opened = opened.map_err(condition_as_refusal)?;
     if wanted_tags == SourceTags::Copied {
         command.tags = copied_tags(fetched_tags.or(opened.properties.tags))?;
     }
@@ -36,10 +38,10 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
     let domain = call.frontend.domain();
     let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
     let digests = opened.body.finished();
-    check_md5(sent.content_md5, digests.md5)?;
+    check_md5(stored_md5, digests.md5)?;
     command.headers =
         if copies_properties { overlaid(sent, opened.properties.headers) } else { sent };
-    command.headers.content_md5 = digests.md5;
+    command.headers.content_md5 = digests.md5.map(ContentMd5::from);
     if copies_properties && command.metadata.is_empty() {
         command.metadata = opened.properties.metadata;
     }

@@ -28,7 +28,7 @@ const DIGITS_MAX: u32 = 100;
 
 pub async fn query(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let request = parse(&body.document(call).await?, call.version)?;
-    let query = Query::new(request)?;
+    let query = Query::new(request)?.of_owner(call.address.account);
     let command = get_blob::command(call)?;
     // The service does not query blobs that are encrypted with a key of the client.
     if command.key.is_some() {

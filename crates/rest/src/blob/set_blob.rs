@@ -4,7 +4,8 @@ use holdfast_domain::blob::{Blob, ContentHeaders, SetBlobMetadata, SetBlobProper
 use holdfast_domain::condition::{SequenceAction, SequenceActionInvalid};
 use hyper::StatusCode;
 
-use super::{encryption, headers, page, put_blob};
+use super::encryption::{self, Chosen};
+use super::{headers, page, put_blob};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::request::Call;
@@ -15,7 +16,7 @@ pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
         metadata: call.metadata()?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
-        key: encryption::customer_key(call)?,
+        encryption: Chosen::read(call)?.encryption(),
     };
     let blob = call.frontend.domain().set_blob_metadata(command).await?;
     let mut answer = changed(call, &blob);

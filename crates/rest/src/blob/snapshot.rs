@@ -3,7 +3,8 @@
 use holdfast_domain::blob::SnapshotBlob;
 use hyper::StatusCode;
 
-use super::{encryption, headers};
+use super::encryption::{self, Chosen};
+use super::headers;
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::request::Call;
@@ -15,7 +16,7 @@ pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
         metadata: call.metadata()?,
         conditions: headers::write_conditions(call)?,
         lease_id: call.lease_id()?,
-        key: encryption::customer_key(call)?,
+        encryption: Chosen::read(call)?.encryption(),
     };
     let made = call.frontend.domain().snapshot_blob(command).await?;
     let mut answer = Answer::new(StatusCode::CREATED);

@@ -75,7 +75,7 @@ pub enum DigestRefusal {
     /// 400 `InvalidHeaderValue` of `x-ms-content-crc64`
     #[error("x-ms-content-crc64 is not the Base64 of 8 bytes: {value:?}")]
     InvalidCrc64 { value: String },
-    /// 400 `InvalidHeaderValue` of `x-ms-content-crc64`
+    /// 400 `BothCrc64AndMd5HeaderPresent`
     #[error("Content-MD5 and x-ms-content-crc64 are both sent")]
     BothSent,
     /// 400 `Md5Mismatch`; both in Base64, for UserSpecifiedMd5 and ServerCalculatedMd5.

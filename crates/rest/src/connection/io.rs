@@ -66,6 +66,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         self.poll_read(context, READ_BYTES)
     }
 
+    /// Whether the client has closed the connection, so far as that can be told: not while it sends
+    /// something. If it has not, `context` is woken when it does.
+    pub fn client_is_gone(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.input.is_empty() || !self.body.has_ended() {
+            return false;
+        }
+        match self.poll_read_head(context) {
+            Poll::Ready(Ok(0) | Err(_)) => true,
+            Poll::Ready(Ok(_)) | Poll::Pending => false,
+        }
+    }
+
     /// Writes some of `slices`; an error if the stream takes no more.
     pub fn poll_write(
         &mut self,

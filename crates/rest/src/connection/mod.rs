@@ -77,6 +77,12 @@ pub trait Handler: Sync {
         head: RequestHead,
         body: Incoming,
     ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+
+    /// The answer to that request is about to be sent.
+    fn begins_answer(&self) {}
+
+    /// It was sent; the next request is waited for.
+    fn answered(&self) {}
 }
 
 /// Answers requests until the client or `stopping` ends the connection. A request that has been
@@ -117,6 +123,7 @@ where
         let (version, keeps_alive) = (head.parts.version, head.keeps_alive);
         let body = Incoming::of(&io);
         let answer = handler.handle(head, body).await;
+        handler.begins_answer();
         // Other requests that have come on this thread are handled before the first of them is
         // answered: the processor's caches then change from handling to sending once for all of
         // them, and not once for each.
@@ -128,6 +135,7 @@ where
         };
         output.answer(answer, bodiless, version, after).await?;
         pass_over_body(&io).await;
+        handler.answered();
         if after == After::Closed || !io.lock().body.has_ended() {
             break;
         }

@@ -81,6 +81,7 @@ impl Echo {
             "/chunks" => AnswerBody::Stream(None, Box::pin(stream::iter(pieces))),
             "/stream" => AnswerBody::Stream(Some(5), Box::pin(stream::iter(pieces))),
             "/short" => AnswerBody::Stream(Some(9), Box::pin(stream::iter(pieces))),
+            "/endless" => AnswerBody::Stream(None, Box::pin(stream::pending())),
             "/nothing" => {
                 answer.status = StatusCode::NO_CONTENT;
                 AnswerBody::Empty
@@ -110,6 +111,21 @@ async fn exchange(echo: &Echo, bytes: &[u8], piece: usize) -> (String, Result<()
     let serving = serve(server, LIMITS, std::future::pending(), echo);
     let both = async { tokio::join!(talk(client, bytes), serving) };
     tokio::time::timeout(IN_TIME, both).await.expect("in time")
+}
+
+#[tokio::test]
+async fn an_answer_that_is_being_worked_out_is_given_up_with_its_client() {
+    let (mut client, server) = duplex(1024);
+    let echo = Echo::default();
+    let serving = serve(server, LIMITS, std::future::pending(), &echo);
+    let leaving = async {
+        client.write_all(b"GET /endless HTTP/1.1\r\n\r\n").await.expect("sent");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        drop(client);
+    };
+    let both = async { tokio::join!(serving, leaving).0 };
+    let ended = tokio::time::timeout(IN_TIME, both).await.expect("in time");
+    assert!(matches!(ended, Err(Ended::Failed(_))), "{ended:?}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, Write as _};
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
@@ -85,7 +86,17 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
         ending: Ending,
     ) -> io::Result<()> {
         let mut sent = 0;
-        while let Some(piece) = pieces.next().await {
+        // An answer whose length is not known yet is being worked out, which may take long: nobody
+        // does that for a client who has gone. What is only read is sent until it cannot be.
+        let is_worked_out = !matches!(ending, Ending::Length(_));
+        let mut next = poll_fn(|context| {
+            let next = pieces.poll_next_unpin(context);
+            if next.is_pending() && is_worked_out && self.io.lock().client_is_gone(context) {
+                return Poll::Ready(Some(Err(ErrorKind::ConnectionAborted.into())));
+            }
+            next
+        });
+        while let Some(piece) = (&mut next).await {
             let piece = piece?;
             sent += piece.len() as u64;
             match ending {
@@ -145,11 +156,10 @@ fn has_no_body(status: StatusCode) -> bool {
 }
 
 fn write_head(head: &mut Vec<u8>, answer: &Answer, bodiless: bool, ending: Ending, after: After) {
-    let reason = answer.status.canonical_reason().unwrap_or_default();
     head.extend_from_slice(b"HTTP/1.1 ");
     head.extend_from_slice(answer.status.as_str().as_bytes());
     head.push(b' ');
-    head.extend_from_slice(reason.as_bytes());
+    head.extend_from_slice(answer.reason().as_bytes());
     head.extend_from_slice(b"\r\n");
     head.extend_from_slice(answer.headers.as_wire());
     // The length of what is not sent is known to the handler only.

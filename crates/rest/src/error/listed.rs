@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::Code;
 
 const DOCUMENT: &str = "docs/error-codes.md";
-const ANSWERED: &str = "| Code | Status | Tested in |\n|---|---|---|\n";
+const ANSWERED: &str = "| Code | Status | Message | Tested in |\n|---|---|---|---|\n";
+const OWN: &str = "| Codes with a message of our own |\n|---|\n";
 const NEVER: &str = "| Code | Why |\n|---|---|\n";
 
 /// Refusals that no request can provoke at will, by the tests of their rules.
@@ -34,19 +35,27 @@ fn every_code_is_documented_and_tested() {
     let mut wanted = String::new();
     for code in sorted() {
         let listed = cells(&document, ANSWERED).into_iter().find(|row| row[0] == code.name());
-        let kept = listed.map(|row| row[2].clone()).filter(|file| is_tested(code, file, &tests));
+        let kept = listed.map(|row| row[3].clone()).filter(|file| is_tested(code, file, &tests));
         let file = kept.or_else(|| tested_in(code, &tests));
         let file = file.unwrap_or_else(|| panic!("no test expects {}", code.name()));
+        let (name, status, message) = (code.name(), code.status(), code.message());
         // Writing to a string cannot fail.
-        let _ = writeln!(wanted, "| `{}` | {} | `{file}` |", code.name(), code.status());
+        let _ = writeln!(wanted, "| `{name}` | {status} | {message} | `{file}` |");
     }
     for row in cells(&document, NEVER) {
         let answered = Code::ALL.iter().any(|code| code.name() == row[0]);
         assert!(!answered, "{} is answered, whatever {DOCUMENT} says", row[0]);
         assert!(!row[1].is_empty(), "{DOCUMENT} says not why {} is never answered", row[0]);
     }
+    let own: String = sorted()
+        .into_iter()
+        .filter(|code| code.has_own_message())
+        .map(|code| format!("| `{}` |\n", code.name()))
+        .collect();
     let (before, after) = around(&document, ANSWERED);
     let wanted = format!("{before}{ANSWERED}{wanted}{after}");
+    let (before, after) = around(&wanted, OWN);
+    let wanted = format!("{before}{OWN}{own}{after}");
     if std::env::var_os("HOLDFAST_REWRITE_DOCS").is_some() {
         fs::write(&path, &wanted).expect(DOCUMENT);
     } else {
@@ -54,6 +63,16 @@ fn every_code_is_documented_and_tested() {
             document, wanted,
             "HOLDFAST_REWRITE_DOCS=1 cargo test -p holdfast-rest --lib every_code_is_documented"
         );
+    }
+}
+
+/// It stands behind the status of the answer, too.
+#[test]
+fn a_message_is_one_line_of_visible_ascii() {
+    for code in Code::ALL {
+        let message = code.message();
+        let visible = message.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        assert!(visible && message.contains(' '), "{}: {message:?}", code.name());
     }
 }
 
@@ -65,7 +84,7 @@ fn sorted() -> Vec<Code> {
 
 /// What stands before a table and after it.
 fn around<'a>(document: &'a str, head: &str) -> (&'a str, &'a str) {
-    let (before, rest) = document.split_once(head).expect("the document has both tables");
+    let (before, rest) = document.split_once(head).expect("the document has all tables");
     let rows: usize =
         rest.split_inclusive('\n').take_while(|line| line.starts_with('|')).map(str::len).sum();
     (before, &rest[rows..])

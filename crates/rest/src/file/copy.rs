@@ -13,7 +13,7 @@ use crate::blob::copy_elsewhere::{self, Destination};
 use crate::blob::{copied_from_elsewhere, headers};
 use crate::error::Error;
 use crate::request::Call;
-use crate::source::{self, SourceFailure, SourceRequest};
+use crate::source::{self, ReadableBlob, SourceFailure, SourceRequest};
 use crate::version::Version;
 
 pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
@@ -21,15 +21,14 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let address = place::file(call)?;
     let (copy_source, asked) = match source.locate(call)? {
         source::Located::File(local) => {
-            let authorized = source.authorize(call, &local.url).await;
-            authorized.map_err(|failure| source.error(failure))?;
-            (FileCopySource::File(local.read()), None)
+            let file = source.readable_file(call, local).await;
+            let file = file.map_err(|failure| source.error(failure))?;
+            (FileCopySource::File(file.read), None)
         }
         source::Located::Here(local) => {
-            let authorized = source.authorize(call, &local.url).await;
-            authorized.map_err(|failure| source.error(failure))?;
+            let blob = source.readable_blob(call, local).await;
+            let ReadableBlob { path, which, .. } = blob.map_err(|failure| source.error(failure))?;
             let conditions = source.conditions.here.clone();
-            let (path, which) = (local.path, local.which);
             (FileCopySource::Blob(SourceHere { path, which, conditions, etag: None }), None)
         }
         source::Located::Elsewhere => {

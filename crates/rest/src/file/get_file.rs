@@ -27,7 +27,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let mut md5 = None;
     if let Some(file) = located.node.file() {
         describe::file(&mut answer, call, file, located.now, state);
-        md5 = file.headers.content_md5.map(headers::encode_md5);
+        md5 = file.headers.content_md5.as_ref().map(headers::encode_md5);
     }
     answer.header("accept-ranges", "bytes");
     if asked.is_some() {

@@ -8,6 +8,7 @@ use hyper::StatusCode;
 
 use super::{beside, describe, given, place};
 use crate::answer::Answer;
+use crate::auth::Target;
 use crate::blob::headers;
 use crate::error::{Code, Error};
 use crate::query::{Plus, decode};
@@ -54,6 +55,8 @@ pub async fn create_hard(call: &Call<'_>) -> Result<Answer, Error> {
     let invalid = || Error::invalid_header(TARGET, text);
     let path = decode(text, Plus::IsPlus).ok_or_else(invalid)?;
     let path = path.strip_prefix('/').unwrap_or(&path);
+    let named = Target { object: Some(path), ..call.target() };
+    call.authorize_second(&named)?;
     let path = FilePath::file(path, TrailingDots::Kept).map_err(|_| invalid())?;
     let target = NodeAddress::path(address.share.clone(), path);
     let command = CreateHardLink { address, target, lease_id: call.lease_id()? };

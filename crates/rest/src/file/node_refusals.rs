@@ -9,7 +9,7 @@ use crate::refusals::lease_code;
 
 impl From<FileRefusal> for Error {
     fn from(refusal: FileRefusal) -> Self {
-        match refusal {
+        let code = match refusal {
             FileRefusal::ShareNotFound => Code::ShareNotFound,
             FileRefusal::SnapshotNotFound => Code::ShareSnapshotNotFound,
             FileRefusal::ParentNotFound => Code::ParentNotFound,
@@ -64,7 +64,7 @@ impl From<FileRefusal> for Error {
                 EnterRefusal::LockConflict => Code::FileLockConflict,
                 EnterRefusal::CacheFlushDelay => Code::ClientCacheFlushDelay,
             },
-        }
-        .into()
+        };
+        Self::from(code).about("file")
     }
 }

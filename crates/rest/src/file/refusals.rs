@@ -9,7 +9,7 @@ use crate::refusals::lease_code;
 
 impl From<ShareRefusal> for Error {
     fn from(refusal: ShareRefusal) -> Self {
-        match refusal {
+        let code = match refusal {
             ShareRefusal::NotFound | ShareRefusal::DeletedNotFound => Code::ShareNotFound,
             ShareRefusal::SnapshotNotFound => Code::ShareSnapshotNotFound,
             ShareRefusal::AlreadyExists => Code::ShareAlreadyExists,
@@ -30,8 +30,8 @@ impl From<ShareRefusal> for Error {
                 AccessRefusal::InfiniteDurationRequired => Code::InfiniteLeaseDurationRequired,
             },
             ShareRefusal::LeaseAction(refusal) => lease_code(refusal),
-        }
-        .into()
+        };
+        Self::from(code).about("file share")
     }
 }
 

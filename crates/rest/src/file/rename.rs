@@ -39,7 +39,8 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
         destination,
         destination_expected: Expected::Anything,
         wanted,
-        replace,
+        // Whoever may only create does not replace.
+        replace: replace && !call.granted.create_only,
         ignore_read_only,
         by_handle: false,
         source_lease_id: call.lease_id_header("x-ms-source-lease-id")?,
@@ -57,17 +58,15 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// What is renamed is in the same share, and the caller may take it away: with the signature of its
-/// URL, or with what allows this request.
+/// URL, or with what allows this request, if that is for it too.
 async fn source(call: &Call<'_>, share: &SharePath) -> Result<FilePath, Error> {
     let request = SourceRequest::parse_named(call, SOURCE)?;
     let Located::File(local) = request.locate(call)? else {
         return Err(Error::invalid_header(SOURCE, ""));
     };
-    if local.share != *share || local.snapshot.is_some() {
+    let source = request.movable_file(call, local).await?;
+    if source.share != *share || source.snapshot.is_some() {
         return Err(Error::invalid_header(SOURCE, ""));
     }
-    let is_directory = call.operation == Operation::RenameDirectory;
-    let taking = if is_directory { Operation::DeleteDirectory } else { Operation::DeleteFile };
-    request.authorize_move(call, &local.url, taking).await?;
-    Ok(local.path)
+    Ok(source.path)
 }

@@ -98,7 +98,10 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     if let Some(file) = located.node.file() {
         describe::file(&mut answer, call, file, located.now, state);
         answer.show("content-length", file.length);
-        answer.optional_header("content-md5", file.headers.content_md5.map(headers::encode_md5));
+        answer.optional_header(
+            "content-md5",
+            file.headers.content_md5.as_ref().map(headers::encode_md5),
+        );
     }
     Ok(answer)
 }
@@ -137,8 +140,13 @@ pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     let (address, lease_id) = (place::file(call)?, call.lease_id()?);
     let command = DeleteNode { address, wanted: Wanted::FileOrLink, lease_id };
-    beside::run(call, command).await?;
-    Ok(Answer::new(StatusCode::ACCEPTED))
+    let deleted = beside::run(call, command).await?;
+    let mut answer = Answer::new(StatusCode::ACCEPTED);
+    if call.version >= Version::V2025_05_05 {
+        let links = deleted.links.map(|links| links.to_string());
+        answer.optional_header("x-ms-link-count", links);
+    }
+    Ok(answer)
 }
 
 fn length(call: &Call<'_>) -> Result<Option<u64>, Error> {

@@ -5,7 +5,7 @@ use super::need::{
     WRITE, WRITE_OR_DELETE,
 };
 use super::row::{Comp, Restype, Row, Scope, Selector, Verbs};
-use super::{Conditions, LeaseHeaders, Operation};
+use super::{Conditions, LeaseHeaders, Operation, SourceCredentials};
 use crate::service::Service;
 use crate::version::Version;
 
@@ -17,6 +17,7 @@ const DELETE_CONTAINER: Actions = &[&["blobServices/containers/delete"]];
 const READ_BLOB: Actions = &[&["blobServices/containers/blobs/read"]];
 const WRITE_BLOB: Actions = &[&["blobServices/containers/blobs/write"]];
 const DELETE_BLOB: Actions = &[&["blobServices/containers/blobs/delete"]];
+const ANY_ROLE: Actions = &[&[]];
 const FILTER_BLOBS: Actions = &[&["blobServices/containers/blobs/filter/action"]];
 /// Adding is enough to make a blob that is not there; replacing one is found out later.
 const ADD_BLOB: Actions =
@@ -35,6 +36,7 @@ const BLOB_READ: Need = Need::object(READ, READ_BLOB);
 const BLOB_READ_PUBLIC: Need = BLOB_READ.public(Anonymous::Blob);
 const BLOB_WRITE: Need = Need::object(WRITE, WRITE_BLOB);
 const BLOB_CREATE: Need = Need::object(CREATE, ADD_BLOB);
+const BLOCK_WRITE: Need = BLOB_WRITE.creating_since("2026-06-06");
 const BLOB_APPEND: Need = Need::object(&["a", "w"], ADD_BLOB);
 const BLOB_HOLD: Need = Need::object(&["i"], WRITE_CONTAINER);
 const TAGS: Letters = &["t"];
@@ -48,7 +50,7 @@ const CHANGE: &[Selector] = &[Selector::HeaderIs("x-ms-lease-action", &["change"
 const COPY_SOURCE: Selector = Selector::Header("x-ms-copy-source");
 const BLOCK_BLOB: Selector = Selector::HeaderIs("x-ms-blob-type", &["BlockBlob"]);
 const PAGE_UPDATE: Selector = Selector::HeaderIs("x-ms-page-write", &["update"]);
-const ARROW: Selector = Selector::HeaderIs("accept", &["application/vnd.apache.arrow.stream"]);
+const ARROW: Selector = Selector::Accepts("application/vnd.apache.arrow.stream");
 
 const FOUR_AND_TAGS: Conditions = Conditions::FOUR_AND_TAGS;
 const PAGE_WRITE: Conditions = FOUR_AND_TAGS.and(Conditions::SEQUENCE_NUMBER);
@@ -89,14 +91,14 @@ const fn write(operation: Operation, name: &'static str, need: Need) -> Row {
     blob(operation, name, Verbs::PUT, need).lease(LeaseHeaders::Id).conditions(FOUR_AND_TAGS)
 }
 
-/// Anybody with a signature may ask, whatever it is for.
+/// Anybody with a signature or a role may ask, whatever it is for.
 const fn account_information(
     operation: Operation,
     name: &'static str,
     scope: Scope,
     resource_type: ResourceType,
 ) -> Row {
-    let need = Need { resource_type, ..Need::object(ANY_SAS, &[]).without_role() };
+    let need = Need { resource_type, ..Need::object(ANY_SAS, ANY_ROLE) };
     Row::new(operation, Service::Blob, name, Verbs::GET_OR_HEAD, scope, need)
         .restype(Restype::Account)
         .comp(Comp::Properties)
@@ -164,6 +166,7 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::POST,
         Need::object(ANY_SAS, WRITE_CONTAINER).without_service_sas(),
     )
+    .in_parts()
     .comp(Comp::Batch)
     .since(Version::V2018_11_09)
     .success(&[202])
@@ -223,12 +226,14 @@ pub(super) const ROWS: &[Row] = &[
         .lease(LeaseHeaders::Id)
         .built(),
     container(Operation::RestoreContainer, "Restore Container", Verbs::PUT, CONTAINER_WRITE)
+        .uses(CONTAINER_WRITE)
         .comp(Comp::Undelete)
         .when(&[Selector::Header("x-ms-deleted-container-name")])
         .since(Version::V2019_12_12)
         .success(&[201])
         .built(),
     container(Operation::RenameContainer, "Rename Container", Verbs::PUT, CONTAINER_WRITE)
+        .uses(CONTAINER_WRITE)
         .comp(Comp::Rename)
         .when(&[Selector::Header("x-ms-source-container-name")])
         .since(Version::V2020_06_12)
@@ -240,6 +245,7 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::POST,
         Need::object(ANY_SAS, WRITE_CONTAINER),
     )
+    .in_parts()
     .comp(Comp::Batch)
     .since(Version::V2020_04_08)
     .success(&[202])
@@ -248,7 +254,7 @@ pub(super) const ROWS: &[Row] = &[
         Operation::FindBlobsByTagsInContainer,
         "Find Blobs by Tags in Container",
         Verbs::GET,
-        Need::object(FIND, FILTER_BLOBS),
+        Need { resource_type: ResourceType::ContainerOrObject, ..Need::object(FIND, FILTER_BLOBS) },
     )
     .comp(Comp::Blobs)
     .since(Version::V2021_04_10)
@@ -307,6 +313,7 @@ pub(super) const ROWS: &[Row] = &[
         .success(&[201])
         .built(),
     write(Operation::PutBlobFromUrl, "Put Blob From URL", BLOB_CREATE)
+        .reads(SourceCredentials::Own)
         .when(&[BLOCK_BLOB, COPY_SOURCE])
         .since(Version::V2020_04_08)
         .success(&[201])
@@ -383,11 +390,13 @@ pub(super) const ROWS: &[Row] = &[
         .success(&[201])
         .built(),
     write(Operation::CopyBlob, "Copy Blob (asynchronous)", BLOB_CREATE)
+        .reads(SourceCredentials::OwnOrOfAccount)
         .when(&[COPY_SOURCE])
         .success(&[202])
         .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE).and(Conditions::SOURCE_TAGS))
         .built(),
     write(Operation::CopyBlobFromUrl, "Copy Blob From URL (synchronous)", BLOB_CREATE)
+        .reads(SourceCredentials::Own)
         .when(&[COPY_SOURCE, Selector::HeaderIs("x-ms-requires-sync", &["true"])])
         .since(Version::V2018_03_28)
         .success(&[202])
@@ -412,19 +421,20 @@ pub(super) const ROWS: &[Row] = &[
         Scope::Blob,
         ResourceType::Object,
     ),
-    write(Operation::PutBlock, "Put Block", BLOB_WRITE)
+    write(Operation::PutBlock, "Put Block", BLOCK_WRITE)
         .comp(Comp::Block)
         .success(&[201])
         .conditions(Conditions::NONE)
         .built(),
     write(Operation::PutBlockFromUrl, "Put Block From URL", BLOB_WRITE)
+        .reads(SourceCredentials::Own)
         .comp(Comp::Block)
         .when(&[COPY_SOURCE])
         .since(Version::V2018_03_28)
         .success(&[201])
         .conditions(Conditions::SOURCE)
         .built(),
-    write(Operation::PutBlockList, "Put Block List", BLOB_WRITE)
+    write(Operation::PutBlockList, "Put Block List", BLOCK_WRITE)
         .comp(Comp::BlockList)
         .success(&[201])
         .built(),
@@ -446,6 +456,7 @@ pub(super) const ROWS: &[Row] = &[
         .conditions(PAGE_WRITE)
         .built(),
     write(Operation::PutPageFromUrl, "Put Page From URL", BLOB_WRITE)
+        .reads(SourceCredentials::Own)
         .comp(Comp::Page)
         .when(&[PAGE_UPDATE, COPY_SOURCE])
         .since(Version::V2018_11_09)
@@ -477,6 +488,7 @@ pub(super) const ROWS: &[Row] = &[
     .when(&[Selector::Header("x-ms-sequence-number-action")])
     .built(),
     blob(Operation::IncrementalCopyBlob, "Incremental Copy Blob", Verbs::PUT, BLOB_CREATE)
+        .reads(SourceCredentials::OwnOrOfAccount)
         .comp(Comp::IncrementalCopy)
         .since(Version::V2016_05_31)
         .success(&[202])
@@ -489,6 +501,7 @@ pub(super) const ROWS: &[Row] = &[
         .conditions(APPEND)
         .built(),
     write(Operation::AppendBlockFromUrl, "Append Block From URL", BLOB_APPEND)
+        .reads(SourceCredentials::Own)
         .comp(Comp::AppendBlock)
         .when(&[COPY_SOURCE])
         .since(Version::V2018_11_09)

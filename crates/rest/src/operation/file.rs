@@ -1,8 +1,11 @@
 //! The operations of the File service over REST.
 
-use super::need::{Actions, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, WRITE};
+use super::need::{
+    Actions, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, READ_AND_WRITE, WRITE,
+    WRITE_OR_DELETE,
+};
 use super::row::{Comp, Restype, Row, Scope, Selector, Verbs};
-use super::{Conditions, LeaseHeaders, Operation};
+use super::{Conditions, LeaseHeaders, Operation, SourceCredentials};
 use crate::service::Service;
 use crate::version::Version;
 
@@ -19,6 +22,14 @@ const WRITE_FILE: Actions =
 const DELETE_FILE: Actions =
     &[&["fileServices/fileshares/files/delete", "fileServices/writeFileBackupSemantics/action"]];
 
+const TAKE_FILE: Actions = &[WRITE_FILE[0], DELETE_FILE[0]];
+const LINK_FILE: Actions = &[&[
+    "fileServices/fileshares/files/read",
+    "fileServices/fileshares/files/write",
+    "fileServices/readFileBackupSemantics/action",
+    "fileServices/writeFileBackupSemantics/action",
+]];
+
 const SHARE_READ: Need = share_need(READ, READ_SHARE);
 const SHARE_WRITE: Need = share_need(WRITE, WRITE_SHARE);
 /// Handles and leases of shares are for the owner of the account.
@@ -27,6 +38,11 @@ const FILE_READ: Need = file_need(READ, READ_FILE);
 const FILE_WRITE: Need = file_need(WRITE, WRITE_FILE);
 const FILE_CREATE: Need = file_need(CREATE, WRITE_FILE);
 const FILE_DELETE: Need = file_need(DELETE, DELETE_FILE);
+
+/// It goes from where it is.
+const RENAME_SOURCE: Need = file_need(WRITE_OR_DELETE, TAKE_FILE);
+/// Whoever has the new name reads and writes the file by it.
+const LINK_TARGET: Need = file_need(READ_AND_WRITE, LINK_FILE);
 
 const ACQUIRE: &[Selector] = &[Selector::HeaderIs("x-ms-lease-action", &["acquire"])];
 const RELEASE: &[Selector] = &[Selector::HeaderIs("x-ms-lease-action", &["release"])];
@@ -212,6 +228,7 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::ForceCloseHandles)
     .since(Version::V2018_11_09),
     directory(Operation::RenameDirectory, "Rename Directory", Verbs::PUT, FILE_CREATE)
+        .uses(RENAME_SOURCE)
         .comp(Comp::Rename)
         .since(Version::V2021_04_10)
         .lease(LeaseHeaders::SourceIdAndDestinationId),
@@ -253,6 +270,7 @@ pub(super) const ROWS: &[Row] = &[
         .success(&[201])
         .lease(LeaseHeaders::Id),
     file(Operation::PutRangeFromUrl, "Put Range From URL", Verbs::PUT, FILE_WRITE)
+        .reads(SourceCredentials::Own)
         .comp(Comp::Range)
         .when(&[Selector::HeaderIs("x-ms-write", &["update"]), COPY_SOURCE])
         .since(Version::V2019_02_02)
@@ -263,6 +281,7 @@ pub(super) const ROWS: &[Row] = &[
         .comp(Comp::RangeList)
         .lease(LeaseHeaders::Id),
     file(Operation::CopyFile, "Copy File", Verbs::PUT, FILE_WRITE)
+        .reads(SourceCredentials::OwnOrOfAccount)
         .when(&[COPY_SOURCE])
         .since(Version::V2015_02_21)
         .success(&[202])
@@ -274,6 +293,7 @@ pub(super) const ROWS: &[Row] = &[
         .success(&[204])
         .lease(LeaseHeaders::Id),
     file(Operation::RenameFile, "Rename File", Verbs::PUT, FILE_CREATE)
+        .uses(RENAME_SOURCE)
         .comp(Comp::Rename)
         .since(Version::V2021_04_10)
         .lease(LeaseHeaders::SourceIdAndDestinationId),
@@ -286,6 +306,7 @@ pub(super) const ROWS: &[Row] = &[
         .restype(Restype::SymbolicLink)
         .since(Version::V2025_05_05),
     file(Operation::CreateHardLink, "Create Hard Link (NFS)", Verbs::PUT, FILE_CREATE)
+        .uses(LINK_TARGET)
         .restype(Restype::HardLink)
         .since(Version::V2025_05_05)
         .success(&[201])

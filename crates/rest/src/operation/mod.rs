@@ -15,8 +15,10 @@ mod tests;
 
 pub use headers::{Conditions, LeaseHeaders};
 pub use matrix::{support_matrix, support_summary};
-pub use need::{ACTION_PREFIX, Anonymous, Need, ResourceType, Role};
-pub use route::{RouteRefusal, check_since, route, tunnelled};
+pub use need::{
+    ACTION_PREFIX, Anonymous, Need, NeededActions, ResourceType, Second, SourceCredentials,
+};
+pub use route::{RouteRefusal, check_since, in_known_form, route, tunnelled};
 pub use row::{Comp, Restype, Row, Scope, Selector, Verb, Verbs};
 
 use crate::query::Query;

@@ -16,9 +16,12 @@ pub struct Need {
     /// Alternatives; each is a set of letters of which `sp` must have all. Empty: no SAS of any
     /// kind is enough. One empty set: any valid SAS is.
     pub letters: &'static [&'static str],
+    /// The first version of signatures in which `c` is enough as well, as long as there is nothing to
+    /// replace.
+    pub create_since: Option<&'static str>,
     /// Whether a service SAS or a user delegation SAS with those letters is enough too.
     pub service_sas: bool,
-    pub role: Role,
+    pub actions: NeededActions,
     pub anonymous: Anonymous,
 }
 
@@ -27,25 +30,54 @@ pub enum ResourceType {
     Service,
     Container,
     Object,
+    /// Either of the two letters will do.
+    ContainerOrObject,
 }
 
 impl ResourceType {
-    pub const fn letter(self) -> char {
+    /// One of these has to be in `srt`.
+    pub const fn letters(self) -> &'static str {
         match self {
-            Self::Service => 's',
-            Self::Container => 'c',
-            Self::Object => 'o',
+            Self::Service => "s",
+            Self::Container => "c",
+            Self::Object => "o",
+            Self::ContainerOrObject => "co",
         }
     }
 }
 
+/// The other resource that a request names besides that of its address, and what opens it.
 #[derive(Clone, Copy, Debug)]
-pub enum Role {
-    /// No token is enough.
-    NotSupported,
+pub enum Second {
+    /// There is none.
+    None,
+    /// A source that is read as Get Blob or Get File reads it.
+    Read(SourceCredentials),
+    /// Something that is taken or linked: by the credentials of its own URL, if it has some, or else
+    /// by those of the caller, which must be for it too.
+    Use(Need),
+    /// Each part of a batch names its own; it is authorized as the operation it asks for.
+    Parts,
+}
+
+/// What opens a source that is on this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceCredentials {
+    /// The signature of its URL or a token that came for it; without them, what everybody may read.
+    Own,
+    /// Those, or a key or a role of the caller in the account that both are in. A signature of the
+    /// caller never counts: it is for the destination.
+    OwnOrOfAccount,
+}
+
+/// What a token needs.
+#[derive(Clone, Copy, Debug)]
+pub struct NeededActions {
     /// Alternatives; each is a set of actions (after [`ACTION_PREFIX`]) that are all needed. One
-    /// empty set: any valid token is enough.
-    Actions { any_of: &'static [&'static [&'static str]], since: Version },
+    /// empty set: any role in the account is enough.
+    pub any_of: &'static [&'static [&'static str]],
+    /// The first version that takes tokens.
+    pub since: Version,
 }
 
 /// The level of public access of a container that lets callers without credentials in.
@@ -73,6 +105,7 @@ pub(super) const WRITE: Letters = &["w"];
 pub(super) const DELETE: Letters = &["d"];
 pub(super) const LIST: Letters = &["l"];
 pub(super) const WRITE_OR_DELETE: Letters = &["w", "d"];
+pub(super) const READ_AND_WRITE: Letters = &["rw"];
 
 impl Need {
     const fn of(resource_type: ResourceType, letters: Letters, any_of: Actions) -> Self {
@@ -80,8 +113,9 @@ impl Need {
             shared_key: true,
             resource_type,
             letters,
+            create_since: None,
             service_sas: false,
-            role: Role::Actions { any_of, since: Version::V2017_11_09 },
+            actions: NeededActions { any_of, since: Version::V2017_11_09 },
             anonymous: Anonymous::Never,
         }
     }
@@ -115,16 +149,13 @@ impl Need {
         self
     }
 
-    pub(super) const fn without_role(mut self) -> Self {
-        self.role = Role::NotSupported;
+    pub(super) const fn role_since(mut self, version: Version) -> Self {
+        self.actions.since = version;
         self
     }
 
-    pub(super) const fn role_since(mut self, version: Version) -> Self {
-        self.role = match self.role {
-            Role::NotSupported => Role::NotSupported,
-            Role::Actions { any_of, .. } => Role::Actions { any_of, since: version },
-        };
+    pub(super) const fn creating_since(mut self, version: &'static str) -> Self {
+        self.create_since = Some(version);
         self
     }
 

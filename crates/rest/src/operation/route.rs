@@ -35,6 +35,9 @@ pub enum RouteRefusal {
     /// 400 `InvalidUri`
     #[error("the URI does not represent any resource on the server")]
     InvalidUri,
+    /// 400 `InvalidInput`
+    #[error("the path goes on behind the name of the table")]
+    BelowTable,
     /// 400 `XMethodNotUsingPost`
     #[error("X-HTTP-Method is only allowed with POST")]
     TunnelNotUsingPost,
@@ -61,6 +64,11 @@ pub fn route(
     let verb = match service {
         Service::Table => tunnelled(verb, scope, headers.all(TUNNELLED_METHOD))?,
         Service::Blob | Service::Queue | Service::File => verb,
+    };
+    let scope = match (scope, verb) {
+        (Scope::BelowTable, Some(Verb::Post)) => Scope::Table,
+        (Scope::BelowTable, Some(_)) => return Err(RouteRefusal::BelowTable),
+        (_, _) => scope,
     };
     let restype = query_value(query, "restype", Restype::parse)?;
     let comp = query_value(query, "comp", Comp::parse)?;
@@ -97,6 +105,19 @@ pub fn route(
         (None, None) if allow != Verbs::NONE => Err(RouteRefusal::UnsupportedVerb { allow }),
         (None, None) => Err(nothing_here(service, scope, restype, query, |_| true)),
     }
+}
+
+/// The operation in the form that a service of `version` answers it in: an earlier one does not look
+/// at `Accept`.
+pub fn in_known_form(operation: Operation, version: Version) -> Operation {
+    let meant = operation.row();
+    let others = || meant.selectors.iter().filter(|selector| !selector.is_about_form());
+    if meant.since <= version || others().count() == meant.selectors.len() {
+        return operation;
+    }
+    let place = |row: &Row| (row.scope, row.restype, row.comp, row.verbs);
+    let same = |row: &&Row| place(row) == place(meant) && row.selectors.iter().eq(others());
+    rows(meant.service).iter().find(same).map_or(operation, |row| row.operation)
 }
 
 /// Whether a service of `version` has the operation that the request means. If not, it is refused
@@ -202,12 +223,18 @@ fn nothing_here(
     RouteRefusal::InvalidQueryParameterValue { name: wrong, value: value.to_owned() }
 }
 
+const ACCEPT: &str = "accept";
+
 impl Selector {
     fn holds(&self, query: &Query<'_>, headers: &RequestHeaders) -> bool {
         match *self {
             Self::Header(name) => headers.contains(name),
             Self::HeaderIs(name, values) => headers.get(name).is_some_and(|sent| {
                 values.iter().any(|value| sent.eq_ignore_ascii_case(value.as_bytes()))
+            }),
+            Self::Accepts(media) => headers.get(ACCEPT).is_some_and(|sent| {
+                let first = sent.split(|byte| matches!(byte, b',' | b';')).next();
+                first.is_some_and(|first| first.trim_ascii().eq_ignore_ascii_case(media.as_bytes()))
             }),
             Self::Query(name) => query.get_nonempty(name).is_some(),
             Self::QueryIs(name, value) => {
@@ -219,16 +246,23 @@ impl Selector {
         }
     }
 
+    /// It chooses the form of the answer and no other operation.
+    const fn is_about_form(&self) -> bool {
+        matches!(self, Self::Accepts(_))
+    }
+
     /// Why a request is refused that lacks this and has no other meaning.
     fn refusal(&self, query: &Query<'_>, headers: &RequestHeaders) -> RouteRefusal {
-        match *self {
-            Self::Header(name) | Self::HeaderIs(name, _) => match headers.get(name) {
-                None => RouteRefusal::MissingRequiredHeader { name },
-                Some(sent) => RouteRefusal::InvalidHeaderValue {
-                    name,
-                    value: String::from_utf8_lossy(sent).into_owned(),
-                },
+        let of_header = |name| match headers.get(name) {
+            None => RouteRefusal::MissingRequiredHeader { name },
+            Some(sent) => RouteRefusal::InvalidHeaderValue {
+                name,
+                value: String::from_utf8_lossy(sent).into_owned(),
             },
+        };
+        match *self {
+            Self::Header(name) | Self::HeaderIs(name, _) => of_header(name),
+            Self::Accepts(_) => of_header(ACCEPT),
             Self::Query(name) | Self::QueryIs(name, _) | Self::QueryOrHeader(name, _) => {
                 match query.get_nonempty(name) {
                     None => RouteRefusal::MissingRequiredQueryParameter { name },

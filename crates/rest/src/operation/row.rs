@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Conditions, LeaseHeaders, Need, Operation};
+use super::{Conditions, LeaseHeaders, Need, Operation, Second, SourceCredentials};
 use crate::service::Service;
 use crate::version::Version;
 
@@ -25,6 +25,7 @@ pub struct Row {
     /// The statuses of success.
     pub success: &'static [u16],
     pub need: Need,
+    pub second: Second,
     pub conditions: Conditions,
     pub lease: LeaseHeaders,
     /// Whether this server serves it; the others are answered 501 `NotImplemented`.
@@ -52,6 +53,7 @@ impl Row {
             since: Version::V2009_09_19,
             success: &[200],
             need,
+            second: Second::None,
             conditions: Conditions::NONE,
             lease: LeaseHeaders::None,
             built: false,
@@ -80,6 +82,21 @@ impl Row {
 
     pub(super) const fn success(mut self, statuses: &'static [u16]) -> Self {
         self.success = statuses;
+        self
+    }
+
+    pub(super) const fn reads(mut self, by: SourceCredentials) -> Self {
+        self.second = Second::Read(by);
+        self
+    }
+
+    pub(super) const fn uses(mut self, need: Need) -> Self {
+        self.second = Second::Use(need);
+        self
+    }
+
+    pub(super) const fn in_parts(mut self) -> Self {
+        self.second = Second::Parts;
         self
     }
 
@@ -119,6 +136,8 @@ pub enum Scope {
     Tables,
     TableEntry,
     Table,
+    /// No operation is there; Insert Entity is found as if the path ended with the table.
+    BelowTable,
     Entity,
     TableBatch,
     TableMetadata,
@@ -222,6 +241,8 @@ pub enum Selector {
     Header(&'static str),
     /// The header is there with one of these values.
     HeaderIs(&'static str, &'static [&'static str]),
+    /// `Accept` names this media type before all others.
+    Accepts(&'static str),
     /// The query parameter is there and not empty.
     Query(&'static str),
     /// The query parameter has this value.

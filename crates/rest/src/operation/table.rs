@@ -158,6 +158,7 @@ pub(super) const ROWS: &[Row] = &[
         Verbs::POST,
         Need::object(ANY_SAS, &[&[]]),
     )
+    .in_parts()
     .since(Version::V2009_04_14)
     .success(&[202]),
     at(

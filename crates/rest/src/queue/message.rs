@@ -48,7 +48,7 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     // It is a GET, and yet it changes what it gets.
     if call.address.secondary {
-        return Err(Code::InsufficientAccountPermissions.into());
+        return Err(Error::secondary_is_read_only());
     }
     // What is neither of the two must not pass for one of them.
     call.query.boolean("peekonly")?;
@@ -115,9 +115,13 @@ pub fn parse_text(body: &Bytes, version: Version) -> Result<String, Error> {
     if !text.chars().all(xml::is_character) {
         return Err(invalid("it has a character that XML cannot have").into());
     }
-    let bytes_max =
-        if version < Version::V2011_08_18 { TEXT_BYTES_MAX_OLD } else { TEXT_BYTES_MAX };
-    if text.len() > bytes_max {
+    if text.len() > TEXT_BYTES_MAX {
+        // No version has bodies for more.
+        return Err(
+            Error::from(Code::RequestBodyTooLarge).detail("MaxLimit", TEXT_BYTES_MAX.to_string())
+        );
+    }
+    if version < Version::V2011_08_18 && text.len() > TEXT_BYTES_MAX_OLD {
         return Err(Code::MessageTooLarge.into());
     }
     Ok(text)
@@ -192,14 +196,15 @@ mod tests {
     fn a_text_is_as_long_as_its_version_lets_it() {
         let old = Version::V2009_09_19;
         let new = Version::V2011_08_18;
-        for (cell, version, length, fits) in [
-            ("5 64 KiB", new, 64 * 1024, true),
-            ("5 and a byte", new, 64 * 1024 + 1, false),
-            ("5 8 KiB before 2011-08-18", old, 8 * 1024, true),
-            ("5 and a byte, old", old, 8 * 1024 + 1, false),
+        for (cell, version, length, refusal) in [
+            ("5 64 KiB", new, 64 * 1024, None),
+            ("5 and a byte", new, 64 * 1024 + 1, Some(Code::RequestBodyTooLarge)),
+            ("5 8 KiB before 2011-08-18", old, 8 * 1024, None),
+            ("5 and a byte, old", old, 8 * 1024 + 1, Some(Code::MessageTooLarge)),
+            ("5 64 KiB, old", old, 64 * 1024 + 1, Some(Code::RequestBodyTooLarge)),
         ] {
             let content = format!("<MessageText>{}</MessageText>", "a".repeat(length));
-            let expected = if fits { Ok(length) } else { Err(Code::MessageTooLarge) };
+            let expected = refusal.map_or(Ok(length), Err);
             assert_eq!(parsed(&content, version).map(|text| text.len()), expected, "{cell}");
         }
     }

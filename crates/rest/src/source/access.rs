@@ -1,38 +1,99 @@
-//! Whether a request may read a source that is on this server.
+//! Whether a request may use a source that is on this server. What the URL of a source names is told
+//! here only, after the authorizer has been asked about it.
 
-use super::locate::LocalUrl;
+use holdfast_domain::blob::{BlobPath, Which};
+use holdfast_domain::names::FilePath;
+use holdfast_domain::share::{GetNode, SharePath};
+use holdfast_domain::time::Timestamp;
+
+use super::locate::{LocalFile, LocalSource, LocalUrl};
 use super::{SourceFailure, SourceRequest};
 use crate::address::Address;
-use crate::auth::{Granted, Presented};
+use crate::auth::{Granted, Identity, Presented};
 use crate::error::{Code, Error};
-use crate::operation::{Need, Operation};
+use crate::operation::{Need, Operation, Second, SourceCredentials};
 use crate::query::Query;
 use crate::request::Call;
 use crate::request_headers::RequestHeaders;
-use crate::service::Service;
 
-const READ_BLOB: &str = "blobServices/containers/blobs/read";
-const READ_FILE: &str = "fileServices/fileshares/files/read";
+/// A blob that the request may read.
+pub struct ReadableBlob {
+    pub path: BlobPath,
+    pub which: Which,
+    pub may_read_tags: bool,
+}
+
+/// A file that the request may read.
+pub struct ReadableFile {
+    pub read: GetNode,
+}
+
+/// A file or directory that the request may take away.
+pub struct MovableFile {
+    pub share: SharePath,
+    pub path: FilePath,
+    pub snapshot: Option<Timestamp>,
+}
 
 impl SourceRequest {
-    /// What the source's own credentials (its signature, or `x-ms-copy-source-authorization`) allow;
-    /// without any, what the caller may do if the source is in the caller's account, and else what
-    /// everybody may.
-    ///
-    /// The caller's own signature never counts: it is for the destination.
-    pub async fn authorize(
+    pub async fn readable_blob(
         &self,
         call: &Call<'_>,
-        source: &LocalUrl,
-    ) -> Result<Granted, SourceFailure> {
-        let query = Query::parse(&source.raw_query).map_err(Error::from)?;
-        let has_credentials = query.get("sig").is_some() || self.token.is_some();
-        let same_account = source.account.as_str() == call.address.account;
-        let action = if source.service == Service::File { READ_FILE } else { READ_BLOB };
-        let granted = if !has_credentials && same_account && call.granted.may_in_account(action) {
-            call.granted.clone()
+        source: LocalSource,
+    ) -> Result<ReadableBlob, SourceFailure> {
+        let granted = self.authorize_read(call, &source.url, Operation::GetBlob).await?;
+        let LocalSource { path, which, .. } = source;
+        Ok(ReadableBlob { path, which, may_read_tags: granted.may_read_tags })
+    }
+
+    pub async fn readable_file(
+        &self,
+        call: &Call<'_>,
+        source: LocalFile,
+    ) -> Result<ReadableFile, SourceFailure> {
+        self.authorize_read(call, &source.url, Operation::GetFile).await?;
+        Ok(ReadableFile { read: source.read() })
+    }
+
+    pub async fn movable_file(
+        &self,
+        call: &Call<'_>,
+        source: LocalFile,
+    ) -> Result<MovableFile, Error> {
+        let url = &source.url;
+        let query = Query::parse(&url.raw_query)?;
+        let address = address(call, url, &query)?;
+        if query.get("sig").is_some() {
+            let Second::Use(need) = call.operation.row().second else {
+                return Err(Code::AuthorizationFailure.into());
+            };
+            self.authorize_as(call, url, &query, &address, &need).await?;
         } else {
-            self.authorize_as_read(call, source, &query).await?
+            call.authorize_second(&address.target(url.service))?;
+        }
+        let LocalFile { share, path, snapshot, .. } = source;
+        Ok(MovableFile { share, path, snapshot })
+    }
+
+    /// As if the source were asked for by `read`, over the connection of the request.
+    async fn authorize_read(
+        &self,
+        call: &Call<'_>,
+        url: &LocalUrl,
+        read: Operation,
+    ) -> Result<Granted, SourceFailure> {
+        let query = Query::parse(&url.raw_query).map_err(Error::from)?;
+        let address = address(call, url, &query)?;
+        let need = read.need(&query);
+        let has_credentials = query.get("sig").is_some() || self.token.is_some();
+        let by_caller = if !has_credentials && callers_count(call) {
+            call.authorize_second_for(&need, &address.target(url.service)).ok()
+        } else {
+            None
+        };
+        let granted = match by_caller {
+            Some(granted) => granted,
+            None => self.authorize_as(call, url, &query, &address, &need).await?,
         };
         if self.conditions.here.if_tags.is_some() && !granted.may_read_tags {
             return Err(Error::from(Code::AuthorizationPermissionMismatch).into());
@@ -40,48 +101,15 @@ impl SourceRequest {
         Ok(granted)
     }
 
-    /// Whether the caller may take a source on this server away: with the signature of its URL, or
-    /// by what the caller may do in the account.
-    pub async fn authorize_move(
-        &self,
-        call: &Call<'_>,
-        source: &LocalUrl,
-        taking: Operation,
-    ) -> Result<(), Error> {
-        let query = Query::parse(&source.raw_query)?;
-        let need = taking.need(&query);
-        if query.get("sig").is_some() {
-            self.authorize_as(call, source, &query, &need).await.map(drop)
-        } else {
-            Ok(call.granted.check(&need, call.version)?)
-        }
-    }
-
-    /// As if the source were asked for by Get Blob or Get File, over the connection of the request.
-    async fn authorize_as_read(
-        &self,
-        call: &Call<'_>,
-        source: &LocalUrl,
-        query: &Query<'_>,
-    ) -> Result<Granted, Error> {
-        let read = match source.service {
-            Service::File => Operation::GetFile,
-            Service::Blob | Service::Queue | Service::Table => Operation::GetBlob,
-        };
-        self.authorize_as(call, source, query, &read.need(query)).await
-    }
-
+    /// With the credentials that came for the source; without any, as everybody.
     async fn authorize_as(
         &self,
         call: &Call<'_>,
-        source: &LocalUrl,
+        url: &LocalUrl,
         query: &Query<'_>,
+        address: &Address<'_>,
         need: &Need,
     ) -> Result<Granted, Error> {
-        let service = source.service;
-        let host_style = call.frontend.settings().host_style;
-        let host = Some(source.host.as_str());
-        let address = Address::parse(service, host, host_style, &source.raw_path, query)?;
         let pairs = query.to_pairs();
         let mut headers = RequestHeaders::default();
         if let Some(token) = &self.token {
@@ -91,17 +119,41 @@ impl SourceRequest {
         }
         let presented = Presented {
             method: "GET",
-            path: &source.raw_path,
+            path: &url.raw_path,
             path_style: address.path_style,
-            account: address.account,
             query: &pairs,
             headers: &headers,
-            service,
             version: call.version,
             tls: call.peer.tls,
             client_ip: call.peer.ip,
-            target: address.target(),
+            target: address.target(url.service),
         };
-        call.frontend.authorize(&presented, call.version, &address, need).await
+        let (_, granted) = call.frontend.authorize(&presented, call.version, address, need).await?;
+        Ok(granted)
     }
+}
+
+fn address<'a>(
+    call: &Call<'_>,
+    url: &'a LocalUrl,
+    query: &Query<'_>,
+) -> Result<Address<'a>, Error> {
+    let host_style = call.frontend.settings().host_style;
+    Ok(Address::parse(url.service, Some(url.host.as_str()), host_style, &url.raw_path, query)?)
+}
+
+/// Whether what the caller has shown opens sources of this request.
+fn callers_count(call: &Call<'_>) -> bool {
+    let by = match call.operation.row().second {
+        Second::Read(by) => by,
+        Second::None | Second::Use(_) | Second::Parts => return false,
+    };
+    let of_account = match by {
+        SourceCredentials::OwnOrOfAccount => true,
+        SourceCredentials::Own => {
+            call.operation == Operation::CopyBlobFromUrl
+                && call.frontend.settings().sources.key_opens_copy_from_url
+        }
+    };
+    of_account && matches!(call.caller, Identity::Owner | Identity::Bearer(_))
 }

@@ -93,6 +93,11 @@ impl FromIterator<HostPattern> for AllowedHosts {
 }
 
 impl AllowedHosts {
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn allows_host(&self, scheme: Scheme, host: &Host, port: u16) -> bool {
         self.at(scheme, port).any(|pattern| pattern.matches(host))
     }

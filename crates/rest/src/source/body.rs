@@ -12,7 +12,7 @@ use holdfast_domain::time::Timestamp;
 
 use super::fetch::FetchedBytes;
 use super::locate::{LocalFile, LocalSource, Located};
-use super::{FailureKind, SourceFailure, SourceRequest};
+use super::{FailureKind, ReadableBlob, ReadableFile, SourceFailure, SourceRequest};
 use crate::blob::kind_name;
 use crate::body::{Digests, ExpectedDigests, FinishedDigests};
 use crate::error::Error;
@@ -75,8 +75,8 @@ impl SourceRequest {
     /// Everything about the source but its bytes.
     pub async fn head(&self, call: &Call<'_>) -> Result<SourceProperties, Error> {
         let found = match self.locate(call)? {
-            Located::Here(local) => self.head_here(call, &local).await,
-            Located::File(local) => self.head_file(call, &local).await,
+            Located::Here(local) => self.head_here(call, local).await,
+            Located::File(local) => self.head_file(call, local).await,
             Located::Unserved(_) => Err(SourceFailure::unserved()),
             Located::Elsewhere => call.frontend.fetcher().head(&self.url, &self.asked()).await,
         };
@@ -86,8 +86,8 @@ impl SourceRequest {
     /// The bytes that the request asks for: at most `length_max`.
     pub async fn open(&self, call: &Call<'_>, length_max: u64) -> Result<Opened, Error> {
         let opened = match self.locate(call)? {
-            Located::Here(local) => self.open_here(call, &local, length_max).await,
-            Located::File(local) => self.open_file(call, &local, length_max).await,
+            Located::Here(local) => self.open_here(call, local, length_max).await,
+            Located::File(local) => self.open_file(call, local, length_max).await,
             Located::Unserved(_) => Err(SourceFailure::unserved()),
             Located::Elsewhere => self.open_elsewhere(call, length_max).await,
         };
@@ -101,10 +101,10 @@ impl SourceRequest {
     async fn head_here(
         &self,
         call: &Call<'_>,
-        local: &LocalSource,
+        local: LocalSource,
     ) -> Result<SourceProperties, SourceFailure> {
-        self.authorize(call, &local.url).await?;
-        let command = self.read(local);
+        let blob = self.readable_blob(call, local).await?;
+        let command = self.read(&blob);
         let read =
             call.frontend.domain().get_blob_properties(&command).await.map_err(Error::from)?;
         Ok(SourceProperties::from(&*read.blob))
@@ -113,11 +113,11 @@ impl SourceRequest {
     async fn open_here(
         &self,
         call: &Call<'_>,
-        local: &LocalSource,
+        local: LocalSource,
         length_max: u64,
     ) -> Result<(SourceProperties, Option<u64>, SourceBytes), SourceFailure> {
-        let granted = self.authorize(call, &local.url).await?;
-        let command = self.read(local);
+        let blob = self.readable_blob(call, local).await?;
+        let command = self.read(&blob);
         let download =
             call.frontend.domain().get_blob(&command, self.range).await.map_err(Error::from)?;
         let Download { read, range, reader } = download;
@@ -125,7 +125,7 @@ impl SourceRequest {
         if length > length_max {
             return Err(FailureKind::TooLarge { length_max }.into());
         }
-        let tags = granted.may_read_tags.then(|| read.blob.tags.clone());
+        let tags = blob.may_read_tags.then(|| read.blob.tags.clone());
         let properties = SourceProperties { tags, ..SourceProperties::from(&*read.blob) };
         Ok((properties, Some(length), SourceBytes::Here(Box::new(reader))))
     }
@@ -142,22 +142,22 @@ impl SourceRequest {
     async fn head_file(
         &self,
         call: &Call<'_>,
-        local: &LocalFile,
+        local: LocalFile,
     ) -> Result<SourceProperties, SourceFailure> {
-        self.authorize(call, &local.url).await?;
-        let located = call.frontend.domain().get_node(&local.read()).await.map_err(Error::from)?;
+        let ReadableFile { read } = self.readable_file(call, local).await?;
+        let located = call.frontend.domain().get_node(&read).await.map_err(Error::from)?;
         Ok(SourceProperties::from(&located.node))
     }
 
     async fn open_file(
         &self,
         call: &Call<'_>,
-        local: &LocalFile,
+        local: LocalFile,
         length_max: u64,
     ) -> Result<(SourceProperties, Option<u64>, SourceBytes), SourceFailure> {
-        self.authorize(call, &local.url).await?;
+        let ReadableFile { read } = self.readable_file(call, local).await?;
         let domain = call.frontend.domain();
-        let download = domain.get_file(&local.read(), self.range).await.map_err(Error::from)?;
+        let download = domain.get_file(&read, self.range).await.map_err(Error::from)?;
         let FileDownload { located, range, reader } = download;
         let length = range.end - range.start;
         if length > length_max {
@@ -168,10 +168,10 @@ impl SourceRequest {
     }
 
     /// A source needs no lease id (§2.4 of the notes on the protocol).
-    fn read(&self, local: &LocalSource) -> GetBlob {
+    fn read(&self, blob: &ReadableBlob) -> GetBlob {
         GetBlob {
-            path: local.path.clone(),
-            which: local.which,
+            path: blob.path.clone(),
+            which: blob.which,
             conditions: self.conditions.here.clone(),
             combination: CombinationRule::Free,
             lease_id: None,

@@ -101,7 +101,13 @@ impl SourceFailure {
     }
 
     fn error(&self) -> Error {
+        // The service repeats what the source says.
+        let said = self.code.as_deref().and_then(Code::named).map(Code::message);
         let unverified = Error::from(Code::CannotVerifyCopySource);
+        let unverified = match said {
+            Some(said) => unverified.with_message(said),
+            None => unverified,
+        };
         let reason = self.kind.text();
         match &self.kind {
             FailureKind::Refused => {
@@ -141,6 +147,17 @@ impl SourceFailure {
         let code = self.code.as_deref().unwrap_or(error.code.name());
         format!("{status} {code} \"{}\"", self.kind.text())
     }
+}
+
+/// Append Block From URL and Put Blob From URL tell a condition on their source that is not met as a
+/// source that refused to be read: the tests of the Python SDK take it for one that was not found.
+pub fn condition_as_refusal(mut error: Error) -> Error {
+    if error.code != Code::SourceConditionNotMet {
+        return error;
+    }
+    let status = error.status();
+    error.code = Code::CannotVerifyCopySource;
+    error.with_status(status)
 }
 
 impl FailureKind {
@@ -210,6 +227,17 @@ mod tests {
     }
 
     #[test]
+    fn what_the_source_says_is_repeated() {
+        for (code, expected) in [
+            ("BlobNotFound", "The specified blob does not exist."),
+            ("Unheard", Code::CannotVerifyCopySource.message()),
+        ] {
+            let error = answered(404, code).into_error(Version::V2025_07_05);
+            assert_eq!(error.sentence(), expected);
+        }
+    }
+
+    #[test]
     fn the_status_and_code_of_the_source_are_told_from_2025_11_05_on() {
         let shown = |version| format!("{:?}", answered(404, "BlobNotFound").into_error(version));
         let parts = ["x-ms-copy-source-status-code", "x-ms-copy-source-error-code", "BlobNotFound"];
@@ -217,6 +245,17 @@ mod tests {
             assert!(shown(Version::V2025_11_05).contains(part), "{part}");
             assert!(!shown(Version::V2025_07_05).contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn a_condition_can_be_told_as_a_refusal() {
+        let told = |failure: SourceFailure| {
+            let error = condition_as_refusal(failure.into_error(Version::V2025_11_05));
+            (error.status().as_u16(), error.code)
+        };
+        assert_eq!(told(answered(412, "ConditionNotMet")), (412, Code::CannotVerifyCopySource));
+        assert_eq!(told(answered(304, "ConditionNotMet")), (412, Code::CannotVerifyCopySource));
+        assert_eq!(told(answered(416, "InvalidRange")), (416, Code::InvalidRange));
     }
 
     #[test]

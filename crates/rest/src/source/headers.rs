@@ -68,10 +68,11 @@ pub(super) fn digests(call: &Call<'_>) -> Result<ExpectedDigests, Error> {
     let crc64 = call.header(CRC64)?;
     let parsed = ExpectedDigests::parse(call.header("x-ms-source-content-md5")?, crc64);
     parsed.map_err(|refusal| match refusal {
-        DigestRefusal::InvalidCrc64 { .. } | DigestRefusal::BothSent => {
+        DigestRefusal::InvalidCrc64 { .. } => {
             Error::invalid_header(CRC64, crc64.unwrap_or_default())
         }
-        DigestRefusal::InvalidMd5
+        DigestRefusal::BothSent
+        | DigestRefusal::InvalidMd5
         | DigestRefusal::Md5Mismatch { .. }
         | DigestRefusal::Crc64Mismatch { .. } => refusal.into(),
     })

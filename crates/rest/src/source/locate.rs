@@ -34,28 +34,30 @@ pub enum Located {
     Elsewhere,
 }
 
-/// A blob on this server, as the URL of a source names it.
+/// A blob on this server, as the URL of a source names it. Which one is told by
+/// [`readable_blob`](super::SourceRequest::readable_blob), to those who may read it.
 #[derive(Clone, Debug)]
 pub struct LocalSource {
-    pub path: BlobPath,
-    pub which: Which,
-    pub url: LocalUrl,
+    pub(super) path: BlobPath,
+    pub(super) which: Which,
+    pub(super) url: LocalUrl,
 }
 
-/// A file or a directory on this server, as the URL of a source names it.
+/// A file or a directory on this server, as the URL of a source names it. Which one is told by
+/// [`readable_file`](super::SourceRequest::readable_file) and
+/// [`movable_file`](super::SourceRequest::movable_file).
 #[derive(Clone, Debug)]
 pub struct LocalFile {
-    pub share: SharePath,
-    pub path: FilePath,
-    pub snapshot: Option<Timestamp>,
-    pub url: LocalUrl,
+    pub(super) share: SharePath,
+    pub(super) path: FilePath,
+    pub(super) snapshot: Option<Timestamp>,
+    pub(super) url: LocalUrl,
 }
 
 /// How the URL of a source on this server is written, which is what its signature is about.
 #[derive(Clone, Debug)]
 pub struct LocalUrl {
     pub(super) service: Service,
-    pub(super) account: AccountName,
     pub(super) host: String,
     /// Encoded.
     pub(super) raw_path: String,
@@ -122,7 +124,7 @@ impl Vicinity<'_> {
             None => url.port == url.scheme.default_port(),
         };
         let own = self.parts(&own).1;
-        let same_host = own == domain || (is_loopback(&own) && is_loopback(&domain));
+        let same_host = own == domain || (own.is_loopback() && domain.is_loopback());
         (same_port && same_host).then(|| named.unwrap_or(self.service))
     }
 
@@ -148,7 +150,7 @@ impl OwnAddress {
             Host::Address(address) => *address == bound,
             Host::Name(_) => Host::parse(&self.host).as_ref() == Some(host),
         };
-        (here || (on_loopback && is_loopback(host))) && port == self.bound.port()
+        (here || (on_loopback && host.is_loopback())) && port == self.bound.port()
     }
 }
 
@@ -165,15 +167,6 @@ fn which(query: &Query<'_>) -> Result<Which, NoBlob> {
     }
 }
 
-/// Names of this machine that need no resolver. All of them reach a listener on any of them for
-/// those who write URLs, if not for the kernel.
-fn is_loopback(host: &Host) -> bool {
-    match host {
-        Host::Address(address) => address.is_loopback() || address.is_unspecified(),
-        Host::Name(name) => name == "localhost" || name.ends_with(".localhost"),
-    }
-}
-
 impl LocalSource {
     fn of(url: &SourceUrl, host_style: HostStyle) -> Result<Self, NoBlob> {
         let host = url.authority();
@@ -186,7 +179,7 @@ impl LocalSource {
         };
         let blob = BlobName::new(blob.as_ref())?;
         blob.check_in(&container.container)?;
-        let local = LocalUrl::of(Service::Blob, url, &container.account);
+        let local = LocalUrl::of(Service::Blob, url);
         Ok(Self { path: BlobPath { container, blob }, which: which(&query)?, url: local })
     }
 
@@ -209,12 +202,12 @@ impl LocalFile {
             None => None,
             Some(text) => Some(Timestamp::parse_iso8601(text).ok_or(NoBlob)?),
         };
-        let local = LocalUrl::of(Service::File, url, &share.account);
+        let local = LocalUrl::of(Service::File, url);
         Ok(Self { share, path: FilePath::file(path, dots)?, snapshot, url: local })
     }
 
     /// A source needs no lease id.
-    pub fn read(&self) -> GetNode {
+    pub(super) fn read(&self) -> GetNode {
         let state = self.snapshot.map_or(ShareState::Current, ShareState::Snapshot);
         let address = NodeAddress::path(self.share.clone(), self.path.clone());
         GetNode { address, state, wanted: Wanted::File, lease_id: None }
@@ -222,10 +215,9 @@ impl LocalFile {
 }
 
 impl LocalUrl {
-    fn of(service: Service, url: &SourceUrl, account: &AccountName) -> Self {
+    fn of(service: Service, url: &SourceUrl) -> Self {
         Self {
             service,
-            account: account.clone(),
             host: url.authority(),
             raw_path: url.path().to_owned(),
             raw_query: url.query().to_owned(),

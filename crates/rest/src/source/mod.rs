@@ -15,11 +15,11 @@
 //!
 //! ```ignore
 //! match source.locate(call)? {
-//!     Located::Here(local) => {                                   // path, which
-//!         let granted = source.authorize(call, &local.url).await.map_err(|e| source.error(e))?;
-//!         // … the domain reads `local.path` and checks `source.conditions.here` …
+//!     Located::Here(local) => {
+//!         let blob = source.readable_blob(call, local).await.map_err(|e| source.error(e))?;
+//!         // … the domain reads `blob.path` and checks `source.conditions.here` …
 //!     }
-//!     Located::File(local) => …                                   // share, path, snapshot
+//!     Located::File(local) => …                                   // source.readable_file
 //!     Located::Elsewhere => {
 //!         let properties = source.head(call).await?;              // then, without the request:
 //!         let fetcher = Arc::clone(call.frontend.fetcher());
@@ -43,9 +43,10 @@ mod resolve;
 mod tags;
 mod url;
 
+pub use access::{MovableFile, ReadableBlob, ReadableFile};
 pub use allowed::{AllowedHosts, HostPattern, InvalidHostPattern};
 pub use body::{Opened, SourceBody, SourceProperties};
-pub use failure::{FailureKind, SourceFailure};
+pub use failure::{FailureKind, SourceFailure, condition_as_refusal};
 pub use fetch::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
 pub use headers::SourceConditions;
 pub use locate::{LocalFile, LocalSource, LocalUrl, Located, OwnAddress};
@@ -68,6 +69,7 @@ use crate::version::Version;
 const NAME: &str = "x-ms-copy-source";
 
 /// Which sources can be read.
+#[derive(Clone)]
 pub struct SourceSettings {
     /// Where this server listens: sources there are read without a connection.
     pub own_addresses: Vec<OwnAddress>,
@@ -75,6 +77,9 @@ pub struct SourceSettings {
     pub hosts: AllowedHosts,
     /// Who may vouch for them. See [`roots`].
     pub roots: RootCertStore,
+    /// Whether Copy Blob From URL reads a source of the same account as Copy Blob does, with the key
+    /// of the request; the service does not.
+    pub key_opens_copy_from_url: bool,
 }
 
 /// What a request says about its source.

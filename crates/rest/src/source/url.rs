@@ -45,6 +45,15 @@ pub enum Host {
 }
 
 impl Host {
+    /// Names of this machine that need no resolver. All of them reach a listener on any of them for
+    /// those who write URLs, if not for the kernel.
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Self::Address(address) => address.is_loopback() || address.is_unspecified(),
+            Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+        }
+    }
+
     /// `None` for what is no host, and for numbers that some resolvers take for an address and
     /// others for a name (`127.1`, `0x7f.0.0.1`, `2130706433`).
     pub fn parse(text: &str) -> Option<Self> {

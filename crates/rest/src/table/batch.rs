@@ -6,8 +6,9 @@ use holdfast_domain::failure::Failure;
 use holdfast_domain::names::TableName;
 use holdfast_domain::table::{Change, EntityChange, RefusedChange, TablePath};
 use hyper::StatusCode;
+use uuid::Uuid;
 
-use super::batch_body::{self, BatchBody, PartRequest};
+use super::batch_body::{self, BatchBody, BatchRefusal, PartRequest};
 use super::batch_query;
 use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
 use super::format::{Level, Preference, accepted, check_content_type, check_versions};
@@ -37,28 +38,22 @@ pub async fn run(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<An
     let boundary = multipart::boundary(content_type)
         .ok_or_else(|| Error::invalid_header(CONTENT_TYPE, content_type))?;
     let body = body.whole(call, BODY_BYTES_MAX).await?;
-    let guid = uuid::Uuid::new_v4();
+    let guid = Uuid::new_v4();
     let answer_boundary = format!("batchresponse_{guid}");
     let mut text = Vec::with_capacity(1024);
     put(&mut text, &["--", &answer_boundary, "\r\n"]);
-    match batch_body::parse(&body, boundary, CHANGES_MAX)? {
-        BatchBody::Changes(parts) => {
-            let boundary = format!("changesetresponse_{guid}");
-            put(&mut text, &["Content-Type: multipart/mixed; boundary=", &boundary, "\r\n\r\n"]);
-            match change(call, &parts).await {
-                Ok(answers) => write_answers(&mut text, &boundary, &parts, &answers),
-                Err(Refused::Part(index, error)) => {
-                    put(&mut text, &["--", &boundary, "\r\n", PART_HEAD]);
-                    let content_id = parts.get(index).map(|part| content_id(part, index));
-                    let now = call.frontend.domain().now();
-                    let error = in_its_words(error).with_message_prefix(format!("{index}:"));
-                    write_error(&mut text, content_id.as_deref(), &error, &error.json(id, now));
-                }
-                Err(Refused::Batch(error)) => return Err(error),
-            }
-            put(&mut text, &["--", &boundary, "--\r\n"]);
+    match batch_body::parse(&body, boundary, CHANGES_MAX) {
+        Ok(BatchBody::Changes(parts)) => {
+            let changed = change(call, &parts).await;
+            write_changes(call, id, &mut text, guid, &parts, changed)?;
         }
-        BatchBody::Query(part) => {
+        // The service blames the last operation that there may be.
+        Err(refusal @ BatchRefusal::TooMany) => {
+            let refused = Refused::Part(CHANGES_MAX - 1, refusal.into());
+            write_changes(call, id, &mut text, guid, &[], Err(refused))?;
+        }
+        Err(refusal @ BatchRefusal::Unreadable(_)) => return Err(refusal.into()),
+        Ok(BatchBody::Query(part)) => {
             put(&mut text, &[PART_HEAD]);
             match batch_query::answer(call, &part).await {
                 Ok(answer) => batch_query::write(&mut text, part.content_id, answer).await?,
@@ -76,6 +71,32 @@ pub async fn run(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<An
     answer.header("content-type", format!("multipart/mixed; boundary={answer_boundary}"));
     answer.body = AnswerBody::Whole(text.into());
     Ok(answer)
+}
+
+/// The answer to a change set: one part for each operation, or one that says why none is done.
+fn write_changes(
+    call: &Call<'_>,
+    id: RequestId,
+    text: &mut Vec<u8>,
+    guid: Uuid,
+    parts: &[PartRequest<'_>],
+    changed: Result<Vec<ChangeAnswer>, Refused>,
+) -> Result<(), Error> {
+    let boundary = format!("changesetresponse_{guid}");
+    put(text, &["Content-Type: multipart/mixed; boundary=", &boundary, "\r\n\r\n"]);
+    match changed {
+        Ok(answers) => write_answers(text, &boundary, parts, &answers),
+        Err(Refused::Part(index, error)) => {
+            put(text, &["--", &boundary, "\r\n", PART_HEAD]);
+            let content_id = parts.get(index).map(|part| content_id(part, index));
+            let now = call.frontend.domain().now();
+            let error = in_its_words(error).with_message_prefix(format!("{index}:"));
+            write_error(text, content_id.as_deref(), &error, &error.json(id, now));
+        }
+        Err(Refused::Batch(error)) => return Err(error),
+    }
+    put(text, &["--", &boundary, "--\r\n"]);
+    Ok(())
 }
 
 /// What the parts of the answer begin with.
@@ -224,12 +245,9 @@ pub(super) fn check_part(
     operation: Operation,
     address: &Address<'_>,
 ) -> Result<TableName, Refused> {
-    let need = operation.row().need;
-    call.granted.check(&need, call.version).map_err(|refusal| Refused::Batch(refusal.into()))?;
+    let part = address.target(call.operation.service());
+    call.authorize_second_for(&operation.row().need, &part).map_err(Refused::Batch)?;
     let name = address.resource.container().unwrap_or_default();
-    if call.granted.scope().table.as_ref().is_some_and(|table| !table.eq_ignore_ascii_case(name)) {
-        return Err(Refused::Batch(Code::AuthorizationFailure.into()));
-    }
     TableName::new(name).map_err(|refusal| Refused::Batch(refusal.into()))
 }
 

@@ -31,6 +31,7 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
         headers: &headers,
         case: call.case,
         version: call.version,
+        caller: call.caller,
         granted: call.granted,
         peer: call.peer,
         host: call.host,
@@ -54,8 +55,7 @@ pub async fn write(
     content_id: Option<&str>,
     answer: Answer,
 ) -> Result<(), Error> {
-    let reason = answer.status.canonical_reason().unwrap_or_default();
-    put(text, &["HTTP/1.1 ", answer.status.as_str(), " ", reason, "\r\n"]);
+    put(text, &["HTTP/1.1 ", answer.status.as_str(), " ", answer.reason(), "\r\n"]);
     if let Some(content_id) = content_id {
         put(text, &["Content-ID: ", content_id, "\r\n"]);
     }

@@ -243,11 +243,14 @@ mod tests {
             Change::Replace(_, None) => "insert or replace",
             Change::Replace(_, Some(EntityCondition::Any)) => "update any",
             Change::Replace(_, Some(EntityCondition::Exactly(_))) => "update",
+            Change::Replace(_, Some(EntityCondition::Nothing)) => "update nothing",
             Change::Merge(_, None) => "insert or merge",
             Change::Merge(_, Some(EntityCondition::Any)) => "merge any",
             Change::Merge(_, Some(EntityCondition::Exactly(_))) => "merge",
+            Change::Merge(_, Some(EntityCondition::Nothing)) => "merge nothing",
             Change::Delete(EntityCondition::Any) => "delete any",
             Change::Delete(EntityCondition::Exactly(_)) => "delete",
+            Change::Delete(EntityCondition::Nothing) => "delete nothing",
         })
     }
 
@@ -267,6 +270,7 @@ mod tests {
             (Merge, Some(ETAG), None, Ok("merge")),
             (Merge, Some("*"), None, Ok("merge any")),
             (Merge, None, None, missing),
+            (Merge, Some("W/\"wrong\""), None, Ok("merge nothing")),
             (InsertOrReplace, None, None, Ok("insert or replace")),
             (InsertOrReplace, None, Some("*"), invalid),
             (InsertOrMerge, None, None, Ok("insert or merge")),

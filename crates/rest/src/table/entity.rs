@@ -1,6 +1,7 @@
 //! Operations on one entity.
 
-use holdfast_domain::table::{Change, EntityKey};
+use holdfast_domain::failure::Failure;
+use holdfast_domain::table::{Change, EntityKey, TablePath, TableRefusal};
 use hyper::StatusCode;
 
 use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
@@ -60,7 +61,16 @@ pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
         if_none_match: call.header("if-none-match")?,
         body: &body,
     };
-    let change = request.parse()?;
+    let change = match request.parse() {
+        Ok(change) => change,
+        Err(error) if error.code == Code::PropertiesNeedValue => {
+            // Whether the table is there is told first (azure-sdk-for-python,
+            // test_client_with_url_ends_with_table_name).
+            check_table(call, &path).await?;
+            return Err(error);
+        }
+        Err(error) => return Err(error),
+    };
     check_range(call.granted.scope().key_range.as_ref(), &change.key)?;
     let etag = call.frontend.domain().change_entity(&path, &change).await?;
     let answer = match &change.change {
@@ -79,6 +89,14 @@ pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
         }
     };
     Ok(answer.into_answer())
+}
+
+async fn check_table(call: &Call<'_>, path: &TablePath) -> Result<(), Error> {
+    match call.frontend.domain().get_table(path).await {
+        Ok(_) => Ok(()),
+        Err(Failure::Refused(TableRefusal::NotFound)) => Err(Code::TableNotFound.into()),
+        Err(failure) => Err(failure.into()),
+    }
 }
 
 /// The properties that `$select` names, each once; none if all are asked for.

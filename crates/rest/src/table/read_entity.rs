@@ -41,12 +41,18 @@ pub enum EntityBodyRefusal {
 pub struct EntityBody {
     partition_key: Option<String>,
     row_key: Option<String>,
+    /// A key is said to be of another type than that of texts.
+    key_typed: bool,
     pub properties: Properties,
 }
 
 impl EntityBody {
-    /// The key of an entity that is named by its body alone.
+    /// The key of an entity that is named by its body alone. Where the address names it, the service
+    /// does not look at the types of the keys in the body (azure-sdk-for-python, test_encoder.py).
     pub fn key(&mut self) -> Result<EntityKey, EntityBodyRefusal> {
+        if self.key_typed {
+            return Err(EntityBodyRefusal::KeyNotText);
+        }
         match (self.partition_key.take(), self.row_key.take()) {
             (Some(partition_key), Some(row_key)) => Ok(EntityKey::new(partition_key, row_key)?),
             (None, _) | (_, None) => Err(EntityBodyRefusal::KeyMissing),
@@ -92,18 +98,19 @@ pub fn read(body: &[u8]) -> Result<EntityBody, EntityBodyRefusal> {
     let mut entity = EntityBody {
         partition_key: None,
         row_key: None,
+        key_typed: false,
         properties: Properties::with_capacity(body.len()),
     };
     let mut binary = Vec::new();
     for (name, value) in fields.values {
+        let named = |(of, _): &&(Cow<'_, str>, Cow<'_, str>)| *of == name;
+        let edm = fields.types.iter().find(named).map(|(_, edm)| edm.as_ref());
         let key = match name.as_ref() {
             PARTITION_KEY => &mut entity.partition_key,
             ROW_KEY => &mut entity.row_key,
             // The server sets it, whatever a client says.
             TIMESTAMP => continue,
             name => {
-                let named = |(of, _): &&(Cow<'_, str>, Cow<'_, str>)| of == name;
-                let edm = fields.types.iter().find(named).map(|(_, edm)| edm.as_ref());
                 if let Some(value) = typed(&value, edm, &mut binary)? {
                     entity.properties.push(name, value)?;
                 }
@@ -113,6 +120,7 @@ pub fn read(body: &[u8]) -> Result<EntityBody, EntityBodyRefusal> {
         if key.is_some() {
             return Err(PropertyRefusal::Duplicate.into());
         }
+        entity.key_typed |= edm.is_some_and(|edm| edm != "Edm.String");
         *key = match value {
             Scalar::Text(text) => Some(text.into_owned()),
             Scalar::Null => None,
@@ -163,9 +171,8 @@ fn typed<'v>(
         }),
         "Boolean" => match value {
             Scalar::Boolean(value) => Some(ValueRef::Boolean(*value)),
-            Scalar::Null | Scalar::Integer(_) | Scalar::Decimal(_) | Scalar::Text(_) => {
-                text.and_then(|text| text.parse().ok()).map(ValueRef::Boolean)
-            }
+            Scalar::Text(text) => boolean(text).map(ValueRef::Boolean),
+            Scalar::Null | Scalar::Integer(_) | Scalar::Decimal(_) => None,
         },
         "DateTime" => text.and_then(date_time).map(ValueRef::DateTime),
         "Double" => double(value).map(ValueRef::Double),
@@ -178,6 +185,17 @@ fn typed<'v>(
     match (typed, value) {
         (_, Scalar::Null) => Ok(None),
         (typed, _) => typed.ok_or(wrong).map(Some),
+    }
+}
+
+/// Clients write it as their language does.
+fn boolean(text: &str) -> Option<bool> {
+    if text.eq_ignore_ascii_case("true") {
+        Some(true)
+    } else if text.eq_ignore_ascii_case("false") {
+        Some(false)
+    } else {
+        None
     }
 }
 

@@ -11,8 +11,8 @@ use hmac::{Hmac, Mac as _};
 use holdfast_domain::time::Timestamp;
 use holdfast_rest::address::{Address, HostStyle};
 use holdfast_rest::auth::{
-    AccountKeys, Accounts, AuthRefusal, BearerSettings, Granted, Key, Presented, authenticate,
-    authorize,
+    AccountKeys, Accounts, AuthRefusal, BearerSettings, Granted, Identity, Key, Presented,
+    authenticate, authorize,
 };
 use holdfast_rest::operation::{Operation, check_since, route};
 use holdfast_rest::query::Query;
@@ -38,7 +38,8 @@ pub struct Fact {
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub key: bool,
-    pub resource_type: char,
+    /// The letters of `srt` of which one is needed; `*` for any.
+    pub resource_type: String,
     pub letters: AnyOf,
     pub service_sas: bool,
     pub role: AnyOf,
@@ -122,7 +123,7 @@ impl Fact {
             target: target.to_owned(),
             headers: headers.split("; ").filter(|pair| !pair.is_empty()).map(header).collect(),
             key: is(key),
-            resource_type: types.chars().next().expect("a resource type"),
+            resource_type: types.to_owned(),
             letters: AnyOf::parse(letters),
             service_sas: is(sas),
             role: AnyOf::parse(role),
@@ -164,6 +165,7 @@ pub struct Request {
 #[derive(Debug)]
 pub struct Decided {
     pub operation: Operation,
+    pub identity: Result<Identity, AuthRefusal>,
     pub granted: Result<Granted, AuthRefusal>,
 }
 
@@ -193,21 +195,22 @@ impl Request {
             method: &self.method,
             path,
             path_style: true,
-            account: ACCOUNT,
             query: &pairs,
             headers: &headers,
-            service: self.service,
             version,
             tls: true,
             client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            target: address.target(),
+            target: address.target(self.service),
         };
         let keys = AccountKeys { primary: Key::from_bytes(KEY), secondary: None };
         let accounts = Accounts::from_iter([(ACCOUNT.to_owned(), keys)]);
         let now = Timestamp::parse_rfc1123(DATE).expect("a date");
-        let granted = authenticate(&presented, &accounts, &self.bearer, now)
-            .and_then(|identity| authorize(&identity, &operation.need(&query), version));
-        Decided { operation, granted }
+        let identity = authenticate(&presented, &accounts, &self.bearer, now);
+        let need = operation.need(&query);
+        let granted = identity
+            .clone()
+            .and_then(|identity| authorize(&identity, &need, version, &presented.target));
+        Decided { operation, identity, granted }
     }
 
     pub fn is_allowed(&self) -> bool {

@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast_domain::time::Timestamp;
 use holdfast_rest::auth::{
-    AccountKeys, Accounts, AuthRefusal, BearerSettings, Identity, Key, Presented, Target,
-    authenticate,
+    AccountKeys, Accounts, Assignment, AssignmentScope, AuthRefusal, BearerSettings, Identity, Key,
+    Presented, Role, Target, authenticate,
 };
 use holdfast_rest::request_headers::RequestHeaders;
 use holdfast_rest::service::Service;
@@ -83,6 +83,14 @@ pub fn unsigned_token(object_id: &str, tenant_id: &str, now: i64) -> String {
     });
     let part = |text: String| URL_SAFE_NO_PAD.encode(text);
     format!("{}.{}.", part(r#"{"alg":"none"}"#.to_owned()), part(claims.to_string()))
+}
+
+/// A role of these actions, in every account, for the holder of an object id.
+pub fn assignment(object_id: &str, actions: &[String]) -> Assignment {
+    let actions = actions.iter().map(|action| &*action.clone().leak());
+    let role = Role { name: "of a test", actions: actions.collect::<Vec<_>>().leak() };
+    let who = vec![("oid".to_owned(), object_id.to_owned())];
+    Assignment { who, role, scope: AssignmentScope::default() }
 }
 
 /// The path of a URL as it was received, and its query, percent-decoded.
@@ -201,6 +209,8 @@ impl Golden {
         let (container, object) = below_account.split_once('/').unwrap_or((below_account, ""));
         let container = container.split('(').next().unwrap_or_default();
         let target = Target {
+            account: &self.account,
+            service: self.service(),
             container: Some(container).filter(|name| !name.is_empty()),
             object: Some(object).filter(|name| !name.is_empty()),
         };
@@ -208,10 +218,8 @@ impl Golden {
             method: &self.method,
             path: &self.path,
             path_style: self.path_style,
-            account: &self.account,
             query: &self.query,
             headers: &self.headers,
-            service: self.service(),
             version: self.version(),
             tls: self.tls,
             client_ip: self.client_ip,

@@ -77,7 +77,8 @@ fn every_flag_of_azurite_is_accepted() {
     assert_eq!(bound.map(Option::unwrap_or_default), ["0.0.0.0:1", "[::1]:2", "127.0.0.2:0"]);
     assert_eq!(settings.limits.idle_timeout, Duration::from_secs(9));
     assert!(!settings.host_style_addresses);
-    assert_eq!(settings.bearer, Some(Bearer::Development));
+    assert_eq!(settings.bearer, Some(Bearer::Development { assignments: Vec::new() }));
+    assert!(settings.copy_sources.key_opens_copy_from_url);
     assert!(settings.tls.is_some());
     assert_eq!(settings.log.debug_file, Some(PathBuf::from("/data/debug.log")));
     assert_eq!(settings.log.filter, "warn");

@@ -54,6 +54,12 @@ fn a_bad_value_names_its_origin_itself_and_what_is_allowed() {
         (&["--idle-timeout", "5 parsecs"], &[], &["--idle-timeout", "500ms"]),
         (&["--shutdown-timeout", "25h"], &[], &["--shutdown-timeout", "24h"]),
         (&["--max-connections", "0"], &[], &["--max-connections", "from 1"]),
+        (
+            &["--max-connections-per-address", "101%"],
+            &[],
+            &["--max-connections-per-address", "percentage"],
+        ),
+        (&["--min-connections-per-service=-1"], &[], &["--min-connections-per-service", "\"-1\""]),
         (&["--max-header-bytes", "1"], &[], &["--max-header-bytes", "from 8192"]),
         (&["--account", "ab:a2V5"], &[], &["--account", "\"ab:(hidden)\"", "3 to 24"]),
         (&["--disabled-account", "other"], &[], &["--disabled-account", "\"other\"", "account"]),
@@ -79,6 +85,18 @@ fn settings_that_contradict_each_other_are_refused() {
         (&["--tls-cert", "c.pem"], &["--tls-cert", "needs --tls-key"]),
         (&["--tls-key", "k.pem"], &["--tls-key", "needs --tls-cert"]),
         (&["--oauth-issuer", "i"], &["needs --oauth-audience and --oauth-keys"]),
+        (&["--oauth-keys", "k"], &["needs --oauth-issuer and --oauth-audience"]),
+        (&["--oauth-keys", "k", "--oauth-keys-url", "https://i"], &["one of the two"]),
+        (&["--oauth-keys-url", "http://issuer.example/keys"], &["an https URL"]),
+        (
+            &["--role-assignment", "role=Storage Blob Delegator,account=*,object-id=o"],
+            &["needs --oauth-issuer"],
+        ),
+        (&["--role-assignment", "role=Owner"], &["--role-assignment", "Storage Blob Data Owner"]),
+        (
+            &["--oauth-development", "--host", "0.0.0.0", "--account", "mine:a2V5"],
+            &["--oauth-development", "0.0.0.0", "loopback"],
+        ),
         (&["--oauth-development", "--oauth-keys", "k"], &["--oauth-development", "--oauth-keys"]),
         (&["--blob-port", "7", "--admin-port", "7"], &["--admin-port", "--blob-port"]),
     ];
@@ -161,4 +179,24 @@ fn an_account_that_is_given_can_be_disabled() {
     let settings = read_with(&[], &variables).expect("both are accounts");
     let disabled: Vec<bool> = settings.accounts.iter().map(|account| account.disabled).collect();
     assert_eq!(disabled, [false, true]);
+}
+
+#[test]
+fn parts_of_the_connections_are_counts_or_percentages_of_those_there_can_be() {
+    let arguments = |address, service| {
+        let flags =
+            ["--max-connections-per-address", address, "--min-connections-per-service", service];
+        read_with(&[&["--max-connections", "200"], &flags[..]].concat(), &[])
+            .expect("allowed")
+            .limits
+    };
+    let expect =
+        |limits: Limits, possible, [places, kept_by_address, left_to_each_listener]: [_; 3]| {
+            let expected = PlaceLimits { places, kept_by_address, left_to_each_listener };
+            assert_eq!(limits.places(possible), expected);
+        };
+    expect(read_with(&[], &[]).expect("the defaults").limits, 1000, [1000, 500, 50]);
+    expect(arguments("25%", "7"), 1000, [200, 50, 7]);
+    expect(arguments("25%", "70"), 40, [40, 10, 40]);
+    expect(arguments("0", "0%"), 1000, [200, 1, 0]);
 }

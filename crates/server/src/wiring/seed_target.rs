@@ -87,7 +87,7 @@ impl SeedTarget for Node {
             blob: NewBlob::Block(received),
             headers: ContentHeaders {
                 content_type: blob.content_type.clone(),
-                content_md5: Some(Md5::digest(&content).into()),
+                content_md5: Some(<[u8; 16]>::from(Md5::digest(&content)).into()),
                 ..ContentHeaders::default()
             },
             metadata: Metadata::new(blob.metadata.clone()).map_err(told)?,

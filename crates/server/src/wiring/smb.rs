@@ -11,16 +11,10 @@ use holdfast_smb::auth::Accounts;
 use holdfast_smb::frontend::{Answered, Frontend, Observer};
 use holdfast_smb::settings::{Limits, Settings as SmbSettings};
 use holdfast_smb::wire::Command;
-use tokio::sync::Semaphore;
 
-use crate::settings::Settings;
+use crate::settings::{Settings, Storage};
 
-pub fn frontend(
-    settings: &Settings,
-    domain: &Arc<Domain>,
-    places: Arc<Semaphore>,
-    metrics: &Arc<Metrics>,
-) -> Frontend {
+pub fn frontend(settings: &Settings, domain: &Arc<Domain>, metrics: &Arc<Metrics>) -> Frontend {
     let mut accounts = Accounts::default();
     for account in settings.accounts.iter().filter(|account| !account.disabled) {
         // The password is the key as people have it, which is its text.
@@ -32,9 +26,13 @@ pub fn frontend(
         accounts,
         encryption: settings.smb_encryption,
         signing: settings.smb_signing,
+        persistent_handles: match settings.storage {
+            Storage::Folder { .. } => true,
+            Storage::Memory => false,
+        },
         limits: Limits { stall_timeout: settings.limits.body_timeout, ..Limits::default() },
     };
-    Frontend::new(Arc::clone(domain), smb, places, Arc::new(Counted(Arc::clone(metrics))))
+    Frontend::new(Arc::clone(domain), smb, Arc::new(Counted(Arc::clone(metrics))))
 }
 
 /// Counts as the REST front end does. Statuses of the two protocols have nothing in common: what

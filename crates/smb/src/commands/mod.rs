@@ -24,6 +24,7 @@ use bytes::Bytes;
 
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::dialect::TRANSFER_BYTES_MAX;
 use crate::status::Status;
 use crate::wire::{self, Command};
 
@@ -91,4 +92,36 @@ pub fn bytes_moved(command: Command, message: &Bytes) -> u64 {
         | Command::OplockBreak => Ok(0),
     };
     asked.unwrap_or(0)
+}
+
+/// How long the answer to a request can get beyond what every answer has. A request that cannot be
+/// read, or asks for more than anybody gets, is refused by its command.
+pub fn answer_bytes_max(command: Command, message: &Bytes) -> usize {
+    let asked = match command {
+        Command::Read => wire::read::Request::decode(message).map(|it| it.length),
+        Command::Ioctl => wire::ioctl::Request::decode(message).map(|it| it.output_bytes_max),
+        Command::QueryDirectory => {
+            wire::query_directory::Request::decode(message).map(|it| it.output_bytes_max)
+        }
+        Command::QueryInfo => {
+            wire::query_info::Request::decode(message).map(|it| it.output_bytes_max)
+        }
+        // It may wait for days, and its answer is as long as what happens then.
+        Command::ChangeNotify
+        | Command::Negotiate
+        | Command::SessionSetup
+        | Command::Logoff
+        | Command::TreeConnect
+        | Command::TreeDisconnect
+        | Command::Create
+        | Command::Close
+        | Command::Flush
+        | Command::Lock
+        | Command::Write
+        | Command::SetInfo
+        | Command::Cancel
+        | Command::Echo
+        | Command::OplockBreak => Ok(0),
+    };
+    asked.unwrap_or(0).min(TRANSFER_BYTES_MAX) as usize
 }

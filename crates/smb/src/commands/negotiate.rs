@@ -31,7 +31,10 @@ pub fn handle(call: &mut Call) -> Result {
     }
     let request = Request::decode(&call.message)?;
     let dialect = Dialect::best_of(&request.dialects).ok_or(Status::NOT_SUPPORTED)?;
-    let negotiated = decide(&request, dialect, security_mode(connection))?;
+    let mut negotiated = decide(&request, dialect, security_mode(connection))?;
+    if connection.frontend.settings.persistent_handles && dialect.has_persistent_handles() {
+        negotiated.capabilities |= capabilities::PERSISTENT_HANDLES;
+    }
     let chosen = (dialect == Dialect::Smb3_1_1).then(|| Chosen {
         salt: random(),
         // 0 says that there was one to choose from and none was known.

@@ -1,5 +1,7 @@
 //! OPLOCK_BREAK: a client gives up what it was asked to.
 
+use std::sync::Arc;
+
 use holdfast_domain::share::opens::{Caching, ClientId, LeaseKey, OplockLevel as DomainLevel};
 
 use super::Result;
@@ -12,7 +14,7 @@ use crate::wire::oplock_break::Acknowledgement;
 
 pub async fn handle(call: &mut Call) -> Result {
     let acknowledgement = Acknowledgement::decode(&call.message)?;
-    let domain = &call.connection.frontend.domain;
+    let domain = Arc::clone(&call.connection.frontend.domain);
     let answer = match acknowledgement {
         Acknowledgement::Oplock { level, file_id } => {
             let level = match OplockLevel::from_code(level) {
@@ -23,8 +25,10 @@ pub async fn handle(call: &mut Call) -> Result {
                 OplockLevel::Lease => return Err(Status::INVALID_PARAMETER),
             };
             let open = call.session()?.opens.get(file_id).ok_or(Status::FILE_CLOSED)?;
+            call.use_open(&open)?;
             let kept = domain.acknowledge_oplock(&open.file()?.handle, level);
             let kept = kept.map_err(refusals::of_oplock)?;
+            domain.keep_oplock(&open.file()?.handle).await.map_err(refusals::of_handle)?;
             let level = super::create::level_to_wire(kept) as u8;
             Acknowledgement::Oplock { level, file_id }
         }
@@ -34,6 +38,7 @@ pub async fn handle(call: &mut Call) -> Result {
             let kept = domain.acknowledge_lease(client, lease, Caching::from_bits(state));
             let kept = kept.ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
             let state = kept.map_err(refusals::of_lease)?.bits();
+            domain.keep_lease(client, lease).await.map_err(refusals::of_handle)?;
             Acknowledgement::Lease { key, state }
         }
     };

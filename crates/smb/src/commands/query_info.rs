@@ -11,6 +11,7 @@ use crate::info::file_system::ShareFacts;
 use crate::info::{Output, file, file_system, path, security, time};
 use crate::opens::OpenFile;
 use crate::refusals;
+use crate::shares::Share;
 use crate::status::Status;
 use crate::wire::create::access;
 use crate::wire::query_info::security::{DACL, GROUP, OWNER, SACL};
@@ -53,11 +54,14 @@ async fn facts(call: &Call, opened: &OpenFile) -> Result<OpenFacts> {
 }
 
 async fn share_facts(call: &Call) -> Result<ShareFacts> {
-    let path = &call.share()?.path;
+    let Share { path, connected } = call.share()?;
     let domain = &call.connection.frontend.domain;
     let usage = domain.share_usage(path).await;
     let gone = |failure: Failure<_>| failure.map(|_| HandleRefusal::ShareNotFound);
     let (share, bytes_used) = usage.map_err(|failure| refusals::of_handle(gone(failure)))?;
+    if share.root() != connected.number {
+        return Err(Status::NETWORK_NAME_DELETED);
+    }
     let bytes_total = u64::from(share.quota_gib) * GIB;
     Ok(ShareFacts {
         name: path.share.as_str().to_owned(),

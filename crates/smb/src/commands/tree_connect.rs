@@ -10,7 +10,7 @@ use crate::shares;
 use crate::status::Status;
 use crate::tree::{Tree, TreeKind};
 use crate::wire::create::access;
-use crate::wire::tree::{Request, Response, ShareType};
+use crate::wire::tree::{CONTINUOUS_AVAILABILITY, Request, Response, ShareType};
 
 /// No copies on the client's side that outlive an open.
 const NO_OFFLINE_CACHING: u32 = 0x30;
@@ -29,7 +29,9 @@ pub async fn handle(call: &mut Call) -> Result {
     let session = Arc::clone(call.session()?);
     let tree = session.add_tree(|id| Tree { id, kind });
     call.tree = Some(tree.ok_or(Status::INSUFFICIENT_RESOURCES)?);
+    let is_available = share_type == ShareType::Disk && call.negotiated()?.has_persistent_handles();
+    let capabilities = if is_available { CONTINUOUS_AVAILABILITY } else { 0 };
     let response =
-        Response { share_type, share_flags, capabilities: 0, maximal_access: access::FILE_ALL };
+        Response { share_type, share_flags, capabilities, maximal_access: access::FILE_ALL };
     Ok(Answer::success(|out| response.encode(out)))
 }

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::answer_room::{SHORT_ANSWER_BYTES, Taken};
 use super::breaks;
 use super::incoming::{Batch, Message, Signature};
-use super::outgoing::Reply;
+use super::outgoing::{Reply, has_room};
 use super::{Connection, Ticket};
 use crate::answer::Answer;
 use crate::call::{Call, Chain};
@@ -73,6 +74,15 @@ pub async fn work_on(connection: Arc<Connection>, begun: Begun) -> ControlFlow<(
     flow
 }
 
+/// The memory for an answer.
+enum Room {
+    /// It is counted with the request.
+    Short,
+    Taken(Taken),
+    /// The client does not want the answer any more, or is gone.
+    Cancelled,
+}
+
 /// One request of a batch.
 struct Worker<'a> {
     connection: &'a Arc<Connection>,
@@ -99,6 +109,7 @@ impl Worker<'_> {
             cancel(self.connection, &message);
             return ControlFlow::Continue(());
         }
+        let mut room = Room::Short;
         let (answer, was_pending, call) = match self.prepare(message, command, chain) {
             Err(status) => {
                 chain.is_broken |= status == Status::USER_SESSION_DELETED;
@@ -106,7 +117,12 @@ impl Worker<'_> {
             }
             Ok(call) if call.disconnects => return ControlFlow::Break(()),
             Ok(mut call) => {
-                let (answer, was_pending) = self.answer(&mut call, command, replies).await;
+                let asked = commands::answer_bytes_max(command, &call.message);
+                room = self.room(asked, replies).await;
+                let (answer, was_pending) = match room {
+                    Room::Cancelled => (Answer::refusal(Status::CANCELLED), false),
+                    Room::Short | Room::Taken(_) => self.answer(&mut call, command, replies).await,
+                };
                 (answer, was_pending, Some(call))
             }
         };
@@ -128,12 +144,68 @@ impl Worker<'_> {
             bytes_in,
             bytes_out: answer.length() as u64,
         });
-        replies.push(self.reply(&header, answer, call, was_pending));
+        let reply = self.reply(&header, answer, call, was_pending);
+        self.keep(reply, room, replies).await;
         ControlFlow::Continue(())
     }
 
-    /// Runs the command. If it takes long, or says that it will, what was answered so far is sent
-    /// together with a word about it.
+    /// Room for an answer of so many bytes. What was answered so far is sent before anything is
+    /// waited for, and where one message would get too long.
+    async fn room(&self, asked: usize, replies: &mut Vec<Reply>) -> Room {
+        let bytes = asked + SHORT_ANSWER_BYTES;
+        if !has_room(replies, bytes) {
+            self.send(replies).await;
+        }
+        if asked <= SHORT_ANSWER_BYTES {
+            return Room::Short;
+        }
+        let room = &self.connection.outgoing.room;
+        if let Some(taken) = room.try_take(bytes) {
+            return Room::Taken(taken);
+        }
+        self.send(replies).await;
+        tokio::select! {
+            biased;
+            taken = room.take(bytes) => Room::Taken(taken),
+            () = self.ticket.cancelled() => Room::Cancelled,
+            () = self.connection.outgoing.broken() => Room::Cancelled,
+        }
+    }
+
+    /// Puts a reply to those that are sent together.
+    async fn keep(&self, mut reply: Reply, room: Room, replies: &mut Vec<Reply>) {
+        let length = reply.length();
+        if !has_room(replies, length) {
+            self.send(replies).await;
+        }
+        reply.room = match room {
+            Room::Taken(mut taken) => {
+                taken.shrink_to(length);
+                Some(taken)
+            }
+            // What happened in a directory is only known when it did.
+            Room::Short | Room::Cancelled if length > 2 * SHORT_ANSWER_BYTES => {
+                match self.room(length, replies).await {
+                    Room::Taken(taken) => Some(taken),
+                    Room::Short | Room::Cancelled => None,
+                }
+            }
+            Room::Short | Room::Cancelled => None,
+        };
+        replies.push(reply);
+    }
+
+    /// Sends what was answered so far.
+    async fn send(&self, replies: &mut Vec<Reply>) {
+        if !replies.is_empty() {
+            breaks::tell(self.connection).await;
+            let so_far = std::mem::take(replies);
+            self.connection.outgoing.send(so_far, self.encrypted_by.map(|it| &**it)).await;
+        }
+    }
+
+    /// Runs the command. If it takes long, or says that it will, what was answered so far is sent,
+    /// and then a word about it.
     async fn answer(
         &self,
         call: &mut Call,
@@ -150,9 +222,11 @@ impl Worker<'_> {
                 () = self.ticket.told_pending() => {}
                 () = tokio::time::sleep(PENDING_AFTER), if can_wait => {}
             }
-            replies.push(self.interim(&header));
-            let so_far = std::mem::take(replies);
-            self.connection.outgoing.send(so_far, self.encrypted_by.map(|it| &**it)).await;
+            // In a message of its own, as smbd has it: Linux (receive_encrypted_standard) drops the
+            // answers that come in one encrypted message with it, and whoever waits for them hangs.
+            self.send(replies).await;
+            let interim = vec![self.interim(&header)];
+            self.connection.outgoing.send(interim, self.encrypted_by.map(|it| &**it)).await;
             handling.await
         };
         (answer, true)
@@ -165,7 +239,7 @@ impl Worker<'_> {
         header.flags = header.flags.with(Flags::ASYNC);
         header.target = Target::Async(self.ticket.async_id);
         let answer = Answer::refusal(Status::PENDING);
-        Reply { header, answer, signer: None, preauth: None }
+        Reply { header, answer, signer: None, preauth: None, room: None }
     }
 
     fn reply(
@@ -194,7 +268,7 @@ impl Worker<'_> {
             }
             preauth = call.preauth;
         }
-        Reply { header, answer, signer, preauth }
+        Reply { header, answer, signer, preauth, room: None }
     }
 
     /// Finds who asks and for what, and refuses what is not protected as it has to be.
@@ -230,6 +304,7 @@ impl Worker<'_> {
             preauth: None,
             must_sign: false,
             disconnects: false,
+            outstanding: None,
         };
         if command == Command::Negotiate {
             return Ok(call);
@@ -279,7 +354,15 @@ impl Worker<'_> {
 }
 
 fn find_tree(call: &Call, id: u32) -> Result<Arc<Tree>, Status> {
-    call.session()?.tree(id).ok_or(Status::NETWORK_NAME_DELETED)
+    let session = call.session()?;
+    let tree = session.tree(id).ok_or(Status::NETWORK_NAME_DELETED)?;
+    if tree.share().is_some_and(|share| share.connected.is_deleted()) {
+        // What was opened in it is closed already.
+        session.remove_tree(id);
+        session.opens.remove_of_tree(id);
+        return Err(Status::NETWORK_NAME_DELETED);
+    }
+    Ok(tree)
 }
 
 fn needs_tree(command: Command) -> bool {
@@ -354,7 +437,7 @@ pub async fn answer_smb1(connection: &Arc<Connection>, message: &[u8]) -> Contro
         session_id: 0,
         signature: [0; 16],
     };
-    let reply = Reply { header, answer, signer: None, preauth: None };
+    let reply = Reply { header, answer, signer: None, preauth: None, room: None };
     connection.outgoing.send(vec![reply], None).await;
     ControlFlow::Continue(())
 }

@@ -8,11 +8,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 pub const PREFIX_BYTES: usize = 4;
 
-/// The prefix of a message.
-pub fn prefix(length: usize) -> [u8; PREFIX_BYTES] {
-    let mut prefix = (length as u32).to_be_bytes();
-    prefix[0] = 0;
-    prefix
+/// The longest message that its prefix can tell the length of.
+pub const MESSAGE_BYTES_MAX: usize = 0xFF_FFFF;
+
+/// The prefix of a message; none if that is too long.
+pub fn prefix(length: usize) -> Option<[u8; PREFIX_BYTES]> {
+    let short = u32::try_from(length).ok().filter(|_| length <= MESSAGE_BYTES_MAX);
+    short.map(u32::to_be_bytes)
 }
 
 /// The length of the next message, once its prefix is there; none at the end of the stream.
@@ -46,4 +48,16 @@ pub async fn read_message(
         }
     }
     Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_the_prefix_cannot_tell_is_told_by_none() {
+        assert_eq!(prefix(0x01_0203), Some([0, 1, 2, 3]));
+        assert_eq!(prefix(MESSAGE_BYTES_MAX), Some([0, 0xFF, 0xFF, 0xFF]));
+        assert_eq!(prefix(MESSAGE_BYTES_MAX + 1), None);
+    }
 }

@@ -17,6 +17,7 @@ pub const SMB1_PROTOCOL: [u8; 4] = [0xFF, b'S', b'M', b'B'];
 const COMPOUND_MAX: usize = 64;
 
 /// The client does not speak the protocol; the connection ends.
+#[derive(Debug)]
 pub struct Disconnect;
 
 /// The requests of one message.
@@ -146,7 +147,7 @@ fn decrypt(
 type Place = (Header, std::ops::Range<usize>);
 
 /// Where the requests of a compound are.
-fn split(bytes: &[u8]) -> Result<Vec<Place>, Disconnect> {
+pub(super) fn split(bytes: &[u8]) -> Result<Vec<Place>, Disconnect> {
     let mut places = Vec::with_capacity(1);
     let mut start = 0;
     loop {

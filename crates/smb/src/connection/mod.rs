@@ -1,5 +1,6 @@
 //! A connection: reads messages, has commands work on them, many at once, and sends the answers.
 
+mod answer_room;
 mod breaks;
 mod chain;
 mod credits;
@@ -17,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use bytes::BytesMut;
+use holdfast_places::Place;
 use parking_lot::Mutex;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
@@ -30,12 +32,15 @@ use crate::dialect::Negotiated;
 use crate::frontend::Frontend;
 use crate::session::Session;
 use crate::wire::oplock_break::Notification;
+use answer_room::{ConnectionRoom, SHORT_ANSWER_BYTES};
 use breaks::Breaks;
 use credits::Window;
 use outgoing::Outgoing;
 use requests::Requests;
 
+pub use answer_room::ProcessRoom;
 pub use incoming::can_be_split;
+pub use outgoing::answers_of;
 pub use requests::Ticket;
 
 /// A message of a client that nobody knows yet.
@@ -53,6 +58,7 @@ pub struct Connection {
     pub id: u64,
     pub frontend: Arc<Frontend>,
     pub peer: IpAddr,
+    pub(crate) place: Place,
     negotiated: OnceLock<Negotiated>,
     /// Of the messages up to the first session.
     pub(crate) preauth: Arc<Mutex<PreauthHash>>,
@@ -79,6 +85,7 @@ impl Connection {
         frontend: &Arc<Frontend>,
         stream: TcpStream,
         peer: IpAddr,
+        place: Place,
         shutdown: watch::Receiver<bool>,
     ) {
         let (from_client, to_client) = stream.into_split();
@@ -86,18 +93,27 @@ impl Connection {
             id: frontend.next_connection_id(),
             frontend: Arc::clone(frontend),
             peer,
+            place,
             negotiated: OnceLock::new(),
             preauth: Arc::default(),
             sessions: Mutex::default(),
             window: Mutex::default(),
             requests: Requests::default(),
-            outgoing: Outgoing::new(to_client, frontend.settings.limits.stall_timeout),
+            outgoing: Outgoing::new(
+                to_client,
+                frontend.settings.limits.stall_timeout,
+                ConnectionRoom::new(&frontend.answer_room),
+            ),
             breaks: Breaks::default(),
         });
         let mut at_work = JoinSet::new();
         let told = Arc::clone(&connection);
         let telling = tokio::spawn(async move { breaks::tell_all(&told).await });
-        let ended = connection.read(from_client, &mut at_work, shutdown).await;
+        let ended = tokio::select! {
+            biased;
+            ended = connection.read(from_client, &mut at_work, shutdown) => ended,
+            () = connection.place.taken_away() => Ok(()),
+        };
         if let Err(error) = ended {
             tracing::debug!(%error, %peer, "an SMB connection ended");
         }
@@ -132,7 +148,11 @@ impl Connection {
             if length > length_max {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            let room = Arc::clone(&room).acquire_many_owned((length / 1024 + 1) as u32).await;
+            let kib = (length + SHORT_ANSWER_BYTES) / 1024 + 1;
+            let room = tokio::select! {
+                () = self.outgoing.broken() => return Ok(()),
+                room = Arc::clone(&room).acquire_many_owned(kib as u32) => room,
+            };
             let room = room.map_err(io::Error::other)?;
             let message = framing::read_message(&mut stream, length, limits.stall_timeout).await?;
             match self.receive(message, room, at_work).await {

@@ -9,21 +9,32 @@ use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
 
-use super::framing;
+use super::answer_room::{ConnectionRoom, Taken};
+use super::{framing, incoming};
 use crate::answer::Answer;
+use crate::commands::answer_bytes_max;
 use crate::crypto::PreauthHash;
 use crate::crypto::signing::Origin;
+use crate::dialect::TRANSFER_BYTES_MAX;
 use crate::session::Session;
+use crate::status::Status;
 use crate::wire::header::{SIGNATURE_RANGE, Target, UNSOLICITED_MESSAGE_ID};
 use crate::wire::oplock_break::Notification;
 use crate::wire::transform::{AUTHENTICATED_RANGE, SIGNATURE_RANGE as TAG_RANGE};
 use crate::wire::transform::{TRANSFORM_BYTES, Transform};
 use crate::wire::{Command, Flags, HEADER_BYTES, Header};
 
+/// The answers of one message: as many bytes as it takes for its length to be told.
+pub const ANSWERS_BYTES_MAX: usize = framing::MESSAGE_BYTES_MAX - TRANSFORM_BYTES;
+/// How long a client may leave an answer unread while others wait for the memory that it takes.
+const STALL_TIMEOUT_IF_SHORT: Duration = Duration::from_secs(5);
+
 pub struct Outgoing {
     stream: tokio::sync::Mutex<OwnedWriteHalf>,
     stall_timeout: Duration,
+    pub room: Arc<ConnectionRoom>,
     /// Closed when nothing can be written any more.
     open: Semaphore,
     broken: Notify,
@@ -36,13 +47,55 @@ pub struct Reply {
     /// Who signs it.
     pub signer: Option<Arc<Session>>,
     pub preauth: Option<Arc<Mutex<PreauthHash>>>,
+    /// The memory that it takes, if that is counted.
+    pub room: Option<Taken>,
+}
+
+impl Reply {
+    /// With what it takes to align the next.
+    pub fn length(&self) -> usize {
+        self.answer.length().next_multiple_of(8)
+    }
+}
+
+/// Whether one message can hold these replies and as many bytes more.
+pub fn has_room(replies: &[Reply], bytes: usize) -> bool {
+    let so_far: usize = replies.iter().map(Reply::length).sum();
+    so_far + bytes <= ANSWERS_BYTES_MAX
+}
+
+/// Whether bytes are requests. The answers that each of them can get at most go into messages as
+/// they always do, and none of those may be too long.
+pub fn answers_of(bytes: &[u8]) -> bool {
+    static ZEROS: [u8; TRANSFER_BYTES_MAX as usize] = [0; TRANSFER_BYTES_MAX as usize];
+    let Ok(places) = incoming::split(bytes) else { return false };
+    let message = Bytes::copy_from_slice(bytes);
+    let check = |replies: Vec<Reply>| {
+        let length: usize = chain(replies).iter().map(Bytes::len).sum();
+        assert!(framing::prefix(TRANSFORM_BYTES + length).is_some(), "a message of {length} bytes");
+    };
+    let mut replies = Vec::new();
+    for (header, range) in places {
+        let Some(command) = header.known_command() else { continue };
+        let asked = answer_bytes_max(command, &message.slice(range));
+        let answer = Answer::empty().with_payload(vec![Bytes::from_static(&ZEROS[..asked])]);
+        let header = header.answer(Status::SUCCESS, 1);
+        let reply = Reply { header, answer, signer: None, preauth: None, room: None };
+        if !has_room(&replies, reply.length()) {
+            check(std::mem::take(&mut replies));
+        }
+        replies.push(reply);
+    }
+    check(replies);
+    true
 }
 
 impl Outgoing {
-    pub fn new(stream: OwnedWriteHalf, stall_timeout: Duration) -> Self {
+    pub fn new(stream: OwnedWriteHalf, stall_timeout: Duration, room: Arc<ConnectionRoom>) -> Self {
         Self {
             stream: tokio::sync::Mutex::new(stream),
             stall_timeout,
+            room,
             open: Semaphore::new(0),
             broken: Notify::new(),
         }
@@ -69,11 +122,14 @@ impl Outgoing {
         let _ = self.stream.lock().await.shutdown().await;
     }
 
-    /// Sends the answers of one compound, encrypted if `encrypted_by` says with whose key.
-    pub async fn send(&self, replies: Vec<Reply>, encrypted_by: Option<&Session>) {
+    /// Sends answers of one compound, no more than [`ANSWERS_BYTES_MAX`], encrypted if `encrypted_by`
+    /// says with whose key.
+    pub async fn send(&self, mut replies: Vec<Reply>, encrypted_by: Option<&Session>) {
         if replies.is_empty() {
             return;
         }
+        // Given back when they are written, or nobody is there to read them.
+        let _rooms: Vec<Taken> = replies.iter_mut().filter_map(|reply| reply.room.take()).collect();
         // Their turn is awaited before they are signed or encrypted, not after: what is sent at once is
         // still in the processor's cache, which makes sending it half as dear.
         let mut stream = self.stream.lock().await;
@@ -95,7 +151,7 @@ impl Outgoing {
                     session_id,
                 };
                 transform.encode(&mut packet);
-                parts.iter().for_each(|part| packet.extend_from_slice(part));
+                parts.into_iter().for_each(|part| packet.extend_from_slice(&part));
                 let (head, message) = packet.split_at_mut(TRANSFORM_BYTES);
                 transform.signature = key.seal(&nonce, &head[AUTHENTICATED_RANGE], message);
                 head[TAG_RANGE].copy_from_slice(&transform.signature);
@@ -119,40 +175,61 @@ impl Outgoing {
             signature: [0; 16],
         };
         let answer = Answer::success(|out| notification.encode(out));
-        let reply = Reply { header, answer, signer: None, preauth: None };
+        let reply = Reply { header, answer, signer: None, preauth: None, room: None };
         let encrypts = session.established().is_some_and(|it| it.encryption_required);
         self.send(vec![reply], encrypts.then_some(session)).await;
     }
 
     /// A client that does not read for long is given up.
     async fn write(&self, stream: &mut OwnedWriteHalf, parts: &[Bytes]) {
-        let prefix = framing::prefix(parts.iter().map(Bytes::len).sum());
-        let written = write_all(stream, &prefix, parts, self.stall_timeout).await;
+        let written = match framing::prefix(parts.iter().map(Bytes::len).sum()) {
+            Some(prefix) => self.write_all(stream, &prefix, parts).await,
+            // Rather no connection than one whose bytes mean something else.
+            None => Err(io::Error::new(ErrorKind::InvalidData, "an answer of more than 16 MiB")),
+        };
         if let Err(error) = written {
             tracing::debug!(%error, "an SMB answer could not be sent");
             self.give_up();
         }
     }
-}
 
-async fn write_all(
-    stream: &mut OwnedWriteHalf,
-    prefix: &[u8],
-    parts: &[Bytes],
-    stall_timeout: Duration,
-) -> io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
-    slices.push(IoSlice::new(prefix));
-    slices.extend(parts.iter().map(|part| IoSlice::new(part)));
-    let mut rest = &mut slices[..];
-    while !rest.is_empty() {
-        let written = tokio::time::timeout(stall_timeout, stream.write_vectored(rest)).await;
-        match written.map_err(|_| ErrorKind::TimedOut)?? {
-            0 => return Err(ErrorKind::WriteZero.into()),
-            count => IoSlice::advance_slices(&mut rest, count),
+    async fn write_all(
+        &self,
+        stream: &mut OwnedWriteHalf,
+        prefix: &[u8],
+        parts: &[Bytes],
+    ) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
+        slices.push(IoSlice::new(prefix));
+        slices.extend(parts.iter().map(|part| IoSlice::new(part)));
+        let mut rest = &mut slices[..];
+        while !rest.is_empty() {
+            let written = tokio::select! {
+                biased;
+                written = stream.write_vectored(rest) => written?,
+                () = self.stalled() => return Err(ErrorKind::TimedOut.into()),
+            };
+            match written {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                count => IoSlice::advance_slices(&mut rest, count),
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Waits as long as a client may go without reading anything.
+    async fn stalled(&self) {
+        let until = Instant::now() + self.stall_timeout;
+        let mut next = Instant::now() + STALL_TIMEOUT_IF_SHORT;
+        while next < until {
+            tokio::time::sleep_until(next).await;
+            if self.room.process().is_short() {
+                return;
+            }
+            next += Duration::from_secs(1);
+        }
+        tokio::time::sleep_until(until).await;
+    }
 }
 
 /// The bytes of the answers, each but the last padded, with its header and signature in place.
@@ -160,7 +237,7 @@ fn chain(replies: Vec<Reply>) -> Vec<Bytes> {
     let count = replies.len();
     let mut parts = Vec::with_capacity(count);
     for (index, reply) in replies.into_iter().enumerate() {
-        let Reply { mut header, answer, signer, preauth } = reply;
+        let Reply { mut header, answer, signer, preauth, room: _ } = reply;
         let Answer { mut head, mut payload, .. } = answer;
         if index + 1 < count {
             let length = head.len() + payload.iter().map(Bytes::len).sum::<usize>();

@@ -4,6 +4,8 @@ use bytes::{BufMut as _, Bytes};
 
 use super::{Body, Malformed, text};
 
+/// A capability of a share: its opens can be persistent.
+pub const CONTINUOUS_AVAILABILITY: u32 = 0x10;
 pub const SHARE_FLAG_ENCRYPT_DATA: u32 = 0x8000;
 /// The path lies behind an extension of 3.1.1 rather than where it is told to be.
 const EXTENSION_PRESENT: u16 = 4;

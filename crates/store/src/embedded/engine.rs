@@ -11,7 +11,7 @@ use lsm_tree::compaction::Leveled;
 use lsm_tree::{AbstractTree, Guard, SequenceNumberCounter};
 
 use super::commit::{Caller, Committer, QUEUE_MAX, Waiting};
-use super::folder::DataFolder;
+use super::folder::{DataFolder, OpenFolder};
 use super::log::{Fill, SegmentHeader, Spare};
 use super::recent::RecentWrites;
 use super::recovery::FoundLog;
@@ -52,6 +52,8 @@ pub struct EngineOptions {
     pub row_cache_bytes: usize,
     /// Tables are split at this size when they are merged.
     pub table_bytes: u64,
+    /// Tables open at once; the others are opened when they are read.
+    pub open_tables_max: usize,
     /// How much of the recent past conflicts are looked up in; a batch older than that is refused.
     pub recent_writes_max: usize,
     pub recent_key_bytes_max: usize,
@@ -69,6 +71,7 @@ impl Default for EngineOptions {
             cache_bytes: 16 * 1024 * 1024,
             row_cache_bytes: 16 * 1024 * 1024,
             table_bytes: 16 * 1024 * 1024,
+            open_tables_max: 256,
             recent_writes_max: 65_536,
             recent_key_bytes_max: 16 * 1024 * 1024,
             apart: None,
@@ -87,8 +90,9 @@ pub struct EmbeddedEngine {
 
 impl EmbeddedEngine {
     pub fn open(folder: &DataFolder, options: &EngineOptions) -> Result<Self, OpenError> {
-        let log_folder = folder.subfolder(LOG_FOLDER)?;
-        let found = FoundLog::look(&log_folder)?;
+        let log_folder = OpenFolder::open(folder.subfolder(LOG_FOLDER)?)
+            .map_err(|why| Fault::because("open the folder of the log", why))?;
+        let found = FoundLog::look(log_folder.path())?;
         let sequences = SequenceNumberCounter::new(1);
         let shared = Arc::new(Shared {
             trees: Trees::open(folder, options, &sequences)?,
@@ -96,7 +100,7 @@ impl EmbeddedEngine {
             snapshots: Snapshots::new(),
             upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
             upkeep_changed: Condvar::new(),
-            reserve: Reserve::new(&log_folder, options.log_segment_bytes),
+            reserve: Reserve::new(log_folder.path(), options.log_segment_bytes),
             log_folder,
             poison: OnceLock::new(),
             commits: AtomicU64::new(0),
@@ -243,7 +247,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn short_of_room(&self) -> Option<Fault> {
-        self.shared.upkeep.lock().room.refusal().cloned()
+        self.shared.upkeep.lock().room.shortage().cloned()
     }
 
     fn statistics(&self) -> EngineStatistics {

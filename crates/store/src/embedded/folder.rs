@@ -1,7 +1,9 @@
-//! The data folder as a whole: its format, and the lock that keeps a second process out.
+//! The data folder as a whole: its format, the lock that keeps a second process out, and the
+//! permissions that keep other users out.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +13,11 @@ const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT: &str = "FORMAT.tmp";
 const LOCK_FILE: &str = "lock";
 const FORMAT_NAME: &str = "holdfast";
+/// Everything in the folder is for the user that the server runs as, and for nobody else.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+/// What a mode lets the group and others do.
+const OTHER_USERS: u32 = 0o077;
 /// The newest format this build reads, and the one of a new folder. A folder of format 1 has all rows
 /// in one tree, and keeps both.
 pub const FORMAT_VERSION: u32 = 2;
@@ -55,6 +62,8 @@ impl DataFolder {
             }
         };
         let lock = lock(&path)?;
+        keep_others_out(&path)
+            .map_err(|why| Fault::because(format!("keep others out of {}", path.display()), why))?;
         if is_new && read_format(&path)?.is_none() {
             write_format(&path)
                 .map_err(|why| Fault::because(format!("format {}", path.display()), why))?;
@@ -75,24 +84,71 @@ impl DataFolder {
     }
 }
 
+/// A folder that stays open: when there are no descriptors left, what has been done in it can still
+/// be synced, and does not hang between done and durable.
+pub(super) struct OpenFolder {
+    path: PathBuf,
+    opened: File,
+}
+
+impl OpenFolder {
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        Ok(Self { opened: File::open(&path)?, path })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the names in the folder survive a power cut.
+    pub fn sync(&self) -> io::Result<()> {
+        self.opened.sync_all()
+    }
+
+    /// Replaces a file whole: after a crash it is the old one or the new one.
+    pub fn replace_file(&self, name: &str, draft: &str, content: &[u8]) -> io::Result<()> {
+        let draft = self.path.join(draft);
+        let mut file = own_file().write(true).create(true).truncate(true).open(&draft)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&draft, self.path.join(name))?;
+        self.sync()
+    }
+}
+
 /// Makes a directory entry of `folder` survive a power cut.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Replaces the file `name` of `folder` whole: after a crash it is the old one or the new one.
-pub(super) fn replace_file(
-    folder: &Path,
-    name: &str,
-    draft: &str,
-    content: &[u8],
-) -> io::Result<()> {
-    let draft = folder.join(draft);
-    let mut file = File::create(&draft)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&draft, folder.join(name))?;
-    sync_folder(folder)
+/// How a file of the data folder is made.
+pub(super) fn own_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(FILE_MODE);
+    options
+}
+
+/// A folder that was made by hand or by an earlier version may be open to others. What is in it need
+/// not be looked at: nobody gets to it but through the folder.
+fn keep_others_out(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & OTHER_USERS == 0 {
+        return Ok(());
+    }
+    match fs::set_permissions(path, Permissions::from_mode(mode & !OTHER_USERS)) {
+        // Somebody else's folder, a mounted volume say, that this user may only use.
+        Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {
+            let mode = format!("{:o}", mode & 0o7777);
+            tracing::warn!(
+                path = %path.display(), mode,
+                "other users may get at the data folder: it does not belong to this user, who cannot \
+                 change that"
+            );
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 fn create_folder(path: &Path) -> io::Result<()> {
@@ -104,7 +160,7 @@ fn create_folder(path: &Path) -> io::Result<()> {
         Some(_) | None => Path::new("."),
     };
     create_folder(parent)?;
-    match fs::create_dir(path) {
+    match DirBuilder::new().mode(FOLDER_MODE).create(path) {
         Ok(()) => sync_folder(parent),
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(why) => Err(why),
@@ -112,7 +168,7 @@ fn create_folder(path: &Path) -> io::Result<()> {
 }
 
 fn lock(path: &Path) -> Result<File, OpenError> {
-    let file = OpenOptions::new()
+    let file = own_file()
         .read(true)
         .write(true)
         .create(true)
@@ -164,7 +220,7 @@ fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
 
 fn write_format(path: &Path) -> io::Result<()> {
     let text = format!("{FORMAT_NAME} {FORMAT_VERSION}\n");
-    replace_file(path, FORMAT_FILE, FORMAT_DRAFT, text.as_bytes())
+    OpenFolder::open(path)?.replace_file(FORMAT_FILE, FORMAT_DRAFT, text.as_bytes())
 }
 
 #[cfg(test)]
@@ -209,6 +265,35 @@ mod tests {
         let refusal = DataFolder::open(folder.path()).err().unwrap();
         assert!(matches!(refusal, OpenError::NotADataFolder { .. }), "{refusal}");
         assert!(!folder.path().join(LOCK_FILE).exists());
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn folder_and_files_are_for_their_user_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let data = DataFolder::open(&path).unwrap();
+        let inside = data.subfolder("inside").unwrap();
+        let draft = OpenFolder::open(&inside).unwrap();
+        draft.replace_file("file", "file.tmp", b"content").unwrap();
+        assert_eq!([mode(&path), mode(&inside)], [FOLDER_MODE; 2]);
+        let files = [path.join(FORMAT_FILE), path.join(LOCK_FILE), inside.join("file")];
+        assert_eq!(files.map(|file| mode(&file)), [FILE_MODE; 3]);
+    }
+
+    #[test]
+    fn folder_that_was_open_to_others_is_closed_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        drop(DataFolder::open(&path).unwrap());
+        for open in [0o755, 0o770, 0o2775] {
+            fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
+            drop(DataFolder::open(&path).unwrap());
+            assert_eq!(mode(&path), open & !OTHER_USERS);
+        }
     }
 
     #[test]

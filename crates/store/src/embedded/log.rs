@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::Durability;
-use super::folder::{replace_file, sync_folder};
+use super::folder::{OpenFolder, own_file};
 use crate::engine::Write;
 
 /// Groups begin at multiples of this: no write ever touches a block that holds an acknowledged
@@ -47,13 +47,13 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub fn store(self, folder: &Path) -> io::Result<()> {
+    pub fn store(self, folder: &OpenFolder) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(CHECKPOINT_BYTES);
         bytes.put_slice(CHECKPOINT_MAGIC);
         bytes.put_u64_le(self.incarnation);
         bytes.put_u64_le(self.sequence);
         bytes.put_u32_le(crc32c::crc32c(&bytes));
-        replace_file(folder, CHECKPOINT_FILE, CHECKPOINT_DRAFT, &bytes)
+        folder.replace_file(CHECKPOINT_FILE, CHECKPOINT_DRAFT, &bytes)
     }
 
     /// None was stored: the log is needed from its beginning.
@@ -132,19 +132,19 @@ pub(super) enum Fill {
 }
 
 impl Spare {
-    pub fn create(folder: &Path, number: u64, capacity: u64, fill: Fill) -> io::Result<Self> {
-        let path = folder.join(format!("{number:08}.log"));
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    pub fn create(folder: &OpenFolder, number: u64, capacity: u64, fill: Fill) -> io::Result<Self> {
+        let path = folder.path().join(format!("{number:08}.log"));
+        let file = own_file().read(true).write(true).create_new(true).open(&path)?;
         let filled = match fill {
             Fill::Zeros => fill_with_zeros(&file, capacity),
             Fill::Reserved => reserve(&file, capacity),
         };
-        if let Err(why) = filled.and_then(|()| file.sync_all()) {
+        let durable = filled.and_then(|()| file.sync_all()).and_then(|()| folder.sync());
+        if let Err(why) = durable {
             // What there was no room for does not stay in the way.
             fs::remove_file(&path)?;
             return Err(why);
         }
-        sync_folder(folder)?;
         Ok(Self { file, path, capacity })
     }
 
@@ -521,7 +521,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let stored = Checkpoint { incarnation: 3, sequence: 99 };
         assert_eq!(Checkpoint::load(folder.path()).unwrap(), Checkpoint::default());
-        stored.store(folder.path()).unwrap();
+        stored.store(&OpenFolder::open(folder.path()).unwrap()).unwrap();
         assert_eq!(Checkpoint::load(folder.path()).unwrap(), stored);
         let file = folder.path().join(CHECKPOINT_FILE);
         let mut bytes = fs::read(&file).unwrap();

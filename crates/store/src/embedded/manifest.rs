@@ -8,9 +8,12 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::folder::OpenFolder;
 use crate::engine::Fault;
 
 const CURRENT: &str = "current";
+/// As the tree's own drafts begin, so that it is removed as they are if a crash leaves it.
+const CURRENT_DRAFT: &str = ".tmp-current";
 /// The number of the manifest, its checksum, and the kind of checksum.
 const CURRENT_BYTES: usize = 8 + 16 + 1;
 const XXH3: u8 = 0;
@@ -27,7 +30,7 @@ pub(super) fn check(folder: &Path) -> Result<(), Fault> {
     let current: [u8; CURRENT_BYTES] = current.try_into().map_err(|_| damaged(&path))?;
     let (number, rest) = current.split_first_chunk().ok_or_else(|| damaged(&path))?;
     let (checksum, kind) = rest.split_first_chunk().ok_or_else(|| damaged(&path))?;
-    let manifest = folder.join(format!("v{}", u64::from_le_bytes(*number)));
+    let manifest = folder.join(file_name(u64::from_le_bytes(*number)));
     let content = fs::read(&manifest).map_err(|why| {
         let what = format!("{} names {}, which cannot be read", path.display(), manifest.display());
         Fault::because(what, why)
@@ -42,13 +45,37 @@ pub(super) fn check(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The content of `current` while this manifest is the one that counts; none while it is another.
+pub(super) fn naming(folder: &Path, number: u64) -> io::Result<Option<Vec<u8>>> {
+    let current = fs::read(folder.join(CURRENT))?;
+    let named = current.first_chunk().map(|number| u64::from_le_bytes(*number));
+    Ok((named == Some(number) && current.len() == CURRENT_BYTES).then_some(current))
+}
+
+/// Takes back the manifest after the one that `naming` is for, which the tree has begun and not made
+/// known to itself: it would write it once more, over one that may be in force.
+pub(super) fn take_back_next(folder: &OpenFolder, number: u64, naming: &[u8]) -> io::Result<()> {
+    let current = fs::read(folder.path().join(CURRENT))?;
+    if current != naming {
+        folder.replace_file(CURRENT, CURRENT_DRAFT, naming)?;
+    }
+    match fs::remove_file(folder.path().join(file_name(number + 1))) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+pub(super) fn file_name(number: u64) -> String {
+    format!("v{number}")
+}
+
 /// The tables that the current manifest names, each with the checksum of its whole file. The manifest
 /// is to be checked before.
 pub(super) fn tables(folder: &Path) -> Result<Vec<(u64, u128)>, Fault> {
     let read = || -> io::Result<Vec<(u64, u128)>> {
         let Some(current) = fs::read(folder.join(CURRENT)).ok() else { return Ok(Vec::new()) };
         let number = current.first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
-        let path = folder.join(format!("v{number}"));
+        let path = folder.join(file_name(number));
         let unreadable = |why: sfa::Error| io::Error::other(format!("{why:?}"));
         let reader = sfa::Reader::new(&path).map_err(unreadable)?;
         let section = reader.toc().section(b"tables");

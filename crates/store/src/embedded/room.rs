@@ -1,14 +1,18 @@
 //! Room on the disk. When it ends nothing is broken: what would grow is refused, and what gives room
 //! back goes on, in a reserve that was kept for it. When there is room again the reserve is restored
 //! and everything is taken as before.
+//!
+//! Descriptors may run out too. What needs no new file goes on, the rest is refused, and upkeep tries
+//! again until it gets one.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::folder::own_file;
 use super::log::reserve;
-use crate::engine::Fault;
+use crate::engine::{Fault, is_no_descriptors};
 
 /// How long until it is looked for room again.
 pub(super) const RETRY: Duration = Duration::from_millis(500);
@@ -22,6 +26,8 @@ const RESERVE_FILE: &str = "reserve";
 pub(super) enum Room {
     #[default]
     Enough,
+    /// Upkeep got no descriptor. Who would have to wait for it is refused, and nobody else.
+    NoDescriptors(Fault),
     /// The reserve is in use: only what gives room back is committed.
     Reserve(Fault),
     /// Not even that helped. Who would have to wait for upkeep is refused.
@@ -32,7 +38,7 @@ impl Room {
     /// Why what grows is not committed.
     pub fn refusal(&self) -> Option<&Fault> {
         match self {
-            Self::Enough => None,
+            Self::Enough | Self::NoDescriptors(_) => None,
             Self::Reserve(fault) | Self::None(fault) => Some(fault),
         }
     }
@@ -41,8 +47,13 @@ impl Room {
     pub fn standstill(&self) -> Option<&Fault> {
         match self {
             Self::Enough | Self::Reserve(_) => None,
-            Self::None(fault) => Some(fault),
+            Self::NoDescriptors(fault) | Self::None(fault) => Some(fault),
         }
+    }
+
+    /// Why something is not committed.
+    pub fn shortage(&self) -> Option<&Fault> {
+        self.refusal().or(self.standstill())
     }
 }
 
@@ -51,6 +62,8 @@ impl Room {
 pub(super) enum Failed {
     /// Everything is as it was before; it can be tried again.
     NoRoom(Fault),
+    /// Likewise.
+    NoDescriptors(Fault),
     /// What is on disk is not known any more.
     Broken(Fault),
 }
@@ -59,6 +72,8 @@ impl Failed {
     pub fn because(what: &'static str, why: io::Error) -> Self {
         if is_no_room(&why) {
             Self::NoRoom(Fault::because(what, why))
+        } else if is_no_descriptors(&why) {
+            Self::NoDescriptors(Fault::because(what, why))
         } else {
             Self::Broken(Fault::because(what, why))
         }
@@ -87,7 +102,7 @@ impl Reserve {
     /// Takes the space, unless it is taken already. Nothing of it need survive a power cut: the
     /// next opening takes what is missing.
     pub fn take(&self) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.path())?;
+        let file = own_file().write(true).create(true).truncate(false).open(self.path())?;
         if file.metadata()?.len() == self.bytes {
             return Ok(());
         }

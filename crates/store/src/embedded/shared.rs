@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdfast_sync::{Condvar, Mutex};
 use lsm_tree::SequenceNumberCounter;
 
-use super::folder::DataFolder;
+use super::folder::{DataFolder, OpenFolder};
 use super::log::{SealedSegment, Spare};
-use super::room::{Reserve, Room};
+use super::room::{RETRY, Reserve, Room};
 use super::row_cache::RowCache;
 use super::snapshots::Snapshots;
 use super::trees::{Tree, Trees};
@@ -26,7 +25,7 @@ pub(super) struct Shared {
     pub upkeep: Mutex<Upkeep>,
     /// Signalled at every change of `upkeep` and when the engine is poisoned.
     pub upkeep_changed: Condvar,
-    pub log_folder: PathBuf,
+    pub log_folder: OpenFolder,
     pub reserve: Reserve,
     pub poison: OnceLock<Fault>,
     pub row_cache: RowCache,
@@ -49,6 +48,15 @@ pub(super) struct Upkeep {
     pub stopping: bool,
 }
 
+impl Upkeep {
+    pub fn descriptors_are_back(&mut self) {
+        if matches!(self.room, Room::NoDescriptors(_)) {
+            tracing::warn!("there are descriptors again");
+            self.room = Room::Enough;
+        }
+    }
+}
+
 impl Shared {
     /// From now on nothing is committed. The first reason is kept.
     pub fn poison(&self, fault: Fault) {
@@ -64,7 +72,7 @@ impl Shared {
     pub fn note_no_room(&self, fault: Fault) {
         let mut upkeep = self.upkeep.lock();
         upkeep.room = match upkeep.room {
-            Room::Enough => {
+            Room::Enough | Room::NoDescriptors(_) => {
                 tracing::error!(?fault, "the disk is full: only what gives room back is taken");
                 if let Err(why) = self.reserve.spend() {
                     tracing::error!(%why, "the reserve cannot be used");
@@ -76,13 +84,37 @@ impl Shared {
         self.upkeep_changed.notify_all();
     }
 
+    /// Upkeep got no descriptor: those who wait for it are let go.
+    pub fn note_no_descriptors(&self, fault: Fault) {
+        let mut upkeep = self.upkeep.lock();
+        upkeep.room = match upkeep.room {
+            Room::Enough => {
+                tracing::error!(?fault, "no descriptors are left: some writes are refused");
+                Room::NoDescriptors(fault)
+            }
+            Room::NoDescriptors(_) => Room::NoDescriptors(fault),
+            Room::Reserve(_) | Room::None(_) => Room::None(fault),
+        };
+        self.upkeep_changed.notify_all();
+    }
+
     /// Upkeep has done something after all.
     pub fn note_progress(&self) {
         let mut upkeep = self.upkeep.lock();
+        upkeep.descriptors_are_back();
         if let Room::None(fault) = &upkeep.room {
             upkeep.room = Room::Reserve(fault.clone());
         }
         self.upkeep_changed.notify_all();
+    }
+
+    /// Lets some time go by. Returns false, at once, if the engine is closing.
+    pub fn waits_a_while(&self) -> bool {
+        let mut upkeep = self.upkeep.lock();
+        if !upkeep.stopping {
+            self.upkeep_changed.wait_for(&mut upkeep, RETRY);
+        }
+        !upkeep.stopping
     }
 
     /// Whether commits wait for tables to be merged.

@@ -6,6 +6,7 @@
 //! is the same moment in each.
 
 use std::fs;
+use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use lsm_tree::{
 };
 
 use super::engine::EngineOptions;
-use super::folder::{DataFolder, sync_folder};
+use super::folder::{DataFolder, OpenFolder, sync_folder};
 use super::manifest;
 use super::turns::Turns;
 use super::view::View;
@@ -30,8 +31,6 @@ use crate::engine::{Fault, KeyRange, Write, successor_of_prefix};
 pub(super) const ROWS_FOLDER: &str = "rows";
 pub(super) const APART_FOLDER: &str = "rows-apart";
 
-/// Tables open at once; the others are opened when they are read.
-const OPEN_TABLES_MAX: usize = 256;
 /// By level, the last for all below. An index that is written whole at the end of its table keeps
 /// the last key of every block until then, and a key keeps the block of the merged table that it
 /// was read from: as much memory as the new table has bytes. An index in parts does not.
@@ -60,7 +59,9 @@ pub(super) struct Tree {
     sequences: SequenceNumberCounter,
     /// Whoever changes the tree's files does it in a turn of these.
     pub turns: Arc<Turns>,
-    pub folder: PathBuf,
+    pub folder: OpenFolder,
+    /// The number of a manifest, and the content of `current` that names it.
+    named: Mutex<(u64, Vec<u8>)>,
 }
 
 impl Tree {
@@ -97,6 +98,30 @@ impl Tree {
         if let Some(view) = view {
             self.view.store(Arc::new(view));
         }
+    }
+
+    /// Learns what names the manifest in force. To be called by who has the turn to change it.
+    pub fn learn_manifest(&self) -> io::Result<()> {
+        let number = self.rows.current_version().id();
+        let mut named = self.named.lock();
+        if named.0 != number || named.1.is_empty() {
+            let content = manifest::naming(self.folder.path(), number)?;
+            *named = (number, content.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Undoes the beginning of a manifest that the tree does not know of. To be called likewise.
+    pub fn take_manifest_back(&self) -> io::Result<()> {
+        let number = self.rows.current_version().id();
+        if !self.folder.path().join(manifest::file_name(number + 1)).try_exists()? {
+            return Ok(());
+        }
+        let named = self.named.lock();
+        if named.0 != number || named.1.is_empty() {
+            return Err(io::Error::other("nobody knows what named the manifest before"));
+        }
+        manifest::take_back_next(&self.folder, number, &named.1)
     }
 
     /// Whether commits wait for tables to be merged.
@@ -139,7 +164,7 @@ impl Trees {
     ) -> Result<Self, Fault> {
         let common = Common {
             cache: Arc::new(Cache::with_capacity_bytes(options.cache_bytes)),
-            open_tables: Arc::new(DescriptorTable::new(OPEN_TABLES_MAX)),
+            open_tables: Arc::new(DescriptorTable::new(options.open_tables_max)),
             sequences,
         };
         let apart_is_there = folder.path().join(APART_FOLDER).exists();
@@ -224,13 +249,16 @@ impl Common<'_> {
             .map_err(|why| {
                 Fault::because(format!("open the tables in {}", folder.display()), why)
             })?;
+        let unopened = |why| Fault::because(format!("open {}", folder.display()), why);
+        let opened = OpenFolder::open(&folder).map_err(unopened)?;
         Ok(Tree {
             view: ArcSwap::from_pointee(View::new(&rows)),
             replacing: Mutex::new(()),
             sequences: self.sequences.clone(),
             rows,
             turns,
-            folder,
+            folder: opened,
+            named: Mutex::default(),
         })
     }
 }
@@ -240,7 +268,7 @@ fn filter_with_bits(bits: f32) -> FilterPolicyEntry {
 }
 
 /// The tree replaces its manifest by way of a draft that a crash leaves behind.
-fn remove_drafts(folder: &Path) -> std::io::Result<()> {
+fn remove_drafts(folder: &Path) -> io::Result<()> {
     let mut removed = false;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

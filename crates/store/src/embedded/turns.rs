@@ -124,7 +124,7 @@ impl Turn<'_> {
         self.ended = true;
         let broken = match &outcome {
             Err(Failed::Broken(fault)) => Some(fault.clone()),
-            Ok(()) | Err(Failed::NoRoom(_)) => None,
+            Ok(()) | Err(Failed::NoRoom(_) | Failed::NoDescriptors(_)) => None,
         };
         self.turns.end(self.change, broken);
         outcome

@@ -12,9 +12,9 @@ use lsm_tree::compaction::CompactionStrategy;
 use lsm_tree::{AbstractTree, AnyTree};
 
 use super::commit::PoisonOnPanic;
-use super::folder::sync_folder;
 use super::log::{Fill, SealedSegment, Spare};
-use super::room::{Failed, RETRY, Room, check_available, is_no_room};
+use super::manifest;
+use super::room::{Failed, RETRY, Room, check_available};
 use super::shared::Shared;
 use super::trees::Tree;
 use crate::engine::Fault;
@@ -57,6 +57,7 @@ impl Flusher {
             match done {
                 Ok(()) => self.shared.note_progress(),
                 Err(Failed::NoRoom(fault)) => self.shared.note_no_room(fault),
+                Err(Failed::NoDescriptors(fault)) => self.shared.note_no_descriptors(fault),
                 Err(Failed::Broken(fault)) => {
                     self.shared.poison(fault);
                     break;
@@ -86,7 +87,13 @@ impl Flusher {
                 return FlusherWork::Flush { segments: upkeep.sealed.len() };
             }
             match upkeep.room {
-                Room::Enough => self.shared.upkeep_changed.wait(&mut upkeep),
+                // Nobody waits for what was not done; unless for merging, which tells itself.
+                Room::NoDescriptors(_) if !self.shared.merges_are_awaited() => {
+                    upkeep.descriptors_are_back();
+                }
+                Room::Enough | Room::NoDescriptors(_) => {
+                    self.shared.upkeep_changed.wait(&mut upkeep);
+                }
                 Room::Reserve(_) | Room::None(_) => {
                     self.shared.upkeep_changed.wait_for(&mut upkeep, RETRY);
                     if !upkeep.stopping {
@@ -111,9 +118,9 @@ impl Flusher {
         for tree in self.shared.trees.all() {
             tree.turns.flush(|| {
                 let bytes = segments as u64 * self.segment_bytes + FLUSH_BYTES_MORE;
-                check_available(&tree.folder, bytes)?;
+                check_available(tree.folder.path(), bytes)?;
                 let begun = || true;
-                change_tables(tree, "flushing rows failed", begun, |rows| {
+                change_tables(&self.shared, tree, "flushing rows failed", begun, |rows| {
                     let lock = rows.get_flush_lock();
                     rows.flush(&lock, self.shared.oldest_visible()).map(|_| ())
                 })
@@ -134,12 +141,10 @@ impl Flusher {
         }
         let released: Vec<SealedSegment> =
             self.shared.upkeep.lock().sealed.drain(..segments).collect();
-        for segment in released {
-            self.reuse(segment.spare)
-                .map_err(|why| Failed::because("releasing a segment of the log failed", why))?;
-        }
+        let reused: Vec<_> = released.into_iter().map(|it| self.reuse(it.spare)).collect();
         self.shared.upkeep_changed.notify_all();
-        Ok(())
+        let reused: io::Result<()> = reused.into_iter().collect();
+        reused.map_err(|why| Failed::because("releasing a segment of the log failed", why))
     }
 
     fn reuse(&self, spare: Spare) -> io::Result<()> {
@@ -151,7 +156,7 @@ impl Flusher {
             }
         }
         fs::remove_file(&spare.path)?;
-        sync_folder(&self.shared.log_folder)
+        self.shared.log_folder.sync()
     }
 }
 
@@ -165,7 +170,13 @@ impl Compactor {
         let guard = PoisonOnPanic(Arc::clone(&self.shared));
         while self.wait_until_due() {
             match self.shared.trees.all().try_for_each(|tree| self.compact_once(tree)) {
-                Ok(()) => {}
+                Ok(()) => self.shared.upkeep.lock().descriptors_are_back(),
+                Err(Failed::NoDescriptors(fault)) => {
+                    if self.shared.merges_are_awaited() {
+                        self.shared.note_no_descriptors(fault);
+                    }
+                    self.wait_for_room();
+                }
                 Err(Failed::NoRoom(fault)) => {
                     // Merging can wait, and there may be room enough for all the rest. Only when
                     // commits wait for it, it is worth the reserve.
@@ -210,9 +221,9 @@ impl Compactor {
     fn compact_once(&self, tree: &Tree) -> Result<(), Failed> {
         let before = tree.rows.current_version().id();
         tree.turns.merge(|| {
-            check_available(&tree.folder, tree.merge_bytes())?;
+            check_available(tree.folder.path(), tree.merge_bytes())?;
             let begun = || tree.turns.merge_has_turn();
-            change_tables(tree, "merging tables failed", begun, |rows| {
+            change_tables(&self.shared, tree, "merging tables failed", begun, |rows| {
                 rows.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())
             })
         })?;
@@ -225,40 +236,77 @@ impl Compactor {
 }
 
 /// Changes the tables. If there was no room for it, and the change had not come to the manifest, then
-/// nothing has happened: tables that nobody knows of are removed, and it can be tried again.
+/// nothing has happened: tables that nobody knows of are removed, and it can be tried again. If there
+/// was no descriptor, that holds even if it had come to the manifest, since no sync has failed.
 /// `may_have_begun` says whether the manifest can have been begun at all.
 fn change_tables(
+    shared: &Shared,
     tree: &Tree,
     what: &'static str,
-    may_have_begun: impl FnOnce() -> bool,
+    may_have_begun: impl Fn() -> bool,
     change: impl FnOnce(&AnyTree) -> lsm_tree::Result<()>,
 ) -> Result<(), Failed> {
     let alone = tree.turns.begun_alone();
-    let before = table_files(tree);
-    let why = match change(&tree.rows) {
+    let before = tree.learn_manifest().and_then(|()| table_files(tree));
+    let before = before.map_err(|why| Failed::because(what, why))?;
+    let failed = match change(&tree.rows) {
         Ok(()) => {
             tree.look_at_tables();
+            // If it cannot be read now, it is before the next change.
+            let _ = tree.learn_manifest();
             return Ok(());
         }
-        Err(lsm_tree::Error::Io(why)) if is_no_room(&why) => why,
-        Err(why) => return Err(Failed::Broken(Fault::because(what, why))),
+        Err(lsm_tree::Error::Io(why)) => Failed::because(what, why),
+        Err(why) => Failed::Broken(Fault::because(what, why)),
     };
-    let next_manifest = format!("v{}", tree.rows.current_version().id() + 1);
-    if may_have_begun() && tree.folder.join(next_manifest).exists() {
-        return Err(Failed::Broken(Fault::because(what, why)));
+    match &failed {
+        Failed::Broken(_) => return Err(failed),
+        Failed::NoDescriptors(fault) if may_have_begun() => {
+            take_manifest_back(shared, tree, fault)?
+        }
+        Failed::NoRoom(fault) if may_have_begun() && next_manifest_exists(tree) => {
+            return Err(Failed::Broken(fault.clone()));
+        }
+        Failed::NoRoom(_) | Failed::NoDescriptors(_) => {}
     }
     // Of two changes at once nobody can tell whose a file is; then it stays until the next opening.
     if alone.is_some() && alone == tree.turns.begun_alone() {
-        for name in table_files(tree).difference(&before) {
-            if let Err(why) = fs::remove_file(tree.folder.join(TABLES_FOLDER).join(name)) {
+        // What cannot be listed stays as well.
+        let after = table_files(tree).unwrap_or_default();
+        for name in after.difference(&before) {
+            if let Err(why) = fs::remove_file(tree.folder.path().join(TABLES_FOLDER).join(name)) {
                 tracing::warn!(?name, %why, "a table that was not finished cannot be removed");
             }
         }
     }
-    Err(Failed::NoRoom(Fault::because(what, why)))
+    Err(failed)
 }
 
-fn table_files(tree: &Tree) -> BTreeSet<OsString> {
-    let entries = fs::read_dir(tree.folder.join(TABLES_FOLDER));
-    entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
+fn next_manifest_exists(tree: &Tree) -> bool {
+    let next = manifest::file_name(tree.rows.current_version().id() + 1);
+    tree.folder.path().join(next).exists()
+}
+
+/// Until there are descriptors for it; meanwhile no other change is begun.
+fn take_manifest_back(shared: &Shared, tree: &Tree, lack: &Fault) -> Result<(), Failed> {
+    loop {
+        let taken_back = tree.take_manifest_back();
+        match taken_back.map_err(|why| Failed::because("taking a manifest back failed", why)) {
+            Err(Failed::NoDescriptors(_) | Failed::NoRoom(_)) => {
+                shared.note_no_descriptors(lack.clone());
+                if !shared.waits_a_while() {
+                    // Whichever manifest counts at the next opening, it is whole and so are its
+                    // tables.
+                    return Err(Failed::Broken(lack.clone()));
+                }
+            }
+            other => return other,
+        }
+    }
+}
+
+/// An error is not an empty list: everything that is not in it may be removed.
+fn table_files(tree: &Tree) -> io::Result<BTreeSet<OsString>> {
+    let entries = fs::read_dir(tree.folder.path().join(TABLES_FOLDER))?;
+    entries.map(|entry| Ok(entry?.file_name())).collect()
 }

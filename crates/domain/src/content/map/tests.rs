@@ -45,16 +45,18 @@ impl ByteSource for Body {
     }
 }
 
-/// A content, and what it should be: for each page the write it came from, and its bytes.
+/// A content, and what it should be: for each page the change it came from and, if that was a write,
+/// its bytes.
 #[derive(Clone)]
 struct State {
     content: Content,
-    pages: Vec<Option<(usize, u8)>>,
+    pages: Vec<Option<(usize, Option<u8>)>>,
 }
 
 impl State {
     fn bytes(&self) -> Vec<u8> {
-        self.pages.iter().flat_map(|page| [page.map_or(0, |(_, byte)| byte); PAGE]).collect()
+        let byte = |page: &Option<(usize, Option<u8>)>| page.and_then(|(_, byte)| byte);
+        self.pages.iter().flat_map(|page| [byte(page).unwrap_or(0); PAGE]).collect()
     }
 
     /// What has happened since `older`, page by page and joined by a second way than the one under
@@ -63,10 +65,10 @@ impl State {
         let mut found: Vec<(Difference, Range<u64>)> = Vec::new();
         for (at, (new, old)) in self.pages.iter().zip(&older.pages).enumerate() {
             let range = (at * PAGE) as u64..((at + 1) * PAGE) as u64;
-            let difference = match (new.map(|page| page.0), old.map(|page| page.0)) {
-                (new, old) if new == old => continue,
-                (Some(_), _) => Difference::Written,
-                (None, _) => Difference::Cleared,
+            let difference = match new {
+                _ if new == old => continue,
+                Some((_, Some(_))) => Difference::Written,
+                Some((_, None)) | None => Difference::Cleared,
             };
             match found.last_mut() {
                 Some((same, last)) if *same == difference && last.end == range.start => {
@@ -108,7 +110,7 @@ impl Store {
             })
             .await;
         state.content = received.conclude(changed).expect("written");
-        state.pages[pages].fill(Some((written, byte)));
+        state.pages[pages].fill(Some((written, Some(byte))));
     }
 
     async fn clear(&self, state: &mut State, pages: Range<usize>) {
@@ -118,12 +120,28 @@ impl Store {
             .domain
             .transact(&[], async |mut transaction| {
                 let mut map = Map::own(&mut transaction, &state.content, id).await?;
-                map.clear(&mut transaction, bytes.clone()).await?;
+                map.clear(&mut transaction, bytes.clone(), id).await?;
                 Ok((map.content(), transaction))
             })
             .await;
         state.content = changed.expect("cleared");
-        state.pages[pages].fill(None);
+        state.pages[pages].fill(Some((id as usize, None)));
+    }
+
+    /// Takes all from `page` on away.
+    async fn cut_off(&self, state: &mut State, page: usize) {
+        let id = self.domain.fresh_id();
+        let changed: Result<Content, Failure<()>> = self
+            .domain
+            .transact(&[], async |mut transaction| {
+                let mut map = Map::own(&mut transaction, &state.content, id).await?;
+                let lost = (page * PAGE) as u64..(PAGES * PAGE) as u64;
+                map.cut_off(&mut transaction, lost).await?;
+                Ok((map.content(), transaction))
+            })
+            .await;
+        state.content = changed.expect("cut off");
+        state.pages[page..].fill(None);
     }
 
     async fn share(&self, state: &State) -> State {
@@ -176,7 +194,7 @@ impl Store {
     async fn differences(&self, older: &Content, newer: &Content) -> Vec<(Difference, Range<u64>)> {
         let snapshot = self.domain.engine.snapshot().await.expect("a snapshot");
         let all = 0..(PAGES * PAGE) as u64;
-        let differences = Differences::new(snapshot, older, newer, all);
+        let differences = Differences::new(snapshot, Some(older), newer, all);
         let (mut differences, mut found) = (differences.expect("maps"), Vec::new());
         while let Some(difference) = differences.next().await.expect("memory reads") {
             found.push(difference);
@@ -200,7 +218,7 @@ async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
         let empty = State { content: Content::Empty, pages: vec![None; PAGES] };
         let (mut current, mut kept) = (empty.clone(), vec![empty.clone()]);
         for step in 0..60 {
-            match random.within(0..12) {
+            match random.within(0..13) {
                 0..5 => {
                     let pages = some_pages(&mut random);
                     let byte = random.within(1..256) as u8;
@@ -210,6 +228,11 @@ async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
                 8 => kept.push(store.share(&current).await),
                 // Some of what goes on behind the requests.
                 9..11 => drop(store.domain.collect_garbage().await.expect("collected")),
+                11 => {
+                    // Mostly near the end: what is cut off leaves less to look at.
+                    let page = PAGES - 1 - random.within(0..PAGES / 4);
+                    store.cut_off(&mut current, page).await;
+                }
                 _ => {
                     let gone = kept.swap_remove(random.within(0..kept.len()));
                     store.release(gone).await;
@@ -288,7 +311,7 @@ async fn the_first_change_of_a_long_shared_map_copies_none_of_it() {
     }
     store.release(kept).await;
     store.collect_all().await;
-    assert_eq!(store.rows_of(&current.content).await, 19, "it stands alone in the end");
+    assert_eq!(store.rows_of(&current.content).await, 20, "it stands alone in the end");
     assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
 }
 
@@ -303,7 +326,7 @@ async fn clearing_many_entries_hides_them_first_and_frees_them_later() {
     assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
     store.collect_all().await;
     assert_eq!(store.rows_of(&before).await, 0, "they are gone");
-    assert_eq!(store.rows_of(&current.content).await, 10);
+    assert_eq!(store.rows_of(&current.content).await, 11, "what is left, and the clear");
     assert_eq!(store.read(&current, 0..PAGES * PAGE).await, current.bytes());
 }
 
@@ -444,7 +467,7 @@ async fn what_is_written_sees_what_is_filled_meanwhile() {
             .await;
         let content = received.conclude(written).expect("written");
         let mut current = State { content, ..current };
-        current.pages[pages.clone()].fill(Some((91, 91)));
+        current.pages[pages.clone()].fill(Some((91, Some(91))));
         store.collect_all().await;
         for state in [current, kept] {
             let read = store.read(&state, 0..PAGES * PAGE).await;

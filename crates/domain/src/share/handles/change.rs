@@ -6,10 +6,9 @@ use super::transfer::check_open;
 use super::{Answer, happenings};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::names::FilePath;
 use crate::share::opens::breaks::Cause;
 use crate::share::opens::handle::FrozenTimes;
-use crate::share::opens::watch::{ChangeAction, Happening, filter};
+use crate::share::opens::watch::filter;
 use crate::share::opens::{AccessMask, Claim, Handle, NodeKey, ShareMode};
 use crate::share::security::Descriptor;
 use crate::share::{
@@ -48,6 +47,7 @@ impl Domain {
         })
         .await?;
         self.opens.reveal_written(handle.key);
+        self.keep_opens(handle.key).await?;
         let heard = filter_of(change);
         if heard != 0 {
             self.tell(handle.key.share, &[happenings::set(&handle.path(), heard)]);
@@ -67,12 +67,21 @@ impl Domain {
             if (read_only && !handle.is_directory) || node.place.is_root() {
                 return Err(Failure::Refused(HandleRefusal::CannotDelete));
             }
-            if handle.is_directory {
-                self.check_empty(&handle.share, &node.place, node.node.id).await?;
-            }
             self.opens.disturb(handle, Cause::Remove).await;
+            if handle.is_directory {
+                return self.mark_directory(handle, &node).await;
+            }
         }
         self.opens.set_delete_pending(handle.key, delete);
+        self.keep_opens(handle.key).await
+    }
+
+    /// Nothing comes into the directory between the look and the mark.
+    async fn mark_directory(&self, handle: &Handle, located: &Located) -> Answer<()> {
+        let sealed = self.opens.seal(handle.key).await;
+        self.check_empty(&handle.share, &located.place, located.node.id).await?;
+        self.opens.set_delete_pending(handle.key, true);
+        drop(sealed);
         Ok(())
     }
 
@@ -119,8 +128,9 @@ impl Domain {
             })
             .await?;
         self.opens.moved(handle.key, renamed.located.place, to.path.clone());
+        self.keep_opens(handle.key).await?;
         let replaced = renamed.replaced.is_some();
-        self.tell(share, &rename_happenings(&from, &to.path, handle.is_directory, replaced));
+        self.tell(share, &happenings::renamed(&from, &to.path, handle.is_directory, replaced));
         Ok(())
     }
 
@@ -132,6 +142,9 @@ impl Domain {
         let found = found.map_err(|failure| failure.map(refused))?;
         let share = handle.key.share;
         let parent = found.parent.as_ref().map_or(share, |parent| parent.id);
+        if self.opens.is_marked_for_deletion(NodeKey { share, node: parent }) {
+            return Err(Failure::Refused(HandleRefusal::DeletePending));
+        }
         // As Windows does, which opens the directory so while it works in it.
         let sharing = ShareMode { delete: false, ..ShareMode::ALL };
         let claim = Claim { access: AccessMask::WRITE_DATA, share: sharing };
@@ -240,20 +253,4 @@ fn filter_of(change: &BasicChange) -> u32 {
         | set(change.created, filter::CREATION)
         | set(change.accessed, filter::LAST_ACCESS)
         | set(change.written, filter::LAST_WRITE)
-}
-
-fn rename_happenings(
-    from: &FilePath,
-    to: &FilePath,
-    is_directory: bool,
-    replaced: bool,
-) -> Vec<Happening> {
-    let named = |path, action| happenings::named(path, is_directory, action);
-    let gone = replaced.then(|| named(to, ChangeAction::Removed));
-    let (old, new) = if from.parent() == to.parent() {
-        (ChangeAction::RenamedFrom, ChangeAction::RenamedTo)
-    } else {
-        (ChangeAction::Removed, ChangeAction::Added)
-    };
-    gone.into_iter().chain([named(from, old), named(to, new)]).collect()
 }

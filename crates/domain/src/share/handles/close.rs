@@ -95,6 +95,7 @@ impl Domain {
         if after.remove {
             self.remove_node(handle).await?;
         }
+        self.remove_rows_of_closed().await?;
         Ok(true)
     }
 
@@ -108,7 +109,7 @@ impl Domain {
             .await;
         self.opens.forget(handle.key);
         match removed {
-            Ok(()) => {
+            Ok(_) => {
                 let path = handle.path();
                 let gone = happenings::named(&path, handle.is_directory, ChangeAction::Removed);
                 self.tell(handle.key.share, &[gone]);
@@ -195,6 +196,8 @@ impl Domain {
             .handles_where(|handle| handle.state.lock().lost.is_some_and(|until| until <= now));
         self.end_handles(late, false).await;
         self.remove_left_behind().await;
+        // What others have closed by coming by. Tried again the next time if it fails.
+        let _ = self.remove_rows_of_closed::<()>().await;
     }
 
     /// Deletes nodes whose last handles were closed while nobody could see to it. Whether there were

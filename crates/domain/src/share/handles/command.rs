@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::names::FilePath;
 use crate::share::opens::handle::Enumeration;
 use crate::share::opens::range_locks::{LockKind, Range};
@@ -16,6 +18,8 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug)]
 pub struct OpenNode {
     pub share: SharePath,
+    /// The number of the share that the client is connected to; by default whichever has the name.
+    pub share_number: Option<u64>,
     pub path: FilePath,
     /// The state of the share at a snapshot of it, which cannot be written.
     pub snapshot: Option<Timestamp>,
@@ -35,6 +39,8 @@ pub struct OpenNode {
     pub descriptor: Option<Vec<u8>>,
     pub caching: CachingWanted,
     pub durable: Option<DurableWanted>,
+    /// Whether the client may have sent it before.
+    pub is_replay: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +75,8 @@ pub struct DurableWanted {
     pub kind: Durability,
     /// In milliseconds; 0 leaves it to the server.
     pub timeout_milliseconds: u32,
+    /// Whether it is to outlive the process; then it needs no cache. Of the second kind only.
+    pub persistent: bool,
 }
 
 /// DHnC and DH2C: back to a handle whose connection was lost.
@@ -79,6 +87,8 @@ pub struct Reconnect {
     pub handle: u64,
     /// As given when it was opened, for the second kind of durable handles.
     pub durability: Durability,
+    /// Whether it is to be one that outlives the process.
+    pub persistent: bool,
     pub lease: Option<LeaseWanted>,
     /// The name it is opened by; compared where there is a lease.
     pub path: FilePath,
@@ -96,7 +106,7 @@ pub struct Opened {
     pub maximal_access: AccessMask,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     Superseded,
     Opened,

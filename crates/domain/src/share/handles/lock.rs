@@ -9,11 +9,13 @@ use super::transfer::check_open;
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::share::opens::breaks::Cause;
+use crate::share::opens::handle::{LockSequence, NotedLock};
+use crate::share::opens::kept_open::LOCKS_MAX;
 use crate::share::opens::locking::LockRefusal;
 use crate::share::opens::range_locks::{Range, RangeLock};
 use crate::share::opens::watch::{Watch, Watched};
 use crate::share::opens::{
-    AccessMask, AcknowledgeRefusal, Caching, ClientId, Handle, LeaseKey, OplockLevel,
+    AccessMask, AcknowledgeRefusal, Caching, ClientId, Handle, LeaseKey, Opens, OplockLevel,
 };
 
 impl Domain {
@@ -24,6 +26,18 @@ impl Domain {
         wanted: &[LockRequest],
         wait: bool,
     ) -> Answer<()> {
+        self.lock_in_sequence(handle, wanted, wait, None).await
+    }
+
+    /// As [`Domain::lock_handle`]. The number of the request counts from when the locks are had, and is
+    /// kept with them.
+    pub async fn lock_in_sequence(
+        &self,
+        handle: &Handle,
+        wanted: &[LockRequest],
+        wait: bool,
+        sequence: Option<LockSequence>,
+    ) -> Answer<()> {
         check_open(handle)?;
         if handle.is_directory {
             return Err(Failure::Refused(HandleRefusal::InvalidParameter));
@@ -31,6 +45,9 @@ impl Domain {
         let data = AccessMask::READ_DATA.with(AccessMask::WRITE_DATA);
         if !handle.access.intersects(data.with(AccessMask::APPEND_DATA)) {
             return Err(Failure::Refused(HandleRefusal::AccessDenied));
+        }
+        if handle.is_persistent() && self.opens.lock_count(handle) + wanted.len() > LOCKS_MAX {
+            return Err(Failure::Refused(HandleRefusal::TooManyLocks));
         }
         let owner = handle.id;
         let locks = wanted.iter();
@@ -42,14 +59,34 @@ impl Domain {
                 LockRefusal::Closed => HandleRefusal::RangeNotLocked,
             })
         })?;
+        let ranges = wanted.iter().map(|lock| lock.range).collect();
+        let before = sequence.map(|sequence| handle.note_lock(sequence));
+        let taken = Taken { opens: &self.opens, handle, ranges, before };
         self.opens.disturb(handle, Cause::Write).await;
+        self.remove_rows_of_closed().await?;
+        self.keep_opens(handle.key).await?;
+        taken.keep();
         Ok(())
     }
 
     /// Gives back the ranges in order, up to the first that is not locked.
     pub async fn unlock_handle(&self, handle: &Handle, ranges: &[Range]) -> Answer<()> {
+        self.unlock_in_sequence(handle, ranges, None).await
+    }
+
+    /// As [`Domain::unlock_handle`], for a request with a number.
+    pub async fn unlock_in_sequence(
+        &self,
+        handle: &Handle,
+        ranges: &[Range],
+        sequence: Option<LockSequence>,
+    ) -> Answer<()> {
         check_open(handle)?;
         let unlocked = self.opens.unlock(handle, ranges);
+        if let (Ok(()), Some(sequence)) = (&unlocked, sequence) {
+            handle.note_lock(sequence);
+        }
+        self.keep_opens(handle.key).await?;
         unlocked.map_err(|_| Failure::Refused(HandleRefusal::RangeNotLocked))
     }
 
@@ -101,5 +138,32 @@ impl Domain {
         kept: Caching,
     ) -> Option<Result<Caching, AcknowledgeRefusal>> {
         self.opens.acknowledge_lease(client, key, kept)
+    }
+}
+
+/// Locks that nobody has been told of yet: dropped, they have never been there.
+struct Taken<'a> {
+    opens: &'a Opens,
+    handle: &'a Handle,
+    ranges: Vec<Range>,
+    /// The number that that of the request has replaced.
+    before: Option<NotedLock>,
+}
+
+impl Taken<'_> {
+    fn keep(mut self) {
+        self.ranges.clear();
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.ranges.is_empty() {
+            // If the handle was closed meanwhile, they have gone with it.
+            let _ = self.opens.unlock(self.handle, &self.ranges);
+            if let Some(before) = self.before {
+                self.handle.note_lock_again(before);
+            }
+        }
     }
 }

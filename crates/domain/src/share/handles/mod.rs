@@ -7,6 +7,7 @@
 //! ```text
 //! async open_handle(&OpenNode) -> Answer<Opened>              waits for breaks; drop it to cancel
 //! async reconnect_handle(&Reconnect) -> Answer<Opened>
+//! use_handle(&Handle)                                         before anything below: its CREATE is over
 //! async read_handle(&Handle, offset, length) -> Answer<ContentReader>   EndOfFile at or past the end
 //! async write_handle(&Handle, WriteAt, Received) -> Answer<()>          body by Domain::receive
 //! async flush_handle(&Handle) -> Answer<()>
@@ -18,7 +19,7 @@
 //! async set_handle_disposition(&Handle, delete: bool) -> Answer<()>
 //! async rename_handle(&Handle, &RenameTo) -> Answer<()>
 //! async lock_handle(&Handle, &[LockRequest], wait: bool) -> Answer<()>  drop it to cancel
-//! async unlock_handle(&Handle, &[Range]) -> Answer<()>
+//! async unlock_handle(&Handle, &[Range]) -> Answer<()>        both also _in_sequence, with a number
 //! async list_handle(&Handle, &ListFrom) -> Answer<Listing>
 //! async watch_handle(&Handle, &WatchFor) -> Answer<Watched>   drop it to cancel
 //! async handle_descriptor(&Handle) -> Answer<Descriptor>
@@ -27,6 +28,8 @@
 //! acknowledge_lease(ClientId, LeaseKey, Caching) -> Result<Caching, AcknowledgeRefusal>
 //! async close_tree(session, tree); async close_session(session): everything is closed
 //! async disconnect_session(session); async disconnect(connection): durable handles stay
+//! async keep_oplock(&Handle), keep_lease(ClientId, LeaseKey): after an acknowledgement, before its answer
+//! async restore_opens(): persistent handles of the run before, once
 //! async close_expired_handles(): what nobody came back for, every few seconds
 //! ```
 //!
@@ -37,13 +40,14 @@ mod allowed;
 mod change;
 mod close;
 mod command;
-mod happenings;
 mod list;
 mod lock;
 mod open;
 mod open_rules;
+mod persist;
 mod ranges;
 mod refusal;
+mod replay;
 mod transfer;
 mod wildcard;
 
@@ -55,8 +59,8 @@ pub use command::{
 };
 pub use refusal::HandleRefusal;
 
+use super::happenings;
 use super::opens::Opens;
-use super::opens::watch::Happening;
 use crate::domain::Domain;
 use crate::failure::Failure;
 
@@ -66,9 +70,5 @@ impl Domain {
     /// Who has what open.
     pub fn opens(&self) -> &Opens {
         &self.opens
-    }
-
-    fn tell(&self, share: u64, happenings: &[Happening]) {
-        self.opens.tell(share, happenings);
     }
 }

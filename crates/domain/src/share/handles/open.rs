@@ -1,7 +1,7 @@
 //! Opening a node.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use holdfast_sync::Mutex;
 
@@ -17,6 +17,7 @@ use crate::share::opens::handle::{HandleState, Position};
 use crate::share::opens::lost::Claimed;
 use crate::share::opens::node::{Obstacle, Wish};
 use crate::share::opens::registry::AdmitRefusal;
+use crate::share::opens::replay::Created;
 use crate::share::opens::watch::ChangeAction;
 use crate::share::opens::{CachingGranted, Claim, Handle, NodeKey, Opens, OplockLevel};
 use crate::share::security::{Descriptor, assigned_to_new};
@@ -32,6 +33,17 @@ impl Domain {
     /// Opens or creates a node. Waits for others to give up what they cache of it; whoever does not
     /// want to wait any longer drops the future.
     pub async fn open_handle(&self, command: &OpenNode) -> Answer<Opened> {
+        let Some(id) = command.create_id() else { return self.look_and_open(command).await };
+        let creating = match self.opens.begin_create(id) {
+            Ok(creating) => creating,
+            Err(earlier) => return self.open_again(command, earlier).await,
+        };
+        let opened = self.look_and_open(command).await?;
+        creating.done(Created { handle: Arc::clone(&opened.handle), path: command.path.clone() });
+        Ok(opened)
+    }
+
+    async fn look_and_open(&self, command: &OpenNode) -> Answer<Opened> {
         open_rules::check_request(command).map_err(Failure::Refused)?;
         for _ in 0..LOOKS_MAX {
             if let Some(opened) = self.try_open(command).await? {
@@ -43,7 +55,7 @@ impl Domain {
 
     /// None if it has to be looked up again.
     async fn try_open(&self, command: &OpenNode) -> Answer<Option<Opened>> {
-        let address = NodeAddress::path(command.share.clone(), command.path.clone());
+        let address = command.address();
         let state = command.snapshot.map_or(ShareState::Current, ShareState::Snapshot);
         let found =
             self.find_node(&address, state).await.map_err(|failure| failure.map(refused))?;
@@ -53,11 +65,6 @@ impl Domain {
                 None => command.allowed,
             };
             let decided = open_rules::decide_absent(command, allowed).map_err(Failure::Refused)?;
-            let share = found.place.share();
-            let parent = found.parent.map_or(share, |parent| parent.id);
-            if self.opens.is_delete_pending(NodeKey { share, node: parent }) {
-                return Err(Failure::Refused(HandleRefusal::DeletePending));
-            }
             return self.open_new(command, &found.place, decided).await;
         };
         let key = NodeKey { share: found.place.share(), node: node.id };
@@ -70,7 +77,10 @@ impl Domain {
         let allowed = self.allowed(command, &node, found.parent.as_ref()).await?;
         let decided = open_rules::decide_existing(command, &node, allowed, found.now);
         let decided = decided.map_err(Failure::Refused)?;
+        // It stays empty until it is known to all that it goes.
+        let mut sealed = None;
         if command.options.delete_on_close && node.is_directory() {
+            sealed = Some(self.opens.seal(key).await);
             self.check_empty(&command.share, &found.place, node.id).await?;
         }
         let wish = wish(command, decided, node.is_directory());
@@ -83,6 +93,7 @@ impl Domain {
             return Err(not_admitted(refusal));
         }
         let admitted = self.admit(command, decided, &wish, key, &found.place, node.name.as_ref());
+        drop(sealed);
         let Some((tentative, caching)) = admitted else { return Ok(None) };
         // What was found before the wait may be gone; from here on it cannot go.
         let now_there = if decided.overwrites() {
@@ -93,7 +104,7 @@ impl Domain {
         };
         match now_there {
             Ok(Some(node)) => {
-                Ok(Some(self.opened(command, tentative.keep(), decided, caching, &node)))
+                self.opened(command, tentative, decided, caching, &node).await.map(Some)
             }
             Ok(None) | Err(Failure::Refused(FileRefusal::Moved)) => Ok(None),
             Err(failure) => Err(failure.map(refused)),
@@ -135,13 +146,12 @@ impl Domain {
         }
         let maximal_access = self.allowed(command, &located.node, None).await?;
         let decided = Decided { maximal_access, ..decided };
-        Ok(Some(self.opened(command, tentative.keep(), decided, caching, &located.node)))
+        self.opened(command, tentative, decided, caching, &located.node).await.map(Some)
     }
 
     async fn create(&self, command: &OpenNode, id: u64) -> Result<Located, Failure<FileRefusal>> {
         let id = Some(id);
-        let address = NodeAddress::path(command.share.clone(), command.path.clone());
-        let address = address.expecting(Expected::Nothing);
+        let address = command.address().expecting(Expected::Nothing);
         let permission = self.new_permission(command).await?;
         let attributes = command.settable_attributes();
         let metadata = Metadata::default();
@@ -243,6 +253,8 @@ impl Domain {
                 write_through: command.options.write_through,
                 opened: self.now(),
                 lease: wish.lease.filter(|_| !wish.is_directory).map(|(_, lease)| lease.key),
+                create: command.create_id(),
+                is_replayable: AtomicBool::new(false),
                 position,
                 state: Mutex::new(HandleState::new(command.opener.clone())),
             })
@@ -252,23 +264,31 @@ impl Domain {
         Some((Tentative { opens: &self.opens, handle, is_kept: false }, caching))
     }
 
-    fn opened(
+    /// It is there for good once it is kept, if it is to be.
+    async fn opened(
         &self,
         command: &OpenNode,
-        handle: Arc<Handle>,
+        tentative: Tentative<'_>,
         decided: Decided,
         caching: CachingGranted,
         node: &Node,
-    ) -> Opened {
-        let durable = command.durable.and_then(|wanted| {
-            let timeout = Duration::from_millis(wanted.timeout_milliseconds.into());
-            self.opens.make_durable(&handle, wanted.kind, timeout)
-        });
-        let durable = durable.map(|timeout| u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX));
+    ) -> Answer<Opened> {
+        let handle = &tentative.handle;
+        let Decided { action, maximal_access, .. } = decided;
+        {
+            let mut state = handle.state.lock();
+            (state.action, state.maximal_access) = (action, maximal_access);
+        }
+        if let Some(wanted) = command.durable {
+            self.opens.make_durable(handle, wanted);
+        }
+        self.remove_rows_of_closed().await?;
+        self.keep_opens(handle.key).await?;
+        let durable = handle.durable_timeout();
         self.opens.know_written(handle.key, node.times.written);
         let information = self.information(&handle.place(), handle.key, node);
-        let Decided { action, maximal_access, .. } = decided;
-        Opened { handle, action, information, caching, durable, maximal_access }
+        let handle = tentative.keep();
+        Ok(Opened { handle, action, information, caching, durable, maximal_access })
     }
 
     pub(super) fn information(&self, place: &Place, key: NodeKey, node: &Node) -> NodeInformation {
@@ -278,13 +298,15 @@ impl Domain {
     /// Gives a handle back to a client whose connection was lost.
     pub async fn reconnect_handle(&self, command: &Reconnect) -> Answer<Opened> {
         let not_found = || Failure::Refused(HandleRefusal::NotFound);
-        let claimed = Claimed {
+        let mut claimed = Claimed {
             handle: command.handle,
             durability: command.durability,
+            persistent: command.persistent,
             lease: command.lease.map(|lease| lease.key),
         };
-        let known = self.opens.handle(command.handle);
+        let known = self.opens.claimed(&claimed, command.opener.client);
         let known = known.filter(|handle| handle.share == command.share).ok_or_else(not_found)?;
+        claimed.handle = known.id;
         let same_lease = claimed.lease.is_some() && known.lease == claimed.lease;
         if same_lease && known.path() != command.path {
             return Err(Failure::Refused(HandleRefusal::InvalidParameter));
@@ -292,9 +314,7 @@ impl Domain {
         let reclaimed = self.opens.reclaim(claimed, &command.opener, self.now());
         let (handle, caching) = reclaimed.ok_or_else(not_found)?;
         let information = self.query_handle(&handle).await?;
-        let durable = handle.state.lock().durable;
-        let durable = durable.map(|durable| durable.timeout.as_millis());
-        let durable = durable.map(|timeout| u32::try_from(timeout).unwrap_or(u32::MAX));
+        let durable = handle.durable_timeout();
         let (action, maximal_access) = (Action::Opened, handle.access);
         Ok(Opened { handle, action, information, caching, durable, maximal_access })
     }

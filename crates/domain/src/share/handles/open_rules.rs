@@ -3,9 +3,9 @@
 use super::command::{Action, Disposition, OpenNode};
 use super::refusal::HandleRefusal;
 use crate::lease::LeaseStatus;
-use crate::share::opens::AccessMask;
 use crate::share::opens::rest::lease_permits;
-use crate::share::{Attributes, Node};
+use crate::share::opens::{AccessMask, CreateId, Durability};
+use crate::share::{Attributes, Node, NodeAddress};
 use crate::time::Timestamp;
 
 /// What can be set; the rest of the bits tell what a node is.
@@ -29,6 +29,18 @@ impl Decided {
 }
 
 impl OpenNode {
+    pub(super) fn address(&self) -> NodeAddress {
+        NodeAddress::path(self.share.clone(), self.path.clone()).within(self.share_number)
+    }
+
+    /// By which a CREATE is known if it comes again.
+    pub(super) fn create_id(&self) -> Option<CreateId> {
+        match self.durable?.kind {
+            Durability::First => None,
+            Durability::Second(guid) => Some(CreateId { client: self.opener.client, guid }),
+        }
+    }
+
     pub(super) fn settable_attributes(&self) -> Attributes {
         Attributes(self.attributes.0 & SETTABLE.0)
     }

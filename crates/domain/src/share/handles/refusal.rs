@@ -37,6 +37,8 @@ pub enum HandleRefusal {
     LockNotGranted,
     #[error("the range is not locked")]
     RangeNotLocked,
+    #[error("the handle has more locks than are kept of one")]
+    TooManyLocks,
     #[error("the request makes no sense")]
     InvalidParameter,
     #[error("this cannot be done with it")]
@@ -55,6 +57,10 @@ pub enum HandleRefusal {
     NoSuchFile,
     #[error("the security descriptor is not valid")]
     InvalidDescriptor,
+    #[error("the request that this one repeats is still at work")]
+    StillPending,
+    #[error("a request with this identifier has opened something")]
+    AlreadyCreated,
 }
 
 /// What a refusal of a node function is to a client that has a handle.

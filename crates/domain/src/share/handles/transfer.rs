@@ -60,6 +60,7 @@ impl Domain {
             checked.map_err(|_| Failure::Refused(HandleRefusal::LockConflict))?;
         }
         self.opens.disturb(handle, Cause::Write).await;
+        self.remove_rows_of_closed().await?;
         let frozen = handle.state.lock().frozen;
         let written = frozen.written.then_some(TimeChange::Preserve);
         let put = PutRange {
@@ -104,6 +105,7 @@ impl Domain {
             return Err(Failure::Refused(HandleRefusal::AccessDenied));
         }
         self.opens.disturb(handle, Cause::Write).await;
+        self.remove_rows_of_closed().await?;
         let frozen = handle.state.lock().frozen;
         let change =
             |frozen: bool| Some(if frozen { TimeChange::Preserve } else { TimeChange::Now });

@@ -30,6 +30,8 @@ pub struct Break {
     pub to: Caching,
     /// Whoever causes the break goes on only after it.
     pub waits: bool,
+    /// It is for the client to close what it keeps open for itself alone.
+    pub asks_to_close: bool,
 }
 
 /// Whether a cache must break ([MS-FSA] 2.1.4.12). None if it can stay as it is.
@@ -47,7 +49,8 @@ pub fn decide(kind: HolderKind, held: Caching, cause: Cause) -> Option<Break> {
         // The only level below batch and exclusive is two.
         HolderKind::Oplock => held.without(lost).and(Caching::READ),
     };
-    Some(Break { to, waits: held.intersects(waits_for) })
+    let asks_to_close = matches!(cause, Cause::SharingConflict | Cause::Remove);
+    Some(Break { to, waits: held.intersects(waits_for), asks_to_close })
 }
 
 /// A cache that one holder has, and its break under way.
@@ -111,6 +114,12 @@ impl Holder {
 
     fn must_acknowledge(&self) -> bool {
         self.held.intersects(Caching::WRITE.with(Caching::HANDLE))
+    }
+
+    /// What the client was asked for by a break that is under way.
+    pub fn asked(&self) -> Option<Notice> {
+        let Breaking { asked, .. } = self.breaking?;
+        Some(Notice { from: self.held, to: asked, epoch: self.epoch, must_acknowledge: true })
     }
 
     /// Takes away everything above `to`. A break under way goes on with what it asked for; the rest

@@ -21,8 +21,8 @@ fn lease(held: &str) -> Holder {
 fn shown(kind: HolderKind, held: &str, cause: Cause) -> String {
     match decide(kind, caching(held), cause) {
         None => "=".to_owned(),
-        Some(Break { to, waits: true }) => format!("->{to:?}"),
-        Some(Break { to, waits: false }) => format!(">{to:?}"),
+        Some(Break { to, waits: true, .. }) => format!("->{to:?}"),
+        Some(Break { to, waits: false, .. }) => format!(">{to:?}"),
     }
 }
 

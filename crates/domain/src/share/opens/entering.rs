@@ -54,7 +54,7 @@ impl Drop for Entered<'_> {
 impl NodeOpens {
     fn try_enter(&mut self, entry: Entry, call: u64, now: Instant) -> Attempt<()> {
         self.expire(now);
-        if self.delete_pending || self.removing {
+        if self.is_marked_for_deletion() {
             return Attempt::Refused(Obstacle::DeletePending);
         }
         let excludes = |node: &Self| {
@@ -115,6 +115,6 @@ impl Opens {
 
     /// Whether REST lists the node: what is about to be deleted is hidden.
     pub fn is_listed(&self, key: NodeKey) -> bool {
-        !self.is_delete_pending(key)
+        !self.is_marked_for_deletion(key)
     }
 }

@@ -2,9 +2,12 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use bytes::Bytes;
 use holdfast_sync::Mutex;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -12,9 +15,11 @@ use super::access::AccessMask;
 use super::breaks::Notice;
 use super::caching::{Caching, OplockLevel};
 use super::range_locks::OpenId;
+use super::replay::CreateId;
 use super::sharing::{Claim, ShareMode};
 use super::watch::Watch;
 use crate::names::FilePath;
+use crate::share::handles::Action;
 use crate::share::{Place, SharePath};
 use crate::time::Timestamp;
 
@@ -53,7 +58,7 @@ pub enum CachingEvent {
     LeaseBreak { key: LeaseKey, notice: Notice, version: LeaseVersion },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaseVersion {
     One,
     Two,
@@ -76,6 +81,23 @@ pub enum CachingGranted {
     None,
     Oplock(OplockLevel),
     Lease(LeaseGranted),
+}
+
+impl CachingGranted {
+    /// Of a cache that no lease stands for.
+    pub fn oplock(caching: Caching) -> Self {
+        let level = OplockLevel::of(caching);
+        if level == OplockLevel::None { Self::None } else { Self::Oplock(level) }
+    }
+
+    /// Whether it is what a durable handle needs.
+    pub fn allows_durability(self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Oplock(level) => level == OplockLevel::Batch,
+            Self::Lease(lease) => lease.caching.contains(Caching::HANDLE),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +123,29 @@ pub enum Durability {
 pub struct Durable {
     pub kind: Durability,
     pub timeout: Duration,
+    /// Whether it outlives the process too.
+    pub is_persistent: bool,
+}
+
+/// The number of a lock request that a client sends again if its connection is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockSequence {
+    /// From 1 to 64.
+    pub index: u8,
+    pub number: u8,
+}
+
+impl LockSequence {
+    fn slot(self) -> Option<usize> {
+        usize::from(self.index).checked_sub(1)
+    }
+}
+
+/// What is noted under an index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotedLock {
+    index: u8,
+    number: Option<u8>,
 }
 
 /// Where a node is now. All handles of a node share it, so that a rename moves it under them.
@@ -122,6 +167,10 @@ pub struct Handle {
     pub write_through: bool,
     pub opened: Timestamp,
     pub lease: Option<LeaseKey>,
+    /// The CREATE that has opened it, if it can be told from others.
+    pub create: Option<CreateId>,
+    /// Whether that CREATE may come again: until the client uses the handle.
+    pub(crate) is_replayable: AtomicBool,
     pub(crate) position: Arc<Mutex<Position>>,
     pub(crate) state: Mutex<HandleState>,
 }
@@ -140,6 +189,11 @@ pub(crate) struct HandleState {
     /// The last numbers of lock requests by their index, against those that come twice.
     pub lock_sequences: [Option<u8>; 64],
     pub watch: Option<Watch>,
+    /// What its CREATE has come to.
+    pub action: Action,
+    pub maximal_access: AccessMask,
+    /// Its row as it was last written, if it is persistent.
+    pub kept: Option<Bytes>,
 }
 
 impl HandleState {
@@ -156,12 +210,24 @@ impl HandleState {
             frozen: FrozenTimes::default(),
             lock_sequences: [None; 64],
             watch: None,
+            action: Action::Opened,
+            maximal_access: AccessMask::NONE,
+            kept: None,
         }
     }
 }
 
+impl HandleState {
+    /// The client of a lost handle is there again.
+    pub fn come_back(&mut self, opener: &Opener, now: Timestamp) {
+        self.lost = None;
+        self.reconnected = Some(now);
+        self.opener = opener.clone();
+    }
+}
+
 /// Which times this handle no longer changes by what is done through it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FrozenTimes {
     pub created: bool,
     pub accessed: bool,
@@ -197,6 +263,17 @@ impl Handle {
         self.state.lock().lost.is_some()
     }
 
+    /// Whether it outlives the process, as long as nobody closes it.
+    pub fn is_persistent(&self) -> bool {
+        self.state.lock().durable.is_some_and(|durable| durable.is_persistent)
+    }
+
+    /// In milliseconds, if it is durable.
+    pub fn durable_timeout(&self) -> Option<u32> {
+        let durable = self.state.lock().durable?;
+        Some(u32::try_from(durable.timeout.as_millis()).unwrap_or(u32::MAX))
+    }
+
     pub fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
@@ -214,20 +291,24 @@ impl Handle {
         self.state.lock().opener.clone()
     }
 
-    /// Whether this lock request was done before; if not, it counts as done now.
-    pub fn is_lock_replayed(&self, index: u8, number: u8) -> bool {
-        let mut state = self.state.lock();
-        let slot = usize::from(index).checked_sub(1);
-        let slot = slot.and_then(|slot| state.lock_sequences.get_mut(slot));
-        slot.is_some_and(|slot| *slot == Some(number))
+    /// Whether this lock request was done before.
+    pub fn is_lock_replayed(&self, sequence: LockSequence) -> bool {
+        let state = self.state.lock();
+        sequence.slot().and_then(|slot| state.lock_sequences.get(slot))
+            == Some(&Some(sequence.number))
     }
 
-    pub fn note_lock(&self, index: u8, number: u8) {
+    /// This lock request is done. Tells what was noted in its place.
+    pub(crate) fn note_lock(&self, sequence: LockSequence) -> NotedLock {
+        let noted = NotedLock { index: sequence.index, number: Some(sequence.number) };
+        NotedLock { number: self.note_lock_again(noted), ..noted }
+    }
+
+    pub(crate) fn note_lock_again(&self, noted: NotedLock) -> Option<u8> {
         let mut state = self.state.lock();
-        let slot = usize::from(index).checked_sub(1);
-        if let Some(slot) = slot.and_then(|slot| state.lock_sequences.get_mut(slot)) {
-            *slot = Some(number);
-        }
+        let slot = LockSequence { index: noted.index, number: 0 }.slot();
+        let slot = slot.and_then(|slot| state.lock_sequences.get_mut(slot))?;
+        std::mem::replace(slot, noted.number)
     }
 
     /// The client had no room for anything that was listed from there on.

@@ -131,6 +131,10 @@ impl Opens {
         })
     }
 
+    pub(crate) fn lock_count(&self, handle: &Handle) -> usize {
+        self.peek(handle.key, |node| node.locks.held_by(handle.id).count()).unwrap_or(0)
+    }
+
     pub(crate) fn check_read(&self, handle: &Handle, range: Range) -> Result<(), LockConflict> {
         let check = |node: &NodeOpens| node.locks.check_read(Some(handle.id), range);
         self.peek(handle.key, check).unwrap_or(Ok(()))

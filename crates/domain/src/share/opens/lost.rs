@@ -1,12 +1,17 @@
 //! Handles whose connection is lost, and clients that come back for them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::handle::{CachingGranted, Durability, Durable, Handle, LeaseKey, Opener};
+use super::handle::{
+    CachingGranted, ClientId, Durability, Durable, Handle, LeaseKey, NodeKey, Opener,
+};
 use super::range_locks::OpenId;
 use super::registry::Opens;
+use super::replay::CreateId;
 use super::waiting_time;
+use crate::share::handles::DurableWanted;
 use crate::time::Timestamp;
 
 /// How long a durable handle waits if its client does not say.
@@ -20,30 +25,39 @@ pub const DURABLE_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 pub(crate) struct Claimed {
     pub handle: OpenId,
     pub durability: Durability,
+    pub persistent: bool,
     pub lease: Option<LeaseKey>,
 }
 
 impl Opens {
-    /// Makes a handle durable, if what it caches allows that; says for how long.
-    pub(crate) fn make_durable(
-        &self,
-        handle: &Handle,
-        kind: Durability,
-        wanted: Duration,
-    ) -> Option<Duration> {
-        if handle.is_directory || !self.can_be_durable(handle) {
-            return None;
+    /// Makes a handle durable, if what it caches allows that; a persistent one needs no cache. What is
+    /// open in a snapshot does not change and need not be kept.
+    pub(crate) fn make_durable(&self, handle: &Handle, wanted: DurableWanted) {
+        let is_persistent = wanted.persistent && handle.snapshot.is_none();
+        if handle.is_directory || !(is_persistent || self.can_be_durable(handle)) {
+            return;
         }
-        let timeout = if wanted.is_zero() { DURABLE_TIMEOUT } else { wanted };
+        let timeout = Duration::from_millis(wanted.timeout_milliseconds.into());
+        let timeout = if timeout.is_zero() { DURABLE_TIMEOUT } else { timeout };
         let timeout = timeout.min(DURABLE_TIMEOUT_MAX);
-        handle.state.lock().durable = Some(Durable { kind, timeout });
-        Some(timeout)
+        let mut state = handle.state.lock();
+        if state.closed {
+            return;
+        }
+        state.durable = Some(Durable { kind: wanted.kind, timeout, is_persistent });
+        drop(state);
+        if is_persistent {
+            self.persistent.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// The connection of a handle is lost. False if the handle has to be closed.
     pub(crate) fn lose(&self, handle: &Handle) -> bool {
-        // Who waits for this client to give up its cache would wait in vain.
-        if !self.can_be_durable(handle) || self.is_asked_to_give_up(handle) {
+        // Who waits for this client to give up its cache would wait in vain; of a persistent handle the
+        // cache alone is taken then.
+        let is_kept = handle.is_persistent()
+            || self.can_be_durable(handle) && !self.is_asked_to_give_up(handle);
+        if !is_kept {
             return false;
         }
         let mut state = handle.state.lock();
@@ -56,6 +70,26 @@ impl Opens {
         }
     }
 
+    /// Closes what nobody has come back for in time.
+    pub(crate) fn expire(&self, key: NodeKey) {
+        self.with(key, |node| node.expire(waiting_time::now()));
+    }
+
+    /// The handle that a client comes back for: by its number, or a persistent one by its CREATE.
+    pub(crate) fn claimed(&self, claimed: &Claimed, client: ClientId) -> Option<Arc<Handle>> {
+        self.handle(claimed.handle).or_else(|| {
+            let Durability::Second(guid) = claimed.durability else { return None };
+            let create = Some(CreateId { client, guid });
+            let found = self.handles_where(|it| it.create == create && it.is_persistent()).next();
+            found.filter(|_| claimed.persistent)
+        })
+    }
+
+    /// Tells a client that is there again what it has missed.
+    pub(crate) fn tell_again(&self, handle: &Handle) {
+        self.peek(handle.key, |node| node.tell_again(handle.id));
+    }
+
     /// Gives a lost handle back to its client.
     pub(crate) fn reclaim(
         &self,
@@ -64,13 +98,16 @@ impl Opens {
         now: Timestamp,
     ) -> Option<(Arc<Handle>, CachingGranted)> {
         let handle = self.handle(claimed.handle)?;
-        self.with(handle.key, |node| node.expire(waiting_time::now()));
+        self.expire(handle.key);
         {
             let mut state = handle.state.lock();
             let durable = state.durable.filter(|_| state.lost.is_some() && !state.closed)?;
             // Who knows the number of a handle may come back as if it were of the first kind, which
             // has no identifier of its own.
             let same_kind = match (durable.kind, claimed.durability) {
+                _ if durable.is_persistent => {
+                    claimed.persistent && durable.kind == claimed.durability
+                }
                 (_, Durability::First) | (Durability::First, Durability::Second(0)) => true,
                 (kind, claimed) => kind == claimed,
             };
@@ -80,10 +117,9 @@ impl Opens {
             if !(same_kind && same_client && same_user && handle.lease == claimed.lease) {
                 return None;
             }
-            state.lost = None;
-            state.reconnected = Some(now);
-            state.opener = opener.clone();
+            state.come_back(opener, now);
         }
+        self.tell_again(&handle);
         let granted = self.granted_to(&handle);
         Some((handle, granted))
     }

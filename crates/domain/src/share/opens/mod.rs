@@ -2,20 +2,25 @@
 //!
 //! The first modules decide, on plain values. [`node`] keeps all opens of one node, [`registry`] all
 //! nodes; waiting happens only there. A REST call goes in by [`Opens::enter`] and is an open until it
-//! drops what it got; an SMB client comes by [`super::handles`].
+//! drops what it got; an SMB client comes by [`super::handles`]. `kept_open` is what rows have of opens
+//! that outlive the process.
 
 pub mod access;
+pub(crate) mod additions;
 pub mod breaks;
 pub mod caching;
+pub(crate) mod connected;
 pub mod delayed_time;
 pub mod entering;
 pub mod handle;
+pub(crate) mod kept_open;
 pub mod listing;
 pub mod locking;
 pub(crate) mod lost;
 pub mod node;
 pub mod range_locks;
 pub mod registry;
+pub mod replay;
 pub mod rest;
 pub mod sharing;
 #[cfg(all(test, feature = "shuttle"))]
@@ -26,14 +31,16 @@ pub mod watch;
 pub use access::AccessMask;
 pub use breaks::AcknowledgeRefusal;
 pub use caching::{Caching, OplockLevel};
+pub use connected::ConnectedShare;
 pub use entering::{EnterRefusal, Entered};
 pub use handle::{
     CachingEvent, CachingGranted, ClientId, Durability, Enumeration, Handle, LeaseGranted,
-    LeaseKey, LeaseVersion, LeaseWanted, NodeKey, Opener,
+    LeaseKey, LeaseVersion, LeaseWanted, LockSequence, NodeKey, Opener,
 };
 pub use listing::{HandleScope, OpenHandle};
 pub use range_locks::OpenId;
 pub use registry::Opens;
+pub use replay::CreateId;
 pub use rest::RestOperation;
 pub use sharing::{Claim, ShareMode};
 pub use watch::{Change, ChangeAction, Watched};

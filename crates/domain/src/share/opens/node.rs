@@ -93,6 +93,10 @@ pub struct NodeOpens {
     /// REST calls at work, and what they claim.
     pub calls: Vec<(u64, Claim)>,
     pub delete_pending: bool,
+    /// How many add something to this directory right now.
+    pub additions: usize,
+    /// Nothing is added to it while it is decided whether it goes.
+    pub is_sealed: bool,
     /// The last open is closed and the node is on its way out.
     pub removing: bool,
     /// Who knows where the node is that goes with its last handle, while nobody has removed it.
@@ -112,7 +116,19 @@ impl NodeOpens {
     /// Nobody is here any more.
     pub fn is_idle(&self) -> bool {
         let removed = !self.removing && self.last.is_none();
-        self.opens.is_empty() && self.calls.is_empty() && removed
+        let is_still = self.additions == 0 && !self.is_sealed;
+        self.opens.is_empty() && self.calls.is_empty() && removed && is_still
+    }
+
+    /// Whether it goes with its last handle, and is closed to newcomers until then.
+    pub fn is_delete_pending(&self) -> bool {
+        self.delete_pending || self.removing
+    }
+
+    /// Whether somebody has it open to be deleted then, or it is pending already. Other clients of
+    /// SMB may still open it; REST stays out, and a directory gets nothing more that would keep it.
+    pub fn is_marked_for_deletion(&self) -> bool {
+        self.is_delete_pending() || self.opens.iter().any(|open| open.delete_on_close)
     }
 
     /// Whether any of what was waited for is still under way.
@@ -157,7 +173,7 @@ impl NodeOpens {
     /// Whether another may come in, and what that takes.
     pub fn try_open(&mut self, wish: &Wish, now: Instant) -> Attempt<()> {
         self.expire(now);
-        if self.delete_pending || self.removing {
+        if self.is_delete_pending() {
             return Attempt::Refused(Obstacle::DeletePending);
         }
         let own = wish.own();
@@ -207,10 +223,17 @@ impl NodeOpens {
                 .and_then(|cause| breaks::decide(held.holder.kind, held.holder.held, cause));
             let Some(decided) = decided else { continue };
             let there = |open: &&OpenEntry| open.holder == Some(held.id) && !open.handle.is_lost();
-            let Some(open) = self.opens.iter().find(there) else {
+            let kept =
+                |open: &&OpenEntry| open.holder == Some(held.id) && open.handle.is_persistent();
+            let open = self.opens.iter().find(there);
+            let Some(open) = open.or_else(|| self.opens.iter().find(kept)) else {
                 abandoned.push(held.id);
                 continue;
             };
+            // A client that is not there cannot close what stands in the way.
+            if open.handle.is_lost() && decided.asks_to_close {
+                continue;
+            }
             let open = first_way(&self.opens, open);
             if let Some(notice) = held.holder.start(decided.to) {
                 held.deadline = held.holder.is_breaking().then_some(now + BREAK_TIMEOUT);
@@ -233,11 +256,54 @@ impl NodeOpens {
             .opens
             .iter()
             .filter(|open| open.holder == Some(id) && open.handle.is_lost())
+            .filter(|open| !open.handle.is_persistent())
             .map(|open| open.handle.id)
             .collect();
         for open in lost {
             self.close(open);
         }
+    }
+
+    /// Tells a client that has come back what it is to give up, which nobody could tell it before.
+    pub fn tell_again(&self, open: OpenId) {
+        let Some(entry) = self.opens.iter().find(|entry| entry.handle.id == open) else { return };
+        let held = self.held.iter().find(|held| Some(held.id) == entry.holder);
+        if let Some(held) = held
+            && let Some(notice) = held.holder.asked()
+        {
+            tell(&entry.handle, held.id, notice, held.version);
+        }
+    }
+
+    /// Puts back an open of an earlier process with what it cached.
+    pub fn restore(
+        &mut self,
+        handle: Arc<Handle>,
+        granted: CachingGranted,
+        client: ClientId,
+        delete_on_close: bool,
+    ) {
+        let held = match granted {
+            CachingGranted::None => None,
+            CachingGranted::Oplock(level) => {
+                let holder = Holder::new(HolderKind::Oplock, level.caching(), 0);
+                let (id, version) = (HolderId::Oplock(handle.id), LeaseVersion::One);
+                Some(Held { id, holder, version, parent: None, deadline: None })
+            }
+            CachingGranted::Lease(lease) => {
+                let LeaseGranted { key, caching, version, epoch, parent, .. } = lease;
+                let holder = Holder::new(HolderKind::Lease, caching, epoch);
+                let id = HolderId::Lease(client, key);
+                Some(Held { id, holder, version, parent, deadline: None })
+            }
+        };
+        let holder = held.as_ref().map(|held| held.id);
+        if let Some(held) = held
+            && !self.held.iter().any(|other| other.id == held.id)
+        {
+            self.held.push(held);
+        }
+        self.opens.push(OpenEntry { handle, delete_on_close, holder });
     }
 
     /// What a write, a lock or another change through `handle` does to caches: also to a level two
@@ -426,11 +492,7 @@ impl NodeOpens {
 
     /// Whether a holder is what a durable handle needs.
     pub fn can_be_durable(&self, open: OpenId) -> bool {
-        match self.granted_to(open) {
-            CachingGranted::None => false,
-            CachingGranted::Oplock(level) => level == OplockLevel::Batch,
-            CachingGranted::Lease(lease) => lease.caching.contains(Caching::HANDLE),
-        }
+        self.granted_to(open).allows_durability()
     }
 }
 

@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
-use holdfast_sync::Mutex;
+use holdfast_sync::{AsyncMutex, Mutex};
 
 use super::breaks::{AcknowledgeRefusal, Cause};
 use super::caching::{Caching, OplockLevel};
+use super::connected::ConnectedShare;
 use super::handle::{CachingGranted, ClientId, Handle, LeaseKey, NodeKey, Position};
 use super::node::{Attempt, HolderId, NodeOpens, Obstacle, Waiting, Wish};
 use super::range_locks::OpenId;
+use super::replay::{CreateId, Earlier};
 use super::sharing::{Claim, compatible};
 use super::waiting_time;
 use super::watch::{Happening, Watched};
@@ -27,11 +29,22 @@ type Shard = HashMap<NodeKey, NodeOpens>;
 pub struct Opens {
     shards: Box<[Mutex<Shard>]>,
     /// Locked after a shard, never before.
-    handles: Mutex<HashMap<OpenId, Arc<Handle>>>,
+    pub(super) handles: Mutex<HashMap<OpenId, Arc<Handle>>>,
     /// A key is for one file at a time.
-    leases: Mutex<HashMap<(ClientId, LeaseKey), NodeKey>>,
+    pub(super) leases: Mutex<HashMap<(ClientId, LeaseKey), NodeKey>>,
     /// Directories that are watched, by share.
     watched: Mutex<HashMap<u64, Vec<Arc<Handle>>>>,
+    /// Shares that clients are connected to, by their numbers.
+    pub(super) connected: Mutex<HashMap<u64, Weak<ConnectedShare>>>,
+    /// CREATEs that may come again.
+    pub(super) creates: Mutex<HashMap<CreateId, Earlier>>,
+    /// How many persistent opens there are.
+    pub(super) persistent: AtomicUsize,
+    /// Persistent opens that are closed, as long as they have rows.
+    pub(super) closed_with_rows: Mutex<Vec<Arc<Handle>>>,
+    pub(super) closed_with_rows_count: AtomicUsize,
+    /// Held by who removes such rows: who waits for it knows that those before are gone.
+    pub(crate) removing_rows: AsyncMutex<()>,
     calls: AtomicU64,
 }
 
@@ -42,6 +55,12 @@ impl Default for Opens {
             handles: Mutex::default(),
             leases: Mutex::default(),
             watched: Mutex::default(),
+            connected: Mutex::default(),
+            creates: Mutex::default(),
+            persistent: AtomicUsize::new(0),
+            closed_with_rows: Mutex::default(),
+            closed_with_rows_count: AtomicUsize::new(0),
+            removing_rows: AsyncMutex::new(()),
             calls: AtomicU64::new(1),
         }
     }
@@ -88,6 +107,7 @@ impl Opens {
         let node = shard.entry(key).or_default();
         let outcome = work(node);
         let gone = std::mem::take(&mut node.gone);
+        gone.iter().for_each(|handle| self.note_closed(handle));
         self.drop_leases(key, node);
         if node.is_idle() {
             shard.remove(&key);
@@ -113,6 +133,7 @@ impl Opens {
 
     fn drop_handle(&self, handle: &Arc<Handle>) {
         self.handles.lock().remove(&handle.id);
+        self.forget_create(handle);
         let watch = handle.state.lock().watch.take();
         if let Some(mut watch) = watch {
             watch.end(&Watched::Closed);
@@ -255,21 +276,15 @@ impl Opens {
 
     /// Waits while a node is being removed. Whether it was.
     pub(crate) async fn removed(&self, key: NodeKey) -> bool {
-        let mut waited = false;
-        loop {
-            let removing = |node: &NodeOpens| node.removing.then(|| Arc::clone(&node.changed));
-            let Some(changed) = self.peek(key, removing).flatten() else { return waited };
-            waited = true;
-            let mut notified = std::pin::pin!(changed.notified());
-            notified.as_mut().enable();
-            if self.peek(key, |node| node.removing) == Some(true) {
-                notified.await;
-            }
-        }
+        self.wait_while(key, |node| node.removing).await
     }
 
     pub(crate) fn is_delete_pending(&self, key: NodeKey) -> bool {
-        self.peek(key, |node| node.delete_pending || node.removing) == Some(true)
+        self.peek(key, NodeOpens::is_delete_pending) == Some(true)
+    }
+
+    pub(crate) fn is_marked_for_deletion(&self, key: NodeKey) -> bool {
+        self.peek(key, NodeOpens::is_marked_for_deletion) == Some(true)
     }
 
     pub(crate) fn set_delete_pending(&self, key: NodeKey, pending: bool) {
@@ -322,7 +337,7 @@ impl Opens {
         };
         Seen {
             allocation: node.allocation,
-            delete_pending: node.delete_pending || node.removing,
+            delete_pending: node.is_delete_pending(),
             written: node.written.seen(written, waiting_time::now()),
         }
     }
@@ -385,6 +400,11 @@ impl Opens {
         Some(self.with(node, |node| node.acknowledge(id, kept, waiting_time::now())))
     }
 
+    /// The node that a client has a lease of by this key.
+    pub(crate) fn leased(&self, client: ClientId, key: LeaseKey) -> Option<NodeKey> {
+        self.leases.lock().get(&(client, key)).copied()
+    }
+
     pub fn handle(&self, id: OpenId) -> Option<Arc<Handle>> {
         self.handles.lock().get(&id).cloned()
     }
@@ -403,7 +423,11 @@ impl Opens {
         self.watched.lock().entry(handle.key.share).or_default().push(Arc::clone(handle));
     }
 
-    /// Tells those who watch what happened over SMB.
+    pub(crate) fn is_watched(&self, share: u64) -> bool {
+        self.watched.lock().contains_key(&share)
+    }
+
+    /// Tells those who watch what happened.
     pub(crate) fn tell(&self, share: u64, happenings: &[Happening]) {
         let watching = self.watched.lock().get(&share).cloned().unwrap_or_default();
         for handle in watching {

@@ -141,8 +141,8 @@ fn operations_break_caches_as_in_section_6_5() {
                     cause.and_then(|cause| breaks::decide(HolderKind::Lease, held, cause));
                 let outcome = match decided {
                     None => ('-', held),
-                    Some(Break { to, waits: true }) => ('B', to),
-                    Some(Break { to, waits: false }) => ('N', to),
+                    Some(Break { to, waits: true, .. }) => ('B', to),
+                    Some(Break { to, waits: false, .. }) => ('N', to),
                 };
                 assert_eq!(outcome, expected, "6.5 oplock effect / {operation:?} / {held:?}");
             }

@@ -1,8 +1,10 @@
 //! Share modes: what an open lets others do meanwhile, checked in both directions.
 
+use serde::{Deserialize, Serialize};
+
 use super::access::AccessMask;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShareMode {
     pub read: bool,
     pub write: bool,

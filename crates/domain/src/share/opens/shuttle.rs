@@ -60,6 +60,8 @@ fn handle(client: u64, position: Arc<Mutex<Position>>, events: Events) -> Arc<Ha
         write_through: false,
         opened: Timestamp::default(),
         lease: None,
+        create: None,
+        is_replayable: false.into(),
         position,
         state: Mutex::new(HandleState::new(opener)),
     })

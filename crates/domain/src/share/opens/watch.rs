@@ -15,6 +15,7 @@ pub mod filter {
     pub const LAST_WRITE: u32 = 0x10;
     pub const LAST_ACCESS: u32 = 0x20;
     pub const CREATION: u32 = 0x40;
+    pub const EXTENDED_ATTRIBUTES: u32 = 0x80;
     pub const SECURITY: u32 = 0x100;
 }
 

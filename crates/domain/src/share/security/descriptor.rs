@@ -337,7 +337,8 @@ impl Descriptor {
         })
     }
 
-    /// Equal descriptors have equal bytes.
+    /// Equal descriptors have equal bytes. The parts come in the order of Windows and the service: the
+    /// lists before those that they are about.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut control = SELF_RELATIVE | self.control.0;
         control |= if self.sacl.is_present() { SACL_PRESENT } else { 0 };
@@ -349,16 +350,16 @@ impl Descriptor {
             let offset = (bytes.len() as u32).to_le_bytes();
             bytes[at..at + 4].copy_from_slice(&offset);
         };
-        for (at, sid) in [(4, &self.owner), (8, &self.group)] {
-            if let Some(sid) = sid {
-                begin(&mut bytes, at);
-                sid.write(&mut bytes);
-            }
-        }
         for (at, list) in [(12, &self.sacl), (16, &self.dacl)] {
             if let List::Rules(rules) = list {
                 begin(&mut bytes, at);
                 List::write(rules, &mut bytes);
+            }
+        }
+        for (at, sid) in [(4, &self.owner), (8, &self.group)] {
+            if let Some(sid) = sid {
+                begin(&mut bytes, at);
+                sid.write(&mut bytes);
             }
         }
         bytes

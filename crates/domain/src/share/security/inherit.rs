@@ -11,22 +11,30 @@ const GENERIC: [(u32, u32); 4] = [
 ];
 const GENERIC_BITS: u32 = 0xF000_0000;
 
-/// What whoever has the account's key owns belongs to the system.
+/// What whoever has the account's key owns belongs to the system. A list says that it is inherited,
+/// and its rules do, only below a list that says so of itself: what is created in a new share says
+/// nothing, as the tests of Azure-Samples/azure-files-samples (RestSetAcls) find it in the service.
 pub fn inherited(parent: &Descriptor, is_directory: bool) -> Descriptor {
     let system = Sid::well_known(Sid::LOCAL_SYSTEM);
-    let rules = inherited_rules(&parent.dacl, is_directory, &system);
+    let mark = |control: Control| match parent.control.contains(control) {
+        true => (control, AceFlags::INHERITED),
+        false => (Control::default(), AceFlags::default()),
+    };
+    let (dacl_control, mark_of_rules) = mark(Control::DACL_AUTO_INHERITED);
+    let rules = inherited_rules(&parent.dacl, is_directory, &system, mark_of_rules);
     let (dacl, control) = match rules.is_empty() {
         // Nothing comes from above: what the creator gives.
         true => {
             let full = |sid| Ace::allow(FULL_ACCESS, AceFlags::default(), Sid::well_known(sid));
             (vec![full(Sid::LOCAL_SYSTEM), full(Sid::ADMINISTRATORS)], Control::default())
         }
-        false => (rules, Control::DACL_AUTO_INHERITED),
+        false => (rules, dacl_control),
     };
-    let audits = inherited_rules(&parent.sacl, is_directory, &system);
+    let (sacl_control, mark_of_audits) = mark(Control::SACL_AUTO_INHERITED);
+    let audits = inherited_rules(&parent.sacl, is_directory, &system, mark_of_audits);
     let (sacl, control) = match audits.is_empty() {
         true => (List::Absent, control),
-        false => (List::Rules(audits), control.with(Control::SACL_AUTO_INHERITED)),
+        false => (List::Rules(audits), control.with(sacl_control)),
     };
     Descriptor {
         control,
@@ -37,7 +45,7 @@ pub fn inherited(parent: &Descriptor, is_directory: bool) -> Descriptor {
     }
 }
 
-fn inherited_rules(list: &List, is_directory: bool, creator: &Sid) -> Vec<Ace> {
+fn inherited_rules(list: &List, is_directory: bool, creator: &Sid, mark: AceFlags) -> Vec<Ace> {
     let List::Rules(rules) = list else { return Vec::new() };
     let mut inherited = Vec::new();
     for rule in rules {
@@ -49,8 +57,9 @@ fn inherited_rules(list: &List, is_directory: bool, creator: &Sid) -> Vec<Ace> {
             .with(AceFlags::CONTAINER_INHERIT)
             .with(AceFlags::NO_PROPAGATE)
             .with(AceFlags::INHERIT_ONLY);
-        let below = rule.flags.without(AceFlags::INHERIT_ONLY).with(AceFlags::INHERITED);
-        let here = rule.flags.without(passing).with(AceFlags::INHERITED);
+        let flags = rule.flags.without(AceFlags::INHERITED).with(mark);
+        let below = flags.without(AceFlags::INHERIT_ONLY);
+        let here = flags.without(passing);
         let effective = effective(rule, creator);
         match (applies, goes_on && (to_files || to_directories)) {
             (true, true) if effective == rule.body => {
@@ -108,19 +117,40 @@ mod tests {
             ("(A;OICIIO;GR;;;BU)", "(A;ID;FR;;;BU)", "(A;ID;FR;;;BU)(A;OICIIOID;GR;;;BU)"),
             ("(A;OICIIO;FA;;;CO)", "(A;ID;FA;;;SY)", "(A;ID;FA;;;SY)(A;OICIIOID;FA;;;CO)"),
         ] {
-            let parent = format!("O:BAG:BAD:{rule}");
-            for (is_directory, expected) in [(false, file), (true, directory)] {
-                let expected = match expected {
-                    "" => "O:SYG:SYD:(A;;FA;;;SY)(A;;FA;;;BA)".to_owned(),
-                    rules => format!("O:SYG:SYD:AI{rules}"),
+            for (is_directory, rules) in [(false, file), (true, directory)] {
+                let (marked, unmarked) = match rules {
+                    "" => {
+                        let given = "O:SYG:SYD:(A;;FA;;;SY)(A;;FA;;;BA)".to_owned();
+                        (given.clone(), given)
+                    }
+                    rules => {
+                        let unmarked = rules.replace("ID;", ";");
+                        (format!("O:SYG:SYD:AI{rules}"), format!("O:SYG:SYD:{unmarked}"))
+                    }
                 };
-                assert_eq!(
-                    inherited_text(&parent, is_directory),
-                    expected,
-                    "{rule} {is_directory}"
-                );
+                let below = |list: &str| inherited_text(&format!("O:BAG:BAD:{list}"), is_directory);
+                assert_eq!(below(&format!("AI{rule}")), marked, "{rule} {is_directory}");
+                assert_eq!(below(rule), unmarked, "{rule} {is_directory}");
             }
         }
+    }
+
+    #[test]
+    fn a_mark_of_the_parent_is_not_handed_on_by_a_list_that_has_none() {
+        let parent = "O:BAG:BAD:(A;OICIID;FA;;;BA)";
+        assert_eq!(inherited_text(parent, true), "O:SYG:SYD:(A;OICI;FA;;;BA)");
+    }
+
+    #[test]
+    fn the_first_nodes_of_a_share_have_what_the_service_gives_them() {
+        let root = super::super::of_root();
+        let text = |is_directory| inherited(&root, is_directory).to_sddl().expect("a text");
+        let file = "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)(A;;0x1301bf;;;AU)\
+                    (A;;FA;;;SY)";
+        let directory = "O:SYG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;;0x1200a9;;;BU)\
+                         (A;OICIIO;GXGR;;;BU)(A;OICI;0x1301bf;;;AU)(A;;FA;;;SY)\
+                         (A;OICIIO;GA;;;CO)";
+        assert_eq!((text(false), text(true)), (file.to_owned(), directory.to_owned()));
     }
 
     #[test]

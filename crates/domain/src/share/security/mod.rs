@@ -23,6 +23,7 @@ pub(crate) const FULL_ACCESS: u32 = 0x001F_01FF;
 const MODIFY: u32 = 0x0013_01BF;
 const READ_AND_EXECUTE: u32 = 0x0012_00A9;
 const GENERIC_READ_AND_EXECUTE: u32 = 0xA000_0000;
+const GENERIC_ALL: u32 = 0x1000_0000;
 
 /// The descriptor of the root of a new share, as the service gives it.
 pub fn of_root() -> Descriptor {
@@ -31,11 +32,12 @@ pub fn of_root() -> Descriptor {
     let below = and_below.with(AceFlags::INHERIT_ONLY);
     let rules = [
         (FULL_ACCESS, and_below, Sid::ADMINISTRATORS),
+        (FULL_ACCESS, and_below, Sid::LOCAL_SYSTEM),
         (READ_AND_EXECUTE, here, Sid::USERS),
         (GENERIC_READ_AND_EXECUTE, below, Sid::USERS),
         (MODIFY, and_below, Sid::AUTHENTICATED_USERS),
-        (FULL_ACCESS, and_below, Sid::LOCAL_SYSTEM),
-        (FULL_ACCESS, below, Sid::CREATOR_OWNER),
+        (FULL_ACCESS, here, Sid::LOCAL_SYSTEM),
+        (GENERIC_ALL, below, Sid::CREATOR_OWNER),
     ];
     let rules = rules.map(|(mask, flags, sid)| Ace::allow(mask, flags, Sid::well_known(sid)));
     Descriptor {
@@ -53,8 +55,8 @@ mod tests {
 
     #[test]
     fn the_root_has_what_the_service_gives_it() {
-        let expected = "O:SYG:SYD:(A;OICI;FA;;;BA)(A;;0x1200a9;;;BU)(A;OICIIO;GXGR;;;BU)\
-                        (A;OICI;0x1301bf;;;AU)(A;OICI;FA;;;SY)(A;OICIIO;FA;;;CO)";
+        let expected = "O:SYG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;;0x1200a9;;;BU)\
+                        (A;OICIIO;GXGR;;;BU)(A;OICI;0x1301bf;;;AU)(A;;FA;;;SY)(A;OICIIO;GA;;;CO)";
         assert_eq!(of_root().to_sddl().as_deref(), Ok(expected));
         assert_eq!(Descriptor::parse_sddl(expected), Ok(of_root()));
     }

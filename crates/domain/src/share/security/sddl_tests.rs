@@ -35,20 +35,19 @@ fn descriptors_come_back_as_they_were_written() {
 
 #[test]
 fn the_bytes_are_those_that_windows_writes() {
-    // ConvertStringSecurityDescriptorToSecurityDescriptor keeps the same order of parts.
     let text = "O:BAG:SYD:(A;OICI;FA;;;SY)S:(AU;SA;GA;;;WD)";
     let expected = [
         [1, 0, 0x14, 0x80].as_slice(),
-        &[20, 0, 0, 0],
-        &[36, 0, 0, 0],
-        &[48, 0, 0, 0],
         &[76, 0, 0, 0],
-        &[1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 0x20, 2, 0, 0],
-        &[1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0],
+        &[92, 0, 0, 0],
+        &[20, 0, 0, 0],
+        &[48, 0, 0, 0],
         &[2, 0, 28, 0, 1, 0, 0, 0],
         &[2, 0x40, 20, 0, 0, 0, 0, 0x10, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
         &[2, 0, 28, 0, 1, 0, 0, 0],
         &[0, 3, 20, 0, 0xFF, 1, 0x1F, 0, 1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0],
+        &[1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 0x20, 2, 0, 0],
+        &[1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0],
     ]
     .concat();
     assert_eq!(parsed(text).to_bytes(), expected);

@@ -5,11 +5,12 @@ use uuid::Uuid;
 use crate::table::Value;
 use crate::time::Timestamp;
 
-/// A constant that looks like a name.
+/// A constant that looks like a name. Booleans are found in any case, as clients of other languages
+/// write them (github.com/Azure/Azurite/pull/1959).
 pub(super) fn named(word: &str) -> Option<Value> {
     match word {
-        "true" => Some(Value::Boolean(true)),
-        "false" => Some(Value::Boolean(false)),
+        _ if word.eq_ignore_ascii_case("true") => Some(Value::Boolean(true)),
+        _ if word.eq_ignore_ascii_case("false") => Some(Value::Boolean(false)),
         "NaN" => Some(Value::Double(f64::NAN)),
         "INF" => Some(Value::Double(f64::INFINITY)),
         _ => None,
@@ -17,7 +18,7 @@ pub(super) fn named(word: &str) -> Option<Value> {
 }
 
 /// A constant that says its type in front of its text. The names of types are found in any case,
-/// as OData's libraries do; everything else in a filter has one case only.
+/// as OData's libraries do; operators and properties have one case only.
 pub(super) fn prefixed(prefix: &str, text: &str) -> Result<Value, &'static str> {
     let is = |name: &str| prefix.eq_ignore_ascii_case(name);
     if is("datetime") {

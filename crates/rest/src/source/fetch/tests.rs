@@ -86,6 +86,7 @@ fn fetcher_within(limits: FetchLimits, patterns: &[String], addresses: &[&'stati
         own_addresses: Vec::new(),
         hosts,
         roots: roots(Vec::new()).expect("roots"),
+        key_opens_copy_from_url: false,
     };
     let resolver = Answers(Mutex::new(addresses.iter().copied().collect()));
     Fetcher::with(&settings, limits, Arc::new(resolver))

@@ -58,6 +58,9 @@ fn every_type_is_read_in_every_form() {
         (Some("Edm.Binary"), "\"/+8=\"", bytes(b"\xff\xef")),
         (Some("Edm.Boolean"), "true", Value::Boolean(true)),
         (Some("Edm.Boolean"), "\"false\"", Value::Boolean(false)),
+        (Some("Edm.Boolean"), "\"False\"", Value::Boolean(false)),
+        (Some("Edm.Boolean"), "\"True\"", Value::Boolean(true)),
+        (Some("Edm.Boolean"), "\"TRUE\"", Value::Boolean(true)),
         (
             Some("Edm.DateTime"),
             "\"2024-01-31T12:34:56.1234567Z\"",
@@ -171,6 +174,9 @@ fn bodies_that_are_no_object_of_plain_values_are_refused() {
 fn keys_are_texts_that_are_there_once() {
     use EntityBodyRefusal::{KeyMissing, KeyNotText, OtherKey};
     let duplicate = PropertyRefusal::Duplicate.into();
+    let typed_partition =
+        r#"{"PartitionKey@odata.type":"Edm.DateTime","PartitionKey":"p","RowKey":"r"}"#;
+    let typed_row = r#"{"PartitionKey":"p","RowKey":"r","RowKey@odata.type":"Edm.Guid"}"#;
     for (json, expected) in [
         (r#"{"PartitionKey":"p","RowKey":"r"}"#, Ok(())),
         (r#"{"RowKey":"r","PartitionKey":"p"}"#, Ok(())),
@@ -181,12 +187,22 @@ fn keys_are_texts_that_are_there_once() {
         (r#"{"PartitionKey":"p","RowKey":null}"#, Err(KeyMissing)),
         (r#"{"PartitionKey":5,"RowKey":"r"}"#, Err(KeyNotText)),
         (r#"{"PartitionKey":"p","RowKey":true}"#, Err(KeyNotText)),
+        (typed_partition, Err(KeyNotText)),
+        (typed_row, Err(KeyNotText)),
         (r#"{"PartitionKey":"p","RowKey":"other"}"#, Err(OtherKey)),
         (r#"{"PartitionKey":"P","RowKey":"r"}"#, Err(OtherKey)),
         (r#"{"PartitionKey":"p","RowKey":"r","PartitionKey":"p"}"#, Err(duplicate)),
     ] {
         assert_eq!(properties(json).map(drop), expected, "4.2 {json}");
     }
+}
+
+#[test]
+fn the_types_of_keys_do_not_matter_where_the_address_names_the_entity() {
+    let key = EntityKey::new("p", "r").expect("a key");
+    let json = r#"{"PartitionKey":"p","PartitionKey@odata.type":"Edm.Binary","RowKey":"r","a":1}"#;
+    let sent = read(json.as_bytes()).expect("a body");
+    assert_eq!(sent.check_key(&key), Ok(()));
 }
 
 #[test]

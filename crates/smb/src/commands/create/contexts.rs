@@ -6,7 +6,7 @@ use holdfast_domain::share::opens::{
     OplockLevel as DomainLevel,
 };
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Negotiated};
 use crate::info::file::VOLUME_SERIAL;
 use crate::status::Status;
 use crate::wire::create::{OplockLevel, Request};
@@ -42,12 +42,20 @@ pub fn lease_wanted(request: &Request, dialect: Dialect) -> Option<LeaseWanted> 
     })
 }
 
-pub fn durable_wanted(contexts: &RequestContexts, dialect: Dialect) -> Option<DurableWanted> {
-    if let Some(v2) = contexts.durable_v2.filter(|_| dialect >= Dialect::Smb3_0) {
-        let kind = Durability::Second(u128::from_le_bytes(v2.create_guid));
-        return Some(DurableWanted { kind, timeout_milliseconds: v2.timeout_milliseconds });
+pub fn durable_wanted(
+    contexts: &RequestContexts,
+    negotiated: &Negotiated,
+) -> Option<DurableWanted> {
+    if let Some(v2) = contexts.durable_v2.filter(|_| negotiated.dialect >= Dialect::Smb3_0) {
+        return Some(DurableWanted {
+            kind: Durability::Second(u128::from_le_bytes(v2.create_guid)),
+            timeout_milliseconds: v2.timeout_milliseconds,
+            persistent: v2.persistent && negotiated.has_persistent_handles(),
+        });
     }
-    contexts.durable.then_some(DurableWanted { kind: Durability::First, timeout_milliseconds: 0 })
+    let first =
+        DurableWanted { kind: Durability::First, timeout_milliseconds: 0, persistent: false };
+    contexts.durable.then_some(first)
 }
 
 /// Which contexts about durable opens exclude each other, [MS-SMB2] 3.3.5.9.6 and following.
@@ -93,7 +101,8 @@ pub fn granted(request: &RequestContexts, opened: &Opened) -> Vec<ResponseContex
     // Who comes back to a durable open does not ask for one.
     match opened.durable {
         Some(timeout_milliseconds) if request.durable_v2.is_some() => {
-            contexts.push(ResponseContext::DurableV2 { timeout_milliseconds, persistent: false });
+            let persistent = opened.handle.is_persistent();
+            contexts.push(ResponseContext::DurableV2 { timeout_milliseconds, persistent });
         }
         Some(_) if request.durable => contexts.push(ResponseContext::Durable),
         Some(_) | None => {}

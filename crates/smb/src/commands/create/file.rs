@@ -36,7 +36,8 @@ pub async fn open(call: &mut Call, request: &Request) -> Result {
 }
 
 async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
-    let share = call.share()?.path.clone();
+    let connected = call.share()?;
+    let share = connected.path.clone();
     let path = path::parse(&request.name)?;
     let domain = &call.connection.frontend.domain;
     let snapshot = match request.contexts.timewarp {
@@ -50,6 +51,7 @@ async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
     let dialect = call.dialect()?;
     Ok(OpenNode {
         share,
+        share_number: Some(connected.connected.number),
         path,
         snapshot,
         opener: call.opener()?,
@@ -67,7 +69,8 @@ async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
         allocation: request.contexts.allocation_size.unwrap_or(0),
         descriptor: descriptor(request),
         caching: contexts::caching_wanted(request, dialect),
-        durable: contexts::durable_wanted(&request.contexts, dialect),
+        durable: contexts::durable_wanted(&request.contexts, call.negotiated()?),
+        is_replay: call.is_replay(),
     })
 }
 
@@ -80,7 +83,8 @@ async fn enter(call: &mut Call, request: &Request, opened: &Opened) -> Result {
         mode: rules::create::mode(request.options),
         is_durable: opened.durable.is_some(),
     };
-    let open = Arc::new(Open::new(file_id, call.tree()?.id, OpenKind::File(file)));
+    let (tree_id, sequence) = (call.tree()?.id, call.header.channel_sequence());
+    let open = Arc::new(Open::new(file_id, tree_id, OpenKind::File(file), sequence));
     if !call.session()?.opens.insert(Arc::clone(&open)) {
         close::close(&call.connection, &open).await;
         return Err(Status::INSUFFICIENT_RESOURCES);

@@ -18,7 +18,12 @@ pub fn open(call: &mut Call, request: &Request) -> Result {
     let pipe = Pipe::open(&request.name).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
     let id = call.connection.frontend.next_open_id();
     let file_id = FileId { persistent: id, volatile: id };
-    let open = Open::new(file_id, call.tree()?.id, OpenKind::Pipe(Mutex::new(pipe)));
+    let open = Open::new(
+        file_id,
+        call.tree()?.id,
+        OpenKind::Pipe(Mutex::new(pipe)),
+        call.header.channel_sequence(),
+    );
     if !call.session()?.opens.insert(Arc::new(open)) {
         return Err(Status::INSUFFICIENT_RESOURCES);
     }

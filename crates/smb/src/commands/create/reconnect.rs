@@ -14,12 +14,13 @@ use crate::wire::create::Request;
 
 pub async fn reconnect(call: &Call, request: &Request) -> Result<Opened> {
     let asked = &request.contexts;
-    let (file_id, durability) = match (asked.durable_reconnect, asked.durable_reconnect_v2) {
+    let reconnects = (asked.durable_reconnect, asked.durable_reconnect_v2);
+    let (file_id, durability, persistent) = match reconnects {
         (_, Some(second)) => {
             let guid = u128::from_le_bytes(second.create_guid);
-            (second.file_id, Durability::Second(guid))
+            (second.file_id, Durability::Second(guid), second.persistent)
         }
-        (Some(file_id), None) => (file_id, Durability::First),
+        (Some(file_id), None) => (file_id, Durability::First, false),
         (None, None) => return Err(Status::INVALID_PARAMETER),
     };
     let lease = contexts::lease_wanted(request, call.dialect()?);
@@ -33,6 +34,7 @@ pub async fn reconnect(call: &Call, request: &Request) -> Result<Opened> {
         opener: call.opener()?,
         handle: file_id.persistent,
         durability,
+        persistent,
         lease,
         path,
     };

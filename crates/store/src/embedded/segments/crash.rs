@@ -254,6 +254,7 @@ fn options(durability: Durability) -> SegmentOptions {
         segment_bytes: SEGMENT_BYTES,
         empty_segments_kept: 1,
         slack_bytes: 0,
+        ..SegmentOptions::default()
     }
 }
 

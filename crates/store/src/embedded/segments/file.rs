@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::BLOCK_BYTES;
 use crate::embedded::DataFolder;
-use crate::embedded::folder::sync_folder;
+use crate::embedded::folder::{OpenFolder, own_file};
 use crate::embedded::room::available;
 use crate::engine::Fault;
 
@@ -85,18 +85,21 @@ pub(super) trait SegmentFile: Send + Sync {
 }
 
 pub(super) struct OsFolder {
-    path: PathBuf,
+    opened: OpenFolder,
     /// Keeps other processes out for as long as there are segments to write.
     _lock: DataFolder,
 }
 
 impl OsFolder {
     pub(super) fn new(folder: &DataFolder) -> Result<Self, Fault> {
-        Ok(Self { path: folder.subfolder("segments")?, _lock: folder.clone() })
+        let path = folder.subfolder("segments")?;
+        let opened = OpenFolder::open(path)
+            .map_err(|why| Fault::because("cannot open the folder of segments", why))?;
+        Ok(Self { opened, _lock: folder.clone() })
     }
 
     fn path_of(&self, number: u64) -> PathBuf {
-        self.path.join(format!("{number:08}.seg"))
+        self.opened.path().join(format!("{number:08}.seg"))
     }
 
     fn open_both_ways(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>> {
@@ -109,7 +112,7 @@ impl OsFolder {
 impl SegmentFolder for OsFolder {
     fn list(&self) -> io::Result<Vec<(u64, u64)>> {
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(&self.path)? {
+        for entry in std::fs::read_dir(self.opened.path())? {
             let entry = entry?;
             let name = entry.file_name();
             let number = name.to_str().and_then(number_in);
@@ -124,7 +127,7 @@ impl SegmentFolder for OsFolder {
 
     fn create(&self, number: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>> {
         let path = self.path_of(number);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let file = own_file().write(true).create_new(true).open(&path)?;
         let opened = allocate(&file, bytes).and_then(|()| self.open_both_ways(number));
         if opened.is_err() {
             std::fs::remove_file(&path)?;
@@ -157,11 +160,11 @@ impl SegmentFolder for OsFolder {
     }
 
     fn available(&self) -> io::Result<u64> {
-        available(&self.path)
+        available(self.opened.path())
     }
 
     fn sync(&self) -> io::Result<()> {
-        sync_folder(&self.path)
+        self.opened.sync()
     }
 }
 

@@ -53,9 +53,6 @@ const LEFT_TO_OTHERS_BYTES: u64 = 64 * 1024 * 1024;
 /// Threads that write chunks of long streams. Each waits for the disk most of the time; a few keep
 /// it busy.
 const WRITE_THREADS: usize = 4;
-/// Open files of segments that are only read; with two descriptors each they stay well under the
-/// usual limit of 1024 per process.
-const READ_FILES_MAX: usize = 256;
 
 #[derive(Clone, Debug)]
 pub struct SegmentOptions {
@@ -69,6 +66,8 @@ pub struct SegmentOptions {
     /// any slack, segments that are about to become empty are punched first and cannot be reused
     /// cheaply.
     pub slack_bytes: u64,
+    /// Open files of segments that are only read, with two descriptors each.
+    pub read_files_max: usize,
 }
 
 impl Default for SegmentOptions {
@@ -79,6 +78,7 @@ impl Default for SegmentOptions {
             segment_bytes,
             empty_segments_kept: 2,
             slack_bytes: 2 * segment_bytes,
+            read_files_max: 256,
         }
     }
 }
@@ -114,10 +114,9 @@ impl SegmentExtents {
         }
         let shared = Arc::new(Shared {
             folder,
-            options,
             space: Mutex::new(space),
             pins: Mutex::default(),
-            files: Files::default(),
+            files: Files::new(options.read_files_max),
             chunks: Arc::default(),
             met: Met::default(),
             opening: Mutex::new(()),
@@ -127,6 +126,7 @@ impl SegmentExtents {
             jobs: Queue::default(),
             chores: Queue::default(),
             counters: Counters::default(),
+            options,
         });
         let mut extents = Self { shared, threads: Vec::new() };
         extents.start_thread("extent-commit", commit::run)?;
@@ -443,7 +443,6 @@ impl Shared {
 }
 
 /// Open segment files: those being filled, and some of the others.
-#[derive(Default)]
 struct Files(Mutex<OpenFiles>);
 
 #[derive(Default)]
@@ -452,9 +451,14 @@ struct OpenFiles {
     read: HashMap<u64, Arc<dyn SegmentFile>>,
     /// The order in which files came into `read`, and leave it when there are too many.
     read_order: VecDeque<u64>,
+    read_max: usize,
 }
 
 impl Files {
+    fn new(read_max: usize) -> Self {
+        Self(Mutex::new(OpenFiles { read_max, ..OpenFiles::default() }))
+    }
+
     fn get(&self, number: u64) -> Option<Arc<dyn SegmentFile>> {
         let files = self.0.lock();
         files.active.get(&number).or_else(|| files.read.get(&number)).cloned()
@@ -490,7 +494,7 @@ impl OpenFiles {
         if self.read.insert(number, file).is_none() {
             self.read_order.push_back(number);
         }
-        while self.read.len() > READ_FILES_MAX {
+        while self.read.len() > self.read_max {
             let Some(oldest) = self.read_order.pop_front() else { break };
             self.read.remove(&oldest);
         }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{BLOCK_BYTES, Shared};
+use crate::engine::is_no_descriptors;
 
 pub(super) fn run(shared: &Arc<Shared>) {
     while shared.chores.pop().is_some() {
@@ -52,6 +53,12 @@ fn punch_holes(shared: &Shared) {
                 file.punch_hole(run.start * BLOCK_BYTES, run.blocks * BLOCK_BYTES)
             })
         });
+        if let Err(error) = &punched
+            && is_no_descriptors(error)
+        {
+            // The next that is freed is a reason to try again.
+            return shared.space.lock().has_punched(segment, &[]);
+        }
         if let Err(error) = punched {
             tracing::warn!(segment, %error, "cannot give freed space back before the whole segment is free");
         }

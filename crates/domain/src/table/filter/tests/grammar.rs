@@ -39,6 +39,9 @@ fn not_binds_before_and_and_and_before_or() {
         ("true", true),
         ("false", false),
         ("not false", true),
+        ("a eq TRUE and c eq False", true),
+        ("True", true),
+        ("FALSE", false),
         ("false or a", true),
         ("(true) and a", true),
         ("", true),
@@ -83,11 +86,10 @@ fn what_is_not_a_filter_is_refused() {
         "5",
         "'text'",
         "guid'00000000-0000-0000-0000-000000000000'",
-        // Keywords have one case.
+        // Operators have one case.
         "a EQ 1",
         "a AND b",
         "NOT a",
-        "a eq TRUE",
         // Neither functions nor arithmetic nor other operators.
         "startswith(a,'x')",
         "a add 1 eq 2",

@@ -1,0 +1,123 @@
+//! Keeps the keys that bearer tokens are verified with as new as their source: a file that is
+//! replaced, or the key set that an issuer publishes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdfast_domain::content::ByteSource as _;
+use holdfast_rest::auth::{KeyRing, KeySet};
+use holdfast_rest::source::{Asked, Fetcher, HostPattern, SourceSettings, SourceUrl};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::settings::KeySource;
+
+/// How soon a changed file is seen.
+const FILE_PERIOD: Duration = Duration::from_secs(1);
+/// How often a published key set is looked at without a reason.
+const URL_PERIOD: Duration = Duration::from_secs(15 * 60);
+/// How often at most, however many tokens name unknown keys, and how soon again after a failure.
+const URL_PERIOD_MIN: Duration = Duration::from_secs(10);
+/// Far more than the key set of any issuer.
+const KEY_SET_BYTES_MAX: u64 = 1024 * 1024;
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Reads the keys of a file once, where a start without keys would be a mistake.
+pub fn read_file(path: &Path) -> Result<KeySet, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the key set {}: {error}", path.display()))?;
+    KeySet::from_json(&text)
+        .map_err(|error| format!("cannot use the key set {}: {error}", path.display()))
+}
+
+/// Reads the keys again when they may have changed, until the server stops. Keys that cannot be read
+/// leave those that are known.
+pub async fn follow(
+    source: KeySource,
+    keys: Arc<KeyRing>,
+    sources: SourceSettings,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let following = async {
+        match source {
+            KeySource::File(path) => follow_file(&path, &keys).await,
+            KeySource::Url(url) => follow_url(&url, &keys, sources).await,
+        }
+    };
+    tokio::select! {
+        () = following => {}
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
+}
+
+async fn follow_file(path: &Path, keys: &KeyRing) {
+    let mut known = read_file(path).ok();
+    let mut failed = false;
+    loop {
+        tokio::time::sleep(FILE_PERIOD).await;
+        match read_file(path) {
+            Ok(read) => {
+                failed = false;
+                if known.as_ref() != Some(&read) {
+                    tracing::info!(file = %path.display(), "the keys of bearer tokens were replaced");
+                    keys.replace(read.clone());
+                    known = Some(read);
+                }
+            }
+            Err(error) if !failed => {
+                failed = true;
+                tracing::warn!("{error}; the keys that are known stay");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+async fn follow_url(url: &str, keys: &KeyRing, sources: SourceSettings) {
+    let Some((fetcher, url)) = fetcher(url, sources) else {
+        tracing::error!(url, "the URL of the key set names no host");
+        return;
+    };
+    loop {
+        let started = Instant::now();
+        let period = match fetch(&fetcher, &url).await {
+            Ok(read) => {
+                keys.replace(read);
+                URL_PERIOD
+            }
+            Err(error) => {
+                tracing::warn!("cannot fetch the keys of bearer tokens: {error}");
+                URL_PERIOD_MIN
+            }
+        };
+        let missed = async {
+            keys.missed().await;
+            sleep_until(started + URL_PERIOD_MIN).await;
+        };
+        tokio::select! {
+            () = missed => {}
+            () = sleep_until(started + period) => {}
+        }
+    }
+}
+
+/// May read from the host of the URL, which the operator has named by giving it, and from no other,
+/// wherever that host sends it.
+fn fetcher(url: &str, sources: SourceSettings) -> Option<(Fetcher, SourceUrl)> {
+    let url = SourceUrl::parse(url).ok()?;
+    let host: HostPattern = url.authority().parse().ok()?;
+    let sources = SourceSettings { hosts: [host].into_iter().collect(), ..sources };
+    Some((Fetcher::new(&sources, STALL_TIMEOUT), url))
+}
+
+async fn fetch(fetcher: &Fetcher, url: &SourceUrl) -> Result<KeySet, String> {
+    let fetched = fetcher.open(url, &Asked::default(), KEY_SET_BYTES_MAX).await;
+    let mut fetched = fetched.map_err(|failure| failure.description())?;
+    let mut text = Vec::new();
+    while let Some(bytes) = fetched.bytes.next().await.map_err(|failure| failure.description())? {
+        text.extend_from_slice(&bytes);
+    }
+    let text = String::from_utf8(text).map_err(|_| "the key set is not text".to_owned())?;
+    KeySet::from_json(&text).map_err(|error| error.to_string())
+}

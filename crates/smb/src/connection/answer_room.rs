@@ -1,0 +1,248 @@
+//! Memory for answers: from before they are made until the client has taken them.
+//!
+//! A client that asks for much and reads nothing would have the server hold all of it. So whoever is
+//! about to make a long answer takes room for it first, of the connection and of the process, and
+//! waits where there is none: the request keeps its credits meanwhile, so that its client cannot send
+//! more without end. What a connection may hold of the process shrinks with what is left, so that
+//! those who do not read leave room for those who do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Shorter answers, and what else there is to a request, count as this much with the request itself.
+pub const SHORT_ANSWER_BYTES: usize = 4096;
+/// Enough for a client that reads to keep the network busy.
+const CONNECTION_BYTES_MAX: usize = 32 * 1024 * 1024;
+const PROCESS_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// A connection holds no more than such a part of what is left to all.
+const PART_OF_FREE: usize = 8;
+
+/// What the answers of all connections may hold together.
+#[derive(Debug)]
+pub struct ProcessRoom {
+    free: Mutex<usize>,
+    /// Rung when room is given back.
+    freed: Notify,
+    /// How many connections wait although they hold nothing.
+    starved: AtomicUsize,
+}
+
+impl Default for ProcessRoom {
+    fn default() -> Self {
+        Self::of(PROCESS_BYTES_MAX)
+    }
+}
+
+impl ProcessRoom {
+    fn of(bytes: usize) -> Self {
+        Self { free: Mutex::new(bytes), freed: Notify::new(), starved: AtomicUsize::new(0) }
+    }
+
+    /// Whether those who do not read their answers are in the way of others.
+    pub fn is_short(&self) -> bool {
+        self.starved.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// What the answers of one connection hold.
+#[derive(Debug)]
+pub struct ConnectionRoom {
+    process: Arc<ProcessRoom>,
+    /// Changed only with the lock of the process held.
+    held: AtomicUsize,
+    /// Whoever waits for room waits here first: in the order in which they came.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl ConnectionRoom {
+    pub fn new(process: &Arc<ProcessRoom>) -> Arc<Self> {
+        Arc::new(Self {
+            process: Arc::clone(process),
+            held: AtomicUsize::new(0),
+            turn: tokio::sync::Mutex::default(),
+        })
+    }
+
+    pub fn process(&self) -> &ProcessRoom {
+        &self.process
+    }
+
+    /// Room for so many bytes, if it is there and nobody came before.
+    pub fn try_take(self: &Arc<Self>, bytes: usize) -> Option<Taken> {
+        let _turn = self.turn.try_lock().ok()?;
+        self.take_now(bytes)
+    }
+
+    /// Waits for room. Whoever holds answers sends them first: they may be what is waited for.
+    pub async fn take(self: &Arc<Self>, bytes: usize) -> Taken {
+        let _turn = self.turn.lock().await;
+        let mut starving = None;
+        loop {
+            let mut freed = std::pin::pin!(self.process.freed.notified());
+            freed.as_mut().enable();
+            if let Some(taken) = self.take_now(bytes) {
+                return taken;
+            }
+            if self.held.load(Ordering::Relaxed) == 0 && starving.is_none() {
+                starving = Some(Starving::new(&self.process));
+            }
+            freed.await;
+        }
+    }
+
+    fn take_now(self: &Arc<Self>, bytes: usize) -> Option<Taken> {
+        let mut free = self.process.free.lock();
+        let held = self.held.load(Ordering::Relaxed);
+        let after = held + bytes;
+        // The first answer needs no more than to fit.
+        let part = CONNECTION_BYTES_MAX.min(*free / PART_OF_FREE);
+        let may_hold = if held == 0 { *free } else { part };
+        if after > may_hold {
+            return None;
+        }
+        *free -= bytes;
+        self.held.store(after, Ordering::Relaxed);
+        Some(Taken { room: Arc::clone(self), bytes })
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let mut free = self.process.free.lock();
+        *free += bytes;
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        drop(free);
+        self.process.freed.notify_waiters();
+    }
+}
+
+struct Starving<'a>(&'a ProcessRoom);
+
+impl<'a> Starving<'a> {
+    fn new(process: &'a ProcessRoom) -> Self {
+        process.starved.fetch_add(1, Ordering::Relaxed);
+        Self(process)
+    }
+}
+
+impl Drop for Starving<'_> {
+    fn drop(&mut self) {
+        self.0.starved.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Room that is taken until this is dropped.
+#[derive(Debug)]
+pub struct Taken {
+    room: Arc<ConnectionRoom>,
+    bytes: usize,
+}
+
+impl Taken {
+    /// The answer is no longer than this.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if let Some(unused) = self.bytes.checked_sub(bytes).filter(|unused| *unused > 0) {
+            self.bytes = bytes;
+            self.room.give_back(unused);
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.room.give_back(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    async fn waits(taking: impl Future<Output = Taken>) -> bool {
+        tokio::time::timeout(Duration::from_millis(5), taking).await.is_err()
+    }
+
+    #[tokio::test]
+    async fn a_connection_has_its_own_limit() {
+        let process = Arc::new(ProcessRoom::default());
+        let (greedy, other) = (ConnectionRoom::new(&process), ConnectionRoom::new(&process));
+        let mut held: Vec<Taken> = Vec::new();
+        while let Some(taken) = greedy.try_take(MIB) {
+            held.push(taken);
+        }
+        assert!(held.len() * MIB > CONNECTION_BYTES_MAX / 2);
+        assert!(held.len() * MIB <= CONNECTION_BYTES_MAX);
+        assert!(waits(greedy.take(MIB)).await);
+        assert!(other.try_take(8 * MIB).is_some(), "others do not wait for it");
+        held.pop();
+        assert!(greedy.try_take(MIB).is_some());
+    }
+
+    #[tokio::test]
+    async fn many_connections_that_do_not_read_leave_room_for_one_more() {
+        for bytes in [MIB, 8 * MIB] {
+            let process = Arc::new(ProcessRoom::default());
+            let mut held = Vec::new();
+            for _ in 0..20 {
+                let greedy = ConnectionRoom::new(&process);
+                while let Some(taken) = greedy.try_take(bytes) {
+                    held.push(taken);
+                }
+            }
+            assert!(ConnectionRoom::new(&process).try_take(8 * MIB).is_some(), "{bytes}");
+            assert!(!process.is_short());
+        }
+    }
+
+    #[tokio::test]
+    async fn who_holds_nothing_and_waits_is_known_to_wait() {
+        let process = Arc::new(ProcessRoom::of(2 * MIB));
+        let (greedy, starved) = (ConnectionRoom::new(&process), ConnectionRoom::new(&process));
+        let held = greedy.try_take(2 * MIB).expect("the first answer only has to fit");
+        let waiting = tokio::spawn({
+            let starved = Arc::clone(&starved);
+            async move { starved.take(MIB).await }
+        });
+        while !process.is_short() {
+            tokio::task::yield_now().await;
+        }
+        drop(held);
+        let taken = waiting.await.expect("no panic");
+        assert!(!process.is_short());
+        drop(taken);
+        assert_eq!(*process.free.lock(), 2 * MIB);
+    }
+
+    #[tokio::test]
+    async fn what_an_answer_does_not_need_goes_back_at_once() {
+        let process = Arc::new(ProcessRoom::default());
+        let room = ConnectionRoom::new(&process);
+        let mut taken = room.try_take(20 * MIB).expect("room");
+        assert!(room.try_take(20 * MIB).is_none());
+        taken.shrink_to(100);
+        assert!(room.try_take(20 * MIB).is_some());
+        drop(taken);
+        assert_eq!(room.held.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_are_served_in_turn() {
+        let process = Arc::new(ProcessRoom::default());
+        let room = ConnectionRoom::new(&process);
+        let held = room.try_take(CONNECTION_BYTES_MAX).expect("room");
+        let long = tokio::spawn({
+            let room = Arc::clone(&room);
+            async move { room.take(CONNECTION_BYTES_MAX).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(waits(room.take(1)).await, "it came later");
+        drop(held);
+        drop(long.await.expect("no panic"));
+        assert!(!waits(room.take(1)).await);
+    }
+}
