@@ -16,7 +16,7 @@ use crate::workload::{Settings, Workload, WorkloadName, build};
 /// Kinds of failure told apart in a report; the rest is only counted.
 const FAILURE_KINDS_MAX: usize = 16;
 /// Connections that fill a population before a run.
-const POPULATING_CONNECTIONS: usize = 16;
+const POPULATING_CONNECTIONS: u64 = 16;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 /// The longest latency a histogram can tell.
 const LATENCY_MICROSECONDS_MAX: u64 = 120_000_000;
@@ -49,7 +49,8 @@ pub struct Tally {
 /// A server with everything on it that a workload needs.
 pub struct Target {
     account: Arc<Account>,
-    workload: Arc<dyn Workload>,
+    /// Each connection does what one of them says.
+    workloads: Vec<Arc<dyn Workload>>,
 }
 
 impl Target {
@@ -58,35 +59,64 @@ impl Target {
         name: WorkloadName,
         settings: Settings,
     ) -> Result<Self, Failure> {
-        let target = Self { account: Arc::new(account), workload: build(name, settings) };
+        Self::with(account, build(name, settings))
+    }
+
+    pub fn with(account: Account, workloads: Vec<Arc<dyn Workload>>) -> Result<Self, Failure> {
+        let target = Self { account: Arc::new(account), workloads };
         on_this_thread(async {
-            let mut client = target.connect().await?;
-            target.workload.prepare(&mut client).await?;
-            target.populate().await
+            for workload in &target.workloads {
+                workload.prepare(&mut target.connect(&**workload).await?).await?;
+            }
+            Ok(())
         })?;
+        target.populate()?;
         Ok(target)
     }
 
-    async fn connect(&self) -> Result<Client, Failure> {
-        Client::connect(Arc::clone(&self.account), self.workload.service()).await
+    async fn connect(&self, workload: &dyn Workload) -> Result<Client, Failure> {
+        Client::connect(Arc::clone(&self.account), workload.service()).await
     }
 
-    async fn populate(&self) -> Result<(), Failure> {
-        let next = AtomicU64::new(0);
-        let fill = || async {
-            let mut client = self.connect().await?;
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= self.workload.population() {
-                    return Ok(());
-                }
-                self.workload.populate(&mut client, index).await?;
+    /// Makes what there has to be before a run, or makes it again.
+    pub fn populate(&self) -> Result<(), Failure> {
+        self.for_all_objects(async |workload: &dyn Workload, client: &mut Client, index| {
+            workload.populate(client, index).await
+        })
+    }
+
+    /// Deletes every second object of the population.
+    pub fn remove_half(&self) -> Result<(), Failure> {
+        self.for_all_objects(async |workload: &dyn Workload, client: &mut Client, index| {
+            if index % 2 == 0 { workload.remove(client, index).await } else { Ok(()) }
+        })
+    }
+
+    fn for_all_objects(
+        &self,
+        change: impl AsyncFn(&dyn Workload, &mut Client, u64) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let change = &change;
+        on_this_thread(async {
+            for workload in &self.workloads {
+                let next = &AtomicU64::new(0);
+                let objects = workload.population();
+                let change_some = || async move {
+                    let mut client = self.connect(&**workload).await?;
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        if index >= objects {
+                            return Ok(());
+                        }
+                        change(&**workload, &mut client, index).await?;
+                    }
+                };
+                let connections = objects.min(POPULATING_CONNECTIONS);
+                let changed = (0..connections).map(|_| change_some());
+                futures_util::future::try_join_all(changed).await?;
             }
-        };
-        let connections = usize::try_from(self.workload.population())
-            .unwrap_or(POPULATING_CONNECTIONS)
-            .min(POPULATING_CONNECTIONS);
-        futures_util::future::try_join_all((0..connections).map(|_| fill())).await.map(drop)
+            Ok(())
+        })
     }
 
     pub fn run(&self, plan: Plan) -> Tally {
@@ -100,7 +130,7 @@ impl Target {
         let tallies: Vec<Tally> = std::thread::scope(|scope| {
             let running: Vec<_> = (0..threads)
                 .map(|thread| {
-                    let connections = (thread..plan.connections).step_by(threads).count();
+                    let connections = (thread..plan.connections).step_by(threads);
                     let run = &run;
                     scope.spawn(move || {
                         take_turns_with_the_server();
@@ -119,22 +149,23 @@ impl Target {
         total
     }
 
-    async fn drive_all(&self, run: &Run, connections: usize) -> Tally {
+    async fn drive_all(&self, run: &Run, connections: impl Iterator<Item = usize>) -> Tally {
         // One for all of the thread: a histogram for each would not stay in the processor's cache.
         let tally = RefCell::new(Tally::new());
-        let driven = (0..connections).map(|_| self.drive(run, &tally));
+        let driven = connections
+            .map(|number| self.drive(run, &*self.workloads[number % self.workloads.len()], &tally));
         futures_util::future::join_all(driven).await;
         tally.into_inner()
     }
 
-    async fn drive(&self, run: &Run, tally: &RefCell<Tally>) {
-        let mut worker = self.workload.worker();
+    async fn drive(&self, run: &Run, workload: &dyn Workload, tally: &RefCell<Tally>) {
+        let mut worker = workload.worker();
         let mut connected = None;
         let mut started = Instant::now();
         while let Some(measured) = run.next(started) {
             let client = match &mut connected {
                 Some(client) => client,
-                None => match self.connect().await {
+                None => match self.connect(workload).await {
                     Ok(client) => {
                         started = Instant::now();
                         connected.insert(client)
@@ -174,7 +205,12 @@ impl Target {
     }
 
     pub fn clean_up(&self) -> Result<(), Failure> {
-        on_this_thread(async { self.workload.clean_up(&mut self.connect().await?).await })
+        on_this_thread(async {
+            for workload in &self.workloads {
+                workload.clean_up(&mut self.connect(&**workload).await?).await?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -1,8 +1,10 @@
 //! `holdfast-bench`: loads a storage server, or two in turns, and reports how fast they were.
 
 mod ceiling;
+mod churn;
 mod compare;
 mod load;
+mod neighbour;
 mod process;
 mod report;
 mod servers;
@@ -19,9 +21,10 @@ use holdfast_testkit::{account, client};
 use account::Account;
 use compare::Side;
 use load::{Plan, Target};
+use neighbour::Neighbours;
 use report::{Figures, HEADINGS};
 use servers::{Server, install_azurite};
-use workload::{Settings, WorkloadName};
+use workload::{Kind, Settings, WorkloadName};
 
 #[derive(Parser)]
 #[command(name = "holdfast-bench", version, about)]
@@ -54,6 +57,31 @@ enum Command {
     Ceiling {
         #[command(flatten)]
         load: Load,
+    },
+    /// Small Gets on two connections: alone, beside a load on another process, and beside the same load
+    /// on theirs.
+    NoisyNeighbour {
+        /// Start this binary twice, each time with a new data folder.
+        #[arg(long, value_name = "PATH")]
+        holdfast: PathBuf,
+        /// Runs of each.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        rounds: u16,
+        #[command(flatten)]
+        load: Load,
+    },
+    /// Fill a server, overwrite everything twice, delete half and then all, and tell how much room its
+    /// folder takes up.
+    Churn {
+        /// Start this binary, with a new data folder.
+        #[arg(long, value_name = "PATH")]
+        holdfast: PathBuf,
+        #[arg(long, value_enum, default_value = "blobs")]
+        kind: Kind,
+        #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(..=1_048_576))]
+        payload: u32,
+        #[arg(long, default_value_t = 120_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+        objects: u64,
     },
     /// Serve as `ceiling` does, until this program is ended.
     #[command(hide = true)]
@@ -179,6 +207,18 @@ fn execute(command: Command) -> Result<u64, Box<dyn Error>> {
             let started = started_sides(&sides, settings)?;
             let (sides, _servers): (Vec<_>, Vec<_>) = started.into_iter().unzip();
             Ok(compare::compare(sides, load.workload, settings, plan, rounds.into())?)
+        }
+        Command::NoisyNeighbour { holdfast, rounds, load } => {
+            let servers = (Server::holdfast(&holdfast, &[])?, Server::holdfast(&holdfast, &[])?);
+            let (workload, settings, plan) = (load.workload, load.settings(), load.plan());
+            let neighbours = Neighbours { workload, settings, plan };
+            Ok(neighbour::measure(&servers.0, &servers.1, &neighbours, rounds.into())?)
+        }
+        Command::Churn { holdfast, kind, payload, objects } => {
+            let server = Server::holdfast(&holdfast, &[])?;
+            let settings = Settings { payload_bytes: payload as usize, objects };
+            churn::churn(&server, kind, settings)?;
+            Ok(0)
         }
         Command::BareHyper { payload } => {
             ceiling::run(payload as usize)?;

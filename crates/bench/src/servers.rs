@@ -46,7 +46,7 @@ pub enum ServerError {
 /// killed, the server gets a signal to stop.
 pub struct Server {
     child: Child,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
     pub account: Account,
 }
 
@@ -111,6 +111,11 @@ impl Server {
         Self::start(command, data, read_holdfast)
     }
 
+    /// The folder that everything of it is in.
+    pub fn data(&self) -> &Path {
+        self.data.path()
+    }
+
     pub fn process(&self) -> Process {
         Process(self.child.id())
     }
@@ -133,7 +138,7 @@ impl Server {
         let mut child =
             spawned.map_err(|source| ServerError::Spawn { what: what.clone(), source })?;
         let output = child.stdout.take().expect("it was piped");
-        let mut server = Self { child, _data: data, account: Account::development(|_| None)? };
+        let mut server = Self { child, data, account: Account::development(|_| None)? };
 
         let lines = lines_of(output);
         let (deadline, mut printed) = (Instant::now() + START_WAIT_MAX, String::new());

@@ -1,4 +1,5 @@
-//! Blobs of one container: put, get, head, list; uploads and downloads in blocks.
+//! Blobs of one container: put, get, head, list; uploads and downloads in blocks; one blob that all
+//! connections change.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,10 @@ pub enum Operation {
     List,
     Upload,
     Download,
+    PutOne,
+    /// If it is still what was read.
+    ReplaceOne,
+    AppendToOne,
 }
 
 pub struct Blobs {
@@ -47,6 +52,9 @@ impl Blobs {
 /// What the official clients send and ask for at once, more or less.
 const BLOCK_BYTES: usize = 8 * 1024 * 1024;
 
+/// The blob that all connections change.
+const ONE: &str = "one";
+
 const CONTAINER: &[(&str, &str)] = &[("restype", "container")];
 
 #[async_trait]
@@ -57,12 +65,28 @@ impl Workload for Blobs {
 
     async fn prepare(&self, client: &mut Client) -> Result<(), Failure> {
         let call = Call { query: CONTAINER, ..Call::new(Method::PUT, &self.container) };
-        client.call(call, 201).await.map(drop)
+        client.call(call, 201).await?;
+        let one = format!("{}/{ONE}", self.container);
+        match self.operation {
+            Operation::ReplaceOne => put(client, &one, &self.payload).await.map(drop),
+            Operation::AppendToOne => create_append_blob(client, &one).await,
+            Operation::Put
+            | Operation::Get
+            | Operation::Head
+            | Operation::List
+            | Operation::Upload
+            | Operation::Download
+            | Operation::PutOne => Ok(()),
+        }
     }
 
     fn population(&self) -> u64 {
         match self.operation {
-            Operation::Put | Operation::Upload => 0,
+            Operation::Put
+            | Operation::Upload
+            | Operation::PutOne
+            | Operation::ReplaceOne
+            | Operation::AppendToOne => 0,
             Operation::Get | Operation::Head | Operation::List | Operation::Download => {
                 self.settings.objects
             }
@@ -71,6 +95,11 @@ impl Workload for Blobs {
 
     async fn populate(&self, client: &mut Client, index: u64) -> Result<(), Failure> {
         put(client, &format!("{}/{index}", self.container), &self.payload).await.map(drop)
+    }
+
+    async fn remove(&self, client: &mut Client, index: u64) -> Result<(), Failure> {
+        let path = format!("{}/{index}", self.container);
+        client.call(Call::new(Method::DELETE, &path), 202).await.map(drop)
     }
 
     fn worker(&self) -> Box<dyn Worker> {
@@ -138,6 +167,18 @@ impl Worker for BlobWorker {
                 let call = Call { query, ..Call::new(Method::GET, &self.container) };
                 client.call(call, 200).await
             }
+            Operation::PutOne => {
+                self.name(format_args!("{ONE}"));
+                put(client, &self.path, &self.payload).await
+            }
+            Operation::ReplaceOne => {
+                self.name(format_args!("{ONE}"));
+                replace(client, &self.path, &self.payload).await
+            }
+            Operation::AppendToOne => {
+                self.name(format_args!("{ONE}"));
+                append(client, &self.path, &self.payload).await
+            }
         }
     }
 }
@@ -169,6 +210,46 @@ async fn put(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Fa
     };
     client.call(call, 201).await?;
     Ok(payload.len() as u64)
+}
+
+/// Reads and writes until nobody else has written in between.
+async fn replace(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {
+    loop {
+        let read = client.exchange(Call::new(Method::HEAD, path)).await?;
+        let etag = read.headers.get("etag").ok_or(Failure::Wrong("no ETag"))?;
+        let call = Call {
+            headers: &[("if-match", etag), ("x-ms-blob-type", "BlockBlob")],
+            content_type: "application/octet-stream",
+            body: payload.clone(),
+            ..Call::new(Method::PUT, path)
+        };
+        match client.call(call, 201).await {
+            Ok(_) => return Ok(payload.len() as u64),
+            Err(Failure::Refused { status: 412, .. }) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+async fn create_append_blob(client: &mut Client, path: &str) -> Result<(), Failure> {
+    let headers = &[("x-ms-blob-type", "AppendBlob")];
+    client.call(Call { headers, ..Call::new(Method::PUT, path) }, 201).await.map(drop)
+}
+
+/// A blob that has as many blocks as there may be is begun again.
+async fn append(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {
+    loop {
+        let call = Call {
+            query: &[("comp", "appendblock")],
+            body: payload.clone(),
+            ..Call::new(Method::PUT, path)
+        };
+        match client.call(call, 201).await {
+            Ok(_) => return Ok(payload.len() as u64),
+            Err(Failure::Refused { status: 409, .. }) => create_append_blob(client, path).await?,
+            Err(failure) => return Err(failure),
+        }
+    }
 }
 
 async fn upload(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {

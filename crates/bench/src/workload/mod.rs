@@ -42,14 +42,29 @@ pub enum WorkloadName {
     BatchEntities,
     /// Query Entities for one of `--objects` entities by its keys.
     GetEntity,
+    /// Query Entities, the first page of 1,000 of a table of `--objects` entities.
+    ScanEntities,
+    /// Put Blob of one blob by all connections.
+    HotBlob,
+    /// Get Blob Properties and Put Blob with If-Match of one blob by all connections, until it
+    /// succeeds; one success is an operation.
+    HotBlobIfMatch,
+    /// Append Block to one blob by all connections.
+    HotAppend,
+    /// Insert Or Replace Entity of one entity by all connections.
+    HotEntity,
+    /// put-blob, get-blob, insert-entity, get-entity and cycle-message at once: each connection does
+    /// one of them.
+    Mixed,
 }
 
 impl WorkloadName {
     /// How many objects there are unless told otherwise.
     pub fn objects_default(self) -> u64 {
         match self {
-            Self::ListBlobs => 5000,
+            Self::ListBlobs | Self::ScanEntities => 5000,
             Self::Download => 4,
+            Self::HotEntity => 1,
             Self::PutBlob
             | Self::GetBlob
             | Self::HeadBlob
@@ -60,7 +75,11 @@ impl WorkloadName {
             | Self::InsertEntity
             | Self::UpsertEntity
             | Self::BatchEntities
-            | Self::GetEntity => 1000,
+            | Self::GetEntity
+            | Self::HotBlob
+            | Self::HotBlobIfMatch
+            | Self::HotAppend
+            | Self::Mixed => 1000,
         }
     }
 }
@@ -87,6 +106,11 @@ pub trait Workload: Send + Sync {
         Ok(())
     }
 
+    /// Deletes what [`Workload::populate`] made.
+    async fn remove(&self, _client: &mut Client, _index: u64) -> Result<(), Failure> {
+        Err(Failure::Wrong("single objects of this workload are not deleted"))
+    }
+
     /// The work of one connection, for one run.
     fn worker(&self) -> Box<dyn Worker>;
 
@@ -105,30 +129,58 @@ pub trait Worker: Send {
     }
 }
 
-/// A workload that shares nothing with any other: each makes names of its own.
-pub fn build(name: WorkloadName, settings: Settings) -> Arc<dyn Workload> {
-    match name {
-        WorkloadName::PutBlob => Arc::new(blob::Blobs::new(blob::Operation::Put, settings)),
-        WorkloadName::GetBlob => Arc::new(blob::Blobs::new(blob::Operation::Get, settings)),
-        WorkloadName::HeadBlob => Arc::new(blob::Blobs::new(blob::Operation::Head, settings)),
-        WorkloadName::ListBlobs => Arc::new(blob::Blobs::new(blob::Operation::List, settings)),
-        WorkloadName::Upload => Arc::new(blob::Blobs::new(blob::Operation::Upload, settings)),
-        WorkloadName::Download => Arc::new(blob::Blobs::new(blob::Operation::Download, settings)),
+/// Workloads that share nothing with any other: each makes names of its own. Connections are shared out
+/// among them.
+pub fn build(name: WorkloadName, settings: Settings) -> Vec<Arc<dyn Workload>> {
+    let blobs = |operation| Arc::new(blob::Blobs::new(operation, settings)) as Arc<dyn Workload>;
+    let messages = |operation| Arc::new(queue::Messages::new(operation, settings));
+    let entities = |operation| Arc::new(table::Entities::new(operation, settings));
+    let one: Arc<dyn Workload> = match name {
+        WorkloadName::PutBlob => blobs(blob::Operation::Put),
+        WorkloadName::GetBlob => blobs(blob::Operation::Get),
+        WorkloadName::HeadBlob => blobs(blob::Operation::Head),
+        WorkloadName::ListBlobs => blobs(blob::Operation::List),
+        WorkloadName::Upload => blobs(blob::Operation::Upload),
+        WorkloadName::Download => blobs(blob::Operation::Download),
+        WorkloadName::HotBlob => blobs(blob::Operation::PutOne),
+        WorkloadName::HotBlobIfMatch => blobs(blob::Operation::ReplaceOne),
+        WorkloadName::HotAppend => blobs(blob::Operation::AppendToOne),
         WorkloadName::CreateDeleteContainer => Arc::new(container::CreateDelete::new()),
-        WorkloadName::PutMessage => Arc::new(queue::Messages::new(queue::Operation::Put, settings)),
-        WorkloadName::CycleMessage => {
-            Arc::new(queue::Messages::new(queue::Operation::Cycle, settings))
+        WorkloadName::PutMessage => messages(queue::Operation::Put),
+        WorkloadName::CycleMessage => messages(queue::Operation::Cycle),
+        WorkloadName::InsertEntity => entities(table::Operation::Insert),
+        WorkloadName::UpsertEntity | WorkloadName::HotEntity => entities(table::Operation::Upsert),
+        WorkloadName::BatchEntities => entities(table::Operation::Batch),
+        WorkloadName::GetEntity => entities(table::Operation::Get),
+        WorkloadName::ScanEntities => entities(table::Operation::Scan),
+        WorkloadName::Mixed => {
+            let parts = [
+                WorkloadName::PutBlob,
+                WorkloadName::GetBlob,
+                WorkloadName::InsertEntity,
+                WorkloadName::GetEntity,
+                WorkloadName::CycleMessage,
+            ];
+            return parts.into_iter().flat_map(|part| build(part, settings)).collect();
         }
-        WorkloadName::InsertEntity => {
-            Arc::new(table::Entities::new(table::Operation::Insert, settings))
-        }
-        WorkloadName::UpsertEntity => {
-            Arc::new(table::Entities::new(table::Operation::Upsert, settings))
-        }
-        WorkloadName::BatchEntities => {
-            Arc::new(table::Entities::new(table::Operation::Batch, settings))
-        }
-        WorkloadName::GetEntity => Arc::new(table::Entities::new(table::Operation::Get, settings)),
+    };
+    vec![one]
+}
+
+/// What `churn` fills and empties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    Blobs,
+    Entities,
+    Messages,
+}
+
+/// A workload whose population is all that counts.
+pub fn population(kind: Kind, settings: Settings) -> Arc<dyn Workload> {
+    match kind {
+        Kind::Blobs => Arc::new(blob::Blobs::new(blob::Operation::Get, settings)),
+        Kind::Entities => Arc::new(table::Entities::new(table::Operation::Get, settings)),
+        Kind::Messages => Arc::new(queue::Messages::new(queue::Operation::Keep, settings)),
     }
 }
 

@@ -16,6 +16,8 @@ pub enum Operation {
     /// Put a message, get one, delete the one that was got. As every connection puts before it
     /// gets, there is always one to get.
     Cycle,
+    /// Nothing but what is there before.
+    Keep,
 }
 
 pub struct Messages {
@@ -23,13 +25,15 @@ pub struct Messages {
     /// `/queue`
     queue: String,
     body: Bytes,
+    objects: u64,
 }
 
 impl Messages {
     pub fn new(operation: Operation, settings: Settings) -> Self {
         let text = STANDARD.encode(payload(settings.payload_bytes));
         let body = format!("<QueueMessage><MessageText>{text}</MessageText></QueueMessage>");
-        Self { operation, queue: format!("/{}", unique_name()), body: body.into() }
+        let queue = format!("/{}", unique_name());
+        Self { operation, queue, body: body.into(), objects: settings.objects }
     }
 }
 
@@ -41,6 +45,17 @@ impl Workload for Messages {
 
     async fn prepare(&self, client: &mut Client) -> Result<(), Failure> {
         client.call(Call::new(Method::PUT, &self.queue), 201).await.map(drop)
+    }
+
+    fn population(&self) -> u64 {
+        match self.operation {
+            Operation::Put | Operation::Cycle => 0,
+            Operation::Keep => self.objects,
+        }
+    }
+
+    async fn populate(&self, client: &mut Client, _index: u64) -> Result<(), Failure> {
+        put(client, &format!("{}/messages", self.queue), &self.body).await.map(drop)
     }
 
     fn worker(&self) -> Box<dyn Worker> {
@@ -65,15 +80,9 @@ struct MessageWorker {
 #[async_trait]
 impl Worker for MessageWorker {
     async fn operation(&mut self, client: &mut Client) -> Result<u64, Failure> {
-        let put = Call {
-            content_type: "application/xml",
-            body: self.body.clone(),
-            ..Call::new(Method::POST, &self.messages)
-        };
-        client.call(put, 201).await?;
-        let put_bytes = self.body.len() as u64;
+        let put_bytes = put(client, &self.messages, &self.body).await?;
         match self.operation {
-            Operation::Put => Ok(put_bytes),
+            Operation::Put | Operation::Keep => Ok(put_bytes),
             Operation::Cycle => Ok(put_bytes + self.get_and_delete(client).await?),
         }
     }
@@ -90,6 +99,16 @@ impl MessageWorker {
         client.call(Call { query, ..Call::new(Method::DELETE, &path) }, 204).await?;
         Ok(got.len() as u64)
     }
+}
+
+async fn put(client: &mut Client, messages: &str, body: &Bytes) -> Result<u64, Failure> {
+    let call = Call {
+        content_type: "application/xml",
+        body: body.clone(),
+        ..Call::new(Method::POST, messages)
+    };
+    client.call(call, 201).await?;
+    Ok(body.len() as u64)
 }
 
 /// The content of the first element of this name. Ids and receipts hold nothing that is escaped.

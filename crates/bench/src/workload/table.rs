@@ -1,4 +1,4 @@
-//! Entities of one table: insert, upsert, get, and insert many at once.
+//! Entities of one table: insert, upsert, get, list, and insert many at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,7 @@ pub enum Operation {
     Upsert,
     Batch,
     Get,
+    Scan,
 }
 
 pub struct Entities {
@@ -66,13 +67,20 @@ impl Workload for Entities {
     fn population(&self) -> u64 {
         match self.operation {
             Operation::Insert | Operation::Upsert | Operation::Batch => 0,
-            Operation::Get => self.settings.objects,
+            Operation::Get | Operation::Scan => self.settings.objects,
         }
     }
 
+    /// Replaces what is there.
     async fn populate(&self, client: &mut Client, index: u64) -> Result<(), Failure> {
-        let path = format!("/{}", self.table);
-        insert(client, &path, index % PARTITIONS, index, &self.content).await.map(drop)
+        upsert(client, &format!("/{}", self.table), index, &self.content).await.map(drop)
+    }
+
+    async fn remove(&self, client: &mut Client, index: u64) -> Result<(), Failure> {
+        let partition = index % PARTITIONS;
+        let path = format!("/{}(PartitionKey='{partition}',RowKey='{index}')", self.table);
+        let headers = &[ACCEPT, ("if-match", "*")];
+        client.call(Call { headers, ..Call::new(Method::DELETE, &path) }, 204).await.map(drop)
     }
 
     fn worker(&self) -> Box<dyn Worker> {
@@ -116,17 +124,7 @@ impl Worker for EntityWorker {
             }
             Operation::Upsert => {
                 let index = self.sequence.below(self.objects);
-                let (partition, entity) = (index % PARTITIONS, properties(&self.content));
-                let path = format!("{}(PartitionKey='{partition}',RowKey='{index}')", self.path);
-                let bytes = entity.len() as u64;
-                let call = Call {
-                    headers: &[ACCEPT],
-                    content_type: "application/json",
-                    body: entity.into(),
-                    ..Call::new(Method::PUT, &path)
-                };
-                client.call(call, 204).await?;
-                Ok(bytes)
+                upsert(client, &self.path, index, &self.content).await
             }
             Operation::Batch => {
                 self.inserts += 1;
@@ -149,6 +147,11 @@ impl Worker for EntityWorker {
                 let index = self.sequence.below(self.objects);
                 let partition = index % PARTITIONS;
                 let path = format!("{}(PartitionKey='{partition}',RowKey='{index}')", self.path);
+                let call = Call { headers: &[ACCEPT], ..Call::new(Method::GET, &path) };
+                client.call(call, 200).await
+            }
+            Operation::Scan => {
+                let path = format!("{}()", self.path);
                 let call = Call { headers: &[ACCEPT], ..Call::new(Method::GET, &path) };
                 client.call(call, 200).await
             }
@@ -204,6 +207,25 @@ async fn insert(
         content_type: "application/json",
         body: entity.into(),
         ..Call::new(Method::POST, path)
+    };
+    client.call(call, 204).await?;
+    Ok(bytes)
+}
+
+async fn upsert(
+    client: &mut Client,
+    path: &str,
+    index: u64,
+    content: &str,
+) -> Result<u64, Failure> {
+    let (partition, entity) = (index % PARTITIONS, properties(content));
+    let path = format!("{path}(PartitionKey='{partition}',RowKey='{index}')");
+    let bytes = entity.len() as u64;
+    let call = Call {
+        headers: &[ACCEPT],
+        content_type: "application/json",
+        body: entity.into(),
+        ..Call::new(Method::PUT, &path)
     };
     client.call(call, 204).await?;
     Ok(bytes)
