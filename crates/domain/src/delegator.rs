@@ -1,18 +1,42 @@
-//! Users of a directory who got user delegation keys. A signature made with such a key names its
-//! maker by two ids only; what else their token said, which roles may depend on, is kept here. A
-//! newer token of the same user replaces what an older one said.
+//! User delegation keys that were given out. A signature made with such a key names the user who got it
+//! by two ids only; what else their token said, which roles may depend on, is kept here for each key,
+//! until the key has expired.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use holdfast_store::Fault;
+use bytes::Bytes;
+use holdfast_store::{Fault, KeyRange, Order};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
 use crate::names::AccountName;
 use crate::rows::{self, Stored};
+use crate::time::Timestamp;
 
+/// Expired keys of the same user that go when another is given out: more than one, so that they become
+/// fewer.
+const FORGOTTEN_AT_ONCE: usize = 16;
+
+/// A key, by everything that a signature repeats of it.
+#[derive(Clone, Debug)]
+pub struct DelegationKey<'key> {
+    pub tenant_id: &'key str,
+    pub object_id: &'key str,
+    pub expiry: Timestamp,
+    /// Start, service, version and whatever else there is.
+    pub other_fields: String,
+}
+
+impl DelegationKey<'_> {
+    fn row(&self, account: &AccountName) -> Bytes {
+        let user = rows::delegation_keys(account.as_str(), self.tenant_id, self.object_id);
+        rows::delegation_key(&user, self.expiry, &self.other_fields)
+    }
+}
+
+/// The user who got a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegator {
     /// The claims of the token that are texts.
@@ -24,33 +48,77 @@ impl Stored for Delegator {
     const WHAT: &'static str = "a user who got a delegation key";
 }
 
+impl Delegator {
+    /// What both tokens said. Keys that are got within a second are the same if they are for the same
+    /// times, whoever has asked for them in the name of the user.
+    fn agreeing_with(&self, other: &Self) -> Self {
+        let claims = self.claims.iter().filter_map(|(name, texts)| {
+            let others = other.claims.get(name)?;
+            let both: Vec<_> = texts.iter().filter(|text| others.contains(text)).cloned().collect();
+            (!both.is_empty()).then(|| (name.clone(), both))
+        });
+        Self { claims: claims.collect() }
+    }
+}
+
 impl Domain {
+    /// Who got the key; none if that is not known.
     pub async fn delegator(
         &self,
         account: &AccountName,
-        tenant_id: &str,
-        object_id: &str,
+        key: &DelegationKey<'_>,
     ) -> Result<Option<Delegator>, Fault> {
-        let key = rows::delegator(account.as_str(), tenant_id, object_id);
-        let row = self.engine.snapshot().await?.get(&key).await?;
+        let row = self.engine.snapshot().await?.get(&key.row(account)).await?;
         row.map(|row| Delegator::decode(&row)).transpose()
     }
 
     pub async fn note_delegator(
         &self,
         account: &AccountName,
-        tenant_id: &str,
-        object_id: &str,
+        key: &DelegationKey<'_>,
         delegator: &Delegator,
     ) -> Result<(), Failure<Infallible>> {
-        let key = rows::delegator(account.as_str(), tenant_id, object_id);
-        self.transact(std::slice::from_ref(&key), async |mut transaction| {
-            let stored: Option<Delegator> = read(&mut transaction, &key).await?;
-            if stored.as_ref() != Some(delegator) {
-                transaction.put(key.clone(), delegator.encode());
+        let row = key.row(account);
+        let user = rows::delegation_keys(account.as_str(), key.tenant_id, key.object_id);
+        let live = rows::delegation_key(&user, self.now(), "");
+        let expired = KeyRange::prefix(user).ending_before(live);
+        self.transact(std::slice::from_ref(&row), async |mut transaction| {
+            // Nobody uses them any more, so nothing is expected of them.
+            let snapshot = transaction.snapshot();
+            for row in snapshot.scan(&expired, Order::Ascending, FORGOTTEN_AT_ONCE).await? {
+                transaction.delete(row.key);
+            }
+            let stored: Option<Delegator> = read(&mut transaction, &row).await?;
+            let kept = match &stored {
+                Some(stored) => stored.agreeing_with(delegator),
+                None => delegator.clone(),
+            };
+            if stored.as_ref() != Some(&kept) {
+                transaction.put(row.clone(), kept.encode());
             }
             Ok(((), transaction))
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delegator(claims: &[(&str, &[&str])]) -> Delegator {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let claims = claims.iter().map(|(name, values)| ((*name).to_owned(), texts(values)));
+        Delegator { claims: claims.collect() }
+    }
+
+    #[test]
+    fn two_tokens_agree_in_what_both_say() {
+        let one = delegator(&[("oid", &["u"]), ("appid", &["a"]), ("groups", &["1", "2"])]);
+        let other = delegator(&[("oid", &["u"]), ("appid", &["b"]), ("groups", &["2", "3"])]);
+        let both = delegator(&[("oid", &["u"]), ("groups", &["2"])]);
+        assert_eq!(one.agreeing_with(&other), both);
+        assert_eq!(other.agreeing_with(&one), both);
+        assert_eq!(one.agreeing_with(&one), one);
     }
 }

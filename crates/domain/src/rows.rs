@@ -38,7 +38,7 @@ const CONDEMNED_UPLOAD: u8 = b'q';
 const DUE: u8 = b'e';
 const PENDING_COPY: u8 = b'y';
 const EXTENT: u8 = b'x';
-const DELEGATOR: u8 = b'w';
+const DELEGATION_KEY: u8 = b'w';
 
 /// The value of a row that says everything with its key.
 pub const NOTHING: &[u8] = &[];
@@ -54,13 +54,22 @@ pub fn service_properties(account: &str, service: u8) -> Bytes {
     key.freeze()
 }
 
-/// A user of a directory, by ids that may hold any character: the length of the first tells where
-/// the second begins.
-pub fn delegator(account: &str, tenant_id: &str, object_id: &str) -> Bytes {
-    let mut key = named(DELEGATOR, account);
-    key.put_u64(tenant_id.len() as u64);
-    key.put_slice(tenant_id.as_bytes());
-    key.put_slice(object_id.as_bytes());
+/// The user delegation keys of a user of a directory. Their ids may hold any character: a length in front
+/// of each tells where it ends.
+pub fn delegation_keys(account: &str, tenant_id: &str, object_id: &str) -> Bytes {
+    let mut key = named(DELEGATION_KEY, account);
+    for id in [tenant_id, object_id] {
+        key.put_u64(id.len() as u64);
+        key.put_slice(id.as_bytes());
+    }
+    key.freeze()
+}
+
+/// One of them; the first to expire comes first.
+pub fn delegation_key(user: &Bytes, expiry: Timestamp, other_fields: &str) -> Bytes {
+    let mut key = BytesMut::from(&user[..]);
+    key.put_u64(expiry.ticks());
+    key.put_slice(other_fields.as_bytes());
     key.freeze()
 }
 

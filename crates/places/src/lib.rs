@@ -61,6 +61,8 @@ enum Standing {
     Lent,
     /// Told to go: its place is another's already.
     Leaving,
+    /// It has closed.
+    Gone,
 }
 
 struct Entry {
@@ -163,6 +165,9 @@ impl Places {
 
     fn gone(&self, entry: &Arc<Entry>) {
         let mut state = self.state.lock();
+        if entry.is(Standing::Gone) {
+            return;
+        }
         if entry.is(Standing::Leaving) {
             state.leaving -= 1;
         } else {
@@ -175,6 +180,7 @@ impl Places {
                 state.no_longer_kept(&self.limits, entry);
             }
         }
+        entry.becomes(Standing::Gone);
         drop(state);
         self.changed.notify_waiters();
     }
@@ -268,7 +274,7 @@ impl Entrance {
     }
 }
 
-/// Held by a connection until it is closed.
+/// Held by a connection until it is closed, or says so.
 pub struct Place {
     places: Arc<Places>,
     entry: Arc<Entry>,
@@ -295,6 +301,11 @@ impl Place {
     /// Returns when the place is another's: the connection is to be closed soon. For one waiter.
     pub async fn taken_away(&self) {
         self.entry.told_to_go.notified().await;
+    }
+
+    /// The connection has closed, though what was begun on it is still being finished.
+    pub fn closed(&self) {
+        self.places.gone(&self.entry);
     }
 }
 

@@ -133,6 +133,17 @@ fn newcomers_wait_for_those_that_were_told_to_go() {
 }
 
 #[test]
+fn connection_that_has_closed_is_waited_for_no_longer_though_it_is_still_at_work() {
+    let entrance = places(LEAVING_MAX, LEAVING_MAX, 0).entrance();
+    let held: Vec<Place> = (0..2 * LEAVING_MAX).map(|_| take(&entrance, A)).collect();
+    held[0].closed();
+    let _new = take(&entrance, B);
+    drop(held);
+    let state = entrance.places.state.lock();
+    assert_eq!((state.taken, state.leaving), (1, 0));
+}
+
+#[test]
 fn network_of_an_address_counts_in_ipv6_and_mapped_addresses_are_those_of_ipv4() {
     let address = |text: &str| Address::from(text.parse::<IpAddr>().unwrap());
     assert_eq!(address("2001:db8::1"), address("2001:db8::ffff:2"));

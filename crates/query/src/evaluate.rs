@@ -309,6 +309,7 @@ fn trim<'a>(text: &'a str, characters: &str, side: TrimSide) -> &'a str {
 mod tests {
     use super::*;
     use crate::sql::{Projection, Statement, parse};
+    use crate::work::GivenUp;
 
     /// `_1` is 7, `_2` a text, `_3` NULL, and more are missing.
     struct Sample(Statement);
@@ -331,7 +332,7 @@ mod tests {
         let sample = Sample(statement.clone());
         let Projection::Columns(columns) = &statement.projection else { panic!("columns") };
         let now = timestamp::parse("2020-02-03T04:05:06Z").expect("a time");
-        let value = Evaluator { now, work: Work::default() }
+        let value = Evaluator { now, work: Work::new(GivenUp::default(), 1 << 20) }
             .evaluate(&columns[0].expression, &sample)?
             .into_owned();
         Ok(if value.is_null() {

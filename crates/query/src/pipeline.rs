@@ -53,7 +53,7 @@ impl Pipeline {
             references: statement.references,
             filter: statement.filter,
             remaining: statement.limit.unwrap_or(u64::MAX),
-            evaluator: Evaluator { now, work: Work::new(given_up) },
+            evaluator: Evaluator { now, work: Work::new(given_up, total) },
             accumulator,
             names: Vec::new(),
             writer: Writer::new(&query.output),
@@ -92,6 +92,15 @@ impl Pipeline {
     /// Whether no further record can change the answer.
     pub fn is_done(&self) -> bool {
         self.remaining == 0 || self.fatal.is_some()
+    }
+
+    pub fn begin_turn(&self) {
+        self.evaluator.work.begin_turn();
+    }
+
+    /// Whether other queries have their turn before the next record.
+    pub fn turn_is_over(&self) -> bool {
+        self.evaluator.work.turn_is_over()
     }
 
     /// What ended the query before the end of the blob, if something did.

@@ -56,11 +56,13 @@ impl Query {
                 scanner: Box::new(TextScanner::Delimited(DelimitedScanner::new(&settings))),
                 source,
                 rest: Bytes::new(),
+                ended: false,
             },
             InputFormat::Json(settings) => Scanner::Text {
                 scanner: Box::new(TextScanner::Json(JsonScanner::new(&settings, &from))),
                 source,
                 rest: Bytes::new(),
+                ended: false,
             },
             InputFormat::Parquet => Scanner::Parquet(Box::new(ParquetScanner::new(source))),
         };
@@ -84,6 +86,8 @@ enum Scanner {
         scanner: Box<TextScanner>,
         source: Box<dyn Source>,
         rest: Bytes,
+        /// The source has nothing more.
+        ended: bool,
     },
     Parquet(Box<ParquetScanner>),
     /// The answer has its end.
@@ -133,27 +137,32 @@ impl Running {
     }
 
     async fn step_text(mut self, turns: &Turns) -> io::Result<Self> {
-        let Scanner::Text { source, rest, .. } = &mut self.scanner else { return Ok(self) };
-        let mut last = false;
-        if rest.is_empty() {
+        let Scanner::Text { source, rest, ended, .. } = &mut self.scanner else { return Ok(self) };
+        // What was not done in the last turn comes first.
+        if rest.is_empty() && !*ended && !self.pipeline.turn_is_over() {
             match source.next().await? {
                 Some(bytes) => *rest = bytes,
-                None => last = true,
+                None => *ended = true,
             }
         }
-        turns.on_thread(move || Ok(self.step_text_blocking(last))).await
+        turns.on_thread(move || Ok(self.step_text_blocking())).await
     }
 
     /// Takes in a step, or the end of the blob.
-    fn step_text_blocking(mut self, last: bool) -> Self {
+    fn step_text_blocking(mut self) -> Self {
         let begun = Instant::now();
-        let Scanner::Text { scanner, rest, .. } = &mut self.scanner else { return self };
+        let Scanner::Text { scanner, rest, ended, .. } = &mut self.scanner else { return self };
+        let last = *ended;
         let until_progress = usize::try_from(self.pipeline.until_progress()).unwrap_or(usize::MAX);
-        let step = rest.split_to(rest.len().min(self.step_bytes).min(until_progress));
+        let is_behind = self.pipeline.turn_is_over();
+        let step_bytes = if is_behind { 0 } else { self.step_bytes.min(until_progress) };
+        let step = rest.split_to(rest.len().min(step_bytes));
+        self.pipeline.begin_turn();
         match scanner.push(&step, last, &mut self.pipeline) {
             Ok(()) => {
                 self.pipeline.scanned(step.len() as u64);
-                if last || self.pipeline.is_done() {
+                let is_whole = last && !self.pipeline.turn_is_over();
+                if is_whole || self.pipeline.is_done() {
                     let fatal = self.pipeline.take_fatal();
                     self.finish(fatal);
                 }

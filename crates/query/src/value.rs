@@ -64,7 +64,7 @@ impl Problem {
             Self::InvalidColumnOrdinal => "Invalid column ordinal.",
             Self::ArithmeticOverflow => "Arithmetic overflow.",
             Self::DivideByZero => "Division by zero.",
-            Self::TooMuchWork => "The query takes too much work for one record.",
+            Self::TooMuchWork => "The query takes too much work for its blob.",
             Self::GivenUp => "The query was given up.",
         }
     }

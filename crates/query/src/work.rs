@@ -1,6 +1,6 @@
 //! What a query may cost. Every value that an expression has for a record is paid for, by its length and
-//! by what it took to find it. A record that costs more than it may ends the query, and so does a client
-//! who has gone.
+//! by what it took to find it. A record that costs more than it may ends the query, and so do all of them
+//! together, and a client who has gone.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,6 +12,10 @@ use crate::value::Problem;
 /// For one record. A step is a nanosecond or two; the longest record there can be may take five hundred
 /// of them for each of its bytes.
 const RECORD_STEPS_MAX: u64 = 1 << 31;
+/// For all records of a blob: as much as one may cost, and this for each byte of the blob.
+const STEPS_PER_BYTE: u64 = 1 << 12;
+/// What is worked on before others have their turn.
+const STEP_TIME: Duration = Duration::from_millis(50);
 /// The same for a machine that is slow, or has much else to do.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked at the clock, and whether anybody still waits.
@@ -31,10 +35,14 @@ impl GivenUp {
     }
 }
 
-#[derive(Default)]
 pub struct Work {
     /// For this record.
     steps: Cell<u64>,
+    /// For all records that are still to come.
+    left: Cell<u64>,
+    /// When the turn began, unless it was not looked at the clock since.
+    turn_since: Cell<Option<Instant>>,
+    turn_is_over: Cell<bool>,
     /// Of all records, until it is looked again.
     until_look: Cell<u64>,
     /// The first look during this record.
@@ -43,8 +51,28 @@ pub struct Work {
 }
 
 impl Work {
-    pub fn new(given_up: GivenUp) -> Self {
-        Self { given_up, ..Self::default() }
+    /// For a blob of this length.
+    pub fn new(given_up: GivenUp, blob_bytes: u64) -> Self {
+        let left = RECORD_STEPS_MAX.saturating_add(blob_bytes.saturating_mul(STEPS_PER_BYTE));
+        Self {
+            steps: Cell::default(),
+            left: Cell::new(left),
+            turn_since: Cell::default(),
+            turn_is_over: Cell::default(),
+            until_look: Cell::default(),
+            since: Cell::default(),
+            given_up,
+        }
+    }
+
+    pub fn begin_turn(&self) {
+        self.turn_since.set(None);
+        self.turn_is_over.set(false);
+    }
+
+    /// Whether it is time to let others have their turn, between two records.
+    pub fn turn_is_over(&self) -> bool {
+        self.turn_is_over.get()
     }
 
     pub fn begin_record(&self) {
@@ -55,6 +83,10 @@ impl Work {
     pub fn spend(&self, steps: u64) -> Result<(), Problem> {
         let spent = self.steps.get().saturating_add(steps);
         self.steps.set(spent);
+        let Some(left) = self.left.get().checked_sub(steps) else {
+            return Err(Problem::TooMuchWork);
+        };
+        self.left.set(left);
         if spent > RECORD_STEPS_MAX {
             return Err(Problem::TooMuchWork);
         }
@@ -77,6 +109,11 @@ impl Work {
         let now = Instant::now();
         let since = self.since.get().unwrap_or(now);
         self.since.set(Some(since));
+        let turn_since = self.turn_since.get().unwrap_or(now);
+        self.turn_since.set(Some(turn_since));
+        if now - turn_since > STEP_TIME {
+            self.turn_is_over.set(true);
+        }
         if now - since > RECORD_TIME_MAX { Err(Problem::TooMuchWork) } else { Ok(()) }
     }
 }
@@ -87,7 +124,7 @@ mod tests {
 
     #[test]
     fn record_may_cost_so_much_and_the_next_as_much_again() {
-        let work = Work::default();
+        let work = Work::new(GivenUp::default(), 1 << 30);
         for _ in 0..3 {
             work.begin_record();
             assert_eq!(work.spend(RECORD_STEPS_MAX), Ok(()));
@@ -98,9 +135,37 @@ mod tests {
     }
 
     #[test]
+    fn all_records_together_may_cost_so_much_for_each_byte_of_the_blob() {
+        let work = Work::new(GivenUp::default(), 100);
+        for _ in 0..100 {
+            work.begin_record();
+            assert_eq!(work.spend(STEPS_PER_BYTE), Ok(()));
+        }
+        work.begin_record();
+        assert_eq!(work.spend(RECORD_STEPS_MAX), Ok(()));
+        work.begin_record();
+        assert_eq!(work.spend(1), Err(Problem::TooMuchWork));
+    }
+
+    #[test]
+    fn turn_is_over_after_its_time_and_the_next_begins_anew() {
+        let work = Work::new(GivenUp::default(), 1 << 40);
+        let begun = Instant::now();
+        while !work.turn_is_over() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            assert_eq!(work.spend(STEPS_BETWEEN_LOOKS), Ok(()));
+            work.begin_record();
+        }
+        assert!(begun.elapsed() >= STEP_TIME);
+        work.begin_turn();
+        assert_eq!(work.spend(2 * STEPS_BETWEEN_LOOKS), Ok(()));
+        assert!(!work.turn_is_over());
+    }
+
+    #[test]
     fn work_ends_soon_after_it_is_given_up() {
         let given_up = GivenUp::default();
-        let work = Work::new(given_up.clone());
+        let work = Work::new(given_up.clone(), 0);
         assert_eq!(work.spend(1), Ok(()));
         given_up.give_up();
         let steps = (0..=STEPS_BETWEEN_LOOKS).find(|_| work.spend(1) == Err(Problem::GivenUp));

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use holdfast_query::{Delimited, InputFormat, JsonText, OutputFormat};
 use support::{Answer, Frame, request, run};
@@ -354,6 +354,44 @@ async fn a_record_that_costs_too_much_ends_the_query() {
     let answer = run(request(&expression, None, None), blob.as_bytes(), 1 << 20).await;
     assert_eq!(answer.text(), "short\n");
     assert_eq!(answer.errors(), [(true, "QueryTooComplex", 6)]);
+}
+
+/// No record costs much, but there are many for the length of the blob.
+#[tokio::test]
+async fn records_that_cost_too_much_together_end_the_query() {
+    let text = "a".repeat(50_000);
+    let pattern = format!("'%{}b%'", "_a".repeat(3900));
+    let blob = "b\n".repeat(4000);
+    let expression = format!("SELECT _1 FROM BlobStorage WHERE '{text}' LIKE {pattern}");
+    let answer = run(request(&expression, None, None), blob.as_bytes(), 1 << 20).await;
+    let [(true, "QueryTooComplex", at)] = answer.errors()[..] else {
+        panic!("{:?}", answer.errors())
+    };
+    assert!((1..8000).contains(&at), "after some records: {at}");
+}
+
+/// However much there is to do for the records of one step, others of the same owner have their turns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queries_of_many_records_give_way_between_them() {
+    let text = "a".repeat(20_000);
+    let pattern = format!("'%{}b%'", "_a".repeat(3900));
+    let expression = format!("SELECT _1 FROM BlobStorage WHERE '{text}' LIKE {pattern}");
+    let blob = "b\n".repeat(100_000);
+    let slow: Vec<_> = (0..8)
+        .map(|_| {
+            let (expression, blob) = (expression.clone(), blob.clone());
+            tokio::spawn(async move {
+                support::of_owner("busy", &expression, blob.as_bytes()).await;
+            })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let begun = Instant::now();
+    support::of_owner("busy", "SELECT _1 FROM BlobStorage", b"a\n").await;
+    let took = begun.elapsed();
+    assert!(slow.iter().all(|query| !query.is_finished()), "they were quick after all");
+    slow.iter().for_each(tokio::task::JoinHandle::abort);
+    assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 /// The thread that works on a query ends soon when nobody waits for it: then another can have it.

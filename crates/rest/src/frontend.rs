@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use crate::address::{Address, HostStyle, Resource};
 use crate::answer::Answer;
 use crate::auth::{
-    self, Accounts, BearerSettings, ClaimTexts, Granted, Identity, Presented, Principal,
+    self, Accounts, BearerSettings, ClaimTexts, Granted, Identity, KeyFields, Presented,
 };
 use crate::blob;
 use crate::connection::{Incoming, Parts, RequestCase, RequestHead};
@@ -380,7 +380,7 @@ impl Frontend {
             identity = Identity::ServiceSas(auth::resolve_policy(sas.clone(), policy, now)?);
         }
         if let Identity::UserDelegationSas(sas) = &mut identity {
-            let known = Box::pin(self.delegator_claims(address, &sas.delegator)).await?;
+            let known = Box::pin(self.delegator_claims(address, &sas.key)).await?;
             sas.give_roles(&settings.bearer, known);
         }
         let granted = auth::authorize(&identity, need, version, &presented.target)?;
@@ -392,15 +392,14 @@ impl Frontend {
         Ok((identity, granted))
     }
 
-    /// What the token said with which the maker of a signature got their last key.
+    /// What the token said with which the maker of a signature got their key.
     async fn delegator_claims(
         &self,
         address: &Address<'_>,
-        delegator: &Principal,
+        key: &KeyFields,
     ) -> Result<Option<ClaimTexts>, Error> {
         let account = AccountName::new(address.account)?;
-        let tenant_id = delegator.tenant_id.as_deref().unwrap_or_default();
-        let known = self.domain.delegator(&account, tenant_id, &delegator.object_id).await?;
+        let known = self.domain.delegator(&account, &key.identity()).await?;
         Ok(known.map(|delegator| delegator.claims))
     }
 

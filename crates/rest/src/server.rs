@@ -103,11 +103,7 @@ pub async fn serve(
                     return tracing::warn!(%error, "a connection could not be carried on");
                 }
             };
-            tokio::select! {
-                biased;
-                () = connection.run(stream, address, tls, &place) => {}
-                () = place.taken_away() => tracing::debug!(%address, "a connection gave its place up"),
-            }
+            connection.run(stream, address, tls, &place).await;
         };
         connections.spawn_on(carry, lane);
         while connections.try_join_next().is_some() {}
@@ -138,7 +134,13 @@ impl Connection {
         match tls {
             None => self.talk(stream, Peer { ip, tls: false }, place).await,
             Some(tls) => {
-                match tokio::time::timeout(TLS_HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+                let accepting = tokio::time::timeout(TLS_HANDSHAKE_TIMEOUT, tls.accept(stream));
+                let accepted = tokio::select! {
+                    biased;
+                    accepted = accepting => accepted,
+                    () = place.taken_away() => return,
+                };
+                match accepted {
                     Ok(Ok(stream)) => self.talk(stream, Peer { ip, tls: true }, place).await,
                     Ok(Err(error)) => tracing::debug!(%error, %ip, "TLS handshake failed"),
                     Err(_) => tracing::debug!(%ip, "TLS handshake took too long"),
@@ -189,5 +191,14 @@ impl connection::Handler for Requests<'_> {
 
     fn answered(&self) {
         self.place.works(false);
+    }
+
+    fn told_to_close(&self) -> impl Future<Output = ()> + Send {
+        self.place.taken_away()
+    }
+
+    fn closed(&self) {
+        tracing::debug!(ip = %self.peer.ip, "a connection gave its place up");
+        self.place.closed();
     }
 }

@@ -70,9 +70,8 @@ pub async fn user_delegation_key(call: &Call<'_>, body: RequestBody) -> Result<A
     let keys = call.frontend.accounts().get(call.address.account).ok_or(Code::ResourceNotFound)?;
     let key = issue_user_delegation_key(fields, keys, now)?;
     let delegator = Delegator { claims: ClaimTexts::clone(&principal.claims) };
-    let (tenant_id, object_id) = (&key.fields.signed_tid, &key.fields.signed_oid);
     let domain = call.frontend.domain();
-    domain.note_delegator(&call.account()?, tenant_id, object_id, &delegator).await?;
+    domain.note_delegator(&call.account()?, &key.fields.identity(), &delegator).await?;
 
     let mut xml = Writer::document();
     xml.open("UserDelegationKey");

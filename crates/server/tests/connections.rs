@@ -176,6 +176,56 @@ async fn strangers_shut_nobody_out_of_any_service() {
     assert!((1..=40).contains(&open), "{open} are open");
 }
 
+/// One that asks for answers over SMB without end and reads none of them.
+fn deaf_stranger(to: SocketAddr) -> TcpStream {
+    let message = |body: &[u8]| [&(body.len() as u32).to_be_bytes(), body].concat();
+    let header = |command: u16, charge: u16, message_id: u64| {
+        let mut header = b"\xFESMB\x40\0".to_vec();
+        header.extend(charge.to_le_bytes());
+        header.extend([0; 4]);
+        header.extend(command.to_le_bytes());
+        header.extend(64u16.to_le_bytes());
+        header.extend([0; 8]);
+        header.extend(message_id.to_le_bytes());
+        header.extend([0; 32]);
+        header
+    };
+    let mut stream = TcpStream::connect(to).expect("connected");
+    // NEGOTIATE of dialect 3.0.2.
+    let negotiate = [&[36, 0, 1, 0, 1][..], &[0; 31], &[2, 3]].concat();
+    stream.write_all(&message(&[header(0, 0, 0), negotiate].concat())).expect("sent");
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).expect("answered");
+    let mut answer = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut answer).expect("answered");
+    // ECHO, until the server takes no more because nobody reads.
+    stream.set_write_timeout(Some(Duration::from_millis(200))).expect("set");
+    for message_id in 1.. {
+        let echo = message(&[header(13, 1, message_id), vec![4, 0, 0, 0]].concat());
+        if stream.write_all(&echo).is_err() {
+            return stream;
+        }
+    }
+    unreachable!("it goes on until the server does not read")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_who_read_no_answers_shut_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_server, ready) = started(folder.path(), "", &["--memory", "--max-connections", "80"]);
+    let smb = service(&ready, "smb");
+    let _deaf: Vec<TcpStream> = std::thread::scope(|scope| {
+        let made: Vec<_> = (0..80).map(|_| scope.spawn(|| deaf_stranger(smb))).collect();
+        made.into_iter().map(|made| made.join().expect("no panic")).collect()
+    });
+    let begun = Instant::now();
+    // More than may be on their way out at once.
+    for _ in 0..80 {
+        assert!(status_from("127.0.0.2", service(&ready, "blob")) >= 400);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn address_with_every_connection_gives_some_up_for_others() {
     let folder = tempfile::tempdir().expect("a folder");

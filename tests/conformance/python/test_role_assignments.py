@@ -102,6 +102,11 @@ table = "theirs"
 role = "Storage Blob Delegator"
 account = "devstoreaccount1"
 group = "{GROUP}"
+
+[[role-assignments]]
+role = "Storage Blob Delegator"
+account = "devstoreaccount1"
+"claim.roles" = "delegates"
 """)
     with own_server(f"--config={settings}") as connection:
         yield Server(connection, keys)
@@ -234,6 +239,46 @@ def test_a_user_delegation_sas_acts_with_the_rights_of_the_token_that_got_its_ke
         )
         answer = requests.get(f"{clients[container].url}/b?{sas}", verify=False, timeout=30)
         assert answer.status_code == status, container
+
+
+def delegation_key(server, token, expiry):
+    body = f"<KeyInfo><Start>{time_text(now() - HOUR)}</Start><Expiry>{time_text(expiry)}</Expiry></KeyInfo>"
+    answer = server.send("POST", "/?restype=service&comp=userdelegationkey", token, data=body)
+    assert answer.status_code == 200, answer.text
+    root, key = ElementTree.fromstring(answer.content), UserDelegationKey()
+    for name in ("oid", "tid", "start", "expiry", "service", "version"):
+        setattr(key, f"signed_{name}", root.findtext(f"Signed{name.capitalize()}"))
+    key.value = root.findtext("Value")
+    return key
+
+
+def time_text(time):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_a_user_delegation_key_keeps_the_rights_of_its_own_token(server):
+    """What later tokens of the same user say changes nothing for keys that were got before."""
+    client = owner_makes(server, "of-the-group")
+    user = unique("user")
+    delegating = KEY.token(user, roles=["delegates"])
+    in_group = KEY.token(user, roles=["delegates"], groups=[GROUP])
+
+    def status(key):
+        sas = generate_blob_sas(
+            "devstoreaccount1", "of-the-group", "b", user_delegation_key=key, expiry=now() + HOUR,
+            permission=BlobSasPermissions(read=True),
+        )
+        return requests.get(f"{client.url}/b?{sas}", verify=False, timeout=30).status_code
+
+    weak = delegation_key(server, delegating, now() + HOUR)
+    strong = delegation_key(server, in_group, now() + HOUR * 2)
+    assert (status(weak), status(strong)) == (403, 200)
+    delegation_key(server, delegating, now() + HOUR * 3)
+    assert (status(weak), status(strong)) == (403, 200)
+    # The same key got by both tokens allows what both may do.
+    expiry = now() + HOUR * 4
+    assert status(delegation_key(server, in_group, expiry)) == 200
+    assert status(delegation_key(server, delegating, expiry)) == 403
 
 
 def test_keys_are_read_again_when_their_file_changes(server):

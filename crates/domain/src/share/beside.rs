@@ -174,7 +174,9 @@ impl Domain {
                 Ok(renamed) => {
                     if let Some(entered) = &from.entered {
                         entered.moved(renamed.located.place.clone(), path);
-                        self.keep_moved(&renamed.located).await?;
+                        // The rename itself has written the rows; who comes after it writes them
+                        // again. It has happened, whatever becomes of this.
+                        drop(self.keep_moved(&renamed.located).await);
                     }
                     self.tell_of_rename(&command, &asked, &source, &renamed);
                     return Ok(renamed);

@@ -50,6 +50,7 @@ impl DelimitedScanner {
             self.bind(Vec::new(), pipeline)?;
         }
         while !pipeline.is_done()
+            && !pipeline.turn_is_over()
             && !self.pending.bytes().is_empty()
             && self.pending.is_worth_a_look(last)
         {
@@ -65,7 +66,7 @@ impl DelimitedScanner {
                 }
             }
         }
-        if last {
+        if last && !pipeline.turn_is_over() {
             self.end(pipeline);
         }
         Ok(())

@@ -66,7 +66,8 @@ impl JsonScanner {
         if !self.pending.skip_mark(last) {
             return Ok(());
         }
-        while !pipeline.is_done() && self.pending.is_worth_a_look(last) {
+        while !pipeline.is_done() && !pipeline.turn_is_over() && self.pending.is_worth_a_look(last)
+        {
             if !self.skip_between(last)? {
                 break;
             }

@@ -102,6 +102,17 @@ impl BearerSettings {
         self.challenge.clone().filter(|_| version >= since)
     }
 
+    /// Whether tokens of whoever said these claims are believed now.
+    pub(super) fn believes_issuer_of(&self, claims: &ClaimTexts) -> bool {
+        match &self.trust {
+            Trust::Nobody => false,
+            Trust::Issuer { issuer, .. } => {
+                claims.get("iss").is_some_and(|texts| texts.contains(issuer))
+            }
+            Trust::Anybody => true,
+        }
+    }
+
     fn accepts_audience(&self, audience: &str) -> bool {
         let audience = audience.trim_end_matches('/');
         let of_storage = match self.trust {

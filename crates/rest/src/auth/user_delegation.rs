@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use holdfast_domain::delegator::DelegationKey;
 use holdfast_domain::time::Timestamp;
 
 use super::keys::{AccountKeys, Key, decode_signature};
@@ -42,6 +43,20 @@ pub struct KeyFields {
     pub signed_service: String,
     pub signed_version: String,
     pub signed_delegated_user_tid: Option<String>,
+}
+
+impl KeyFields {
+    /// What the key is known by.
+    pub fn identity(&self) -> DelegationKey<'_> {
+        let start = key_time(self.signed_start);
+        let tenant = self.signed_delegated_user_tid.as_deref().unwrap_or_default();
+        DelegationKey {
+            tenant_id: &self.signed_tid,
+            object_id: &self.signed_oid,
+            expiry: self.signed_expiry,
+            other_fields: [&*start, &self.signed_service, &self.signed_version, tenant].join("\n"),
+        }
+    }
 }
 
 /// A key to hand out.
@@ -118,6 +133,7 @@ fn derive(key: &Key, fields: &KeyFields) -> [u8; 32] {
 pub struct UserDelegationSas {
     /// Who asked for the key: the signature gives no more than they may do.
     pub delegator: Principal,
+    pub key: KeyFields,
     pub permissions: Letters,
     pub(super) version: String,
     pub scope: SasScope,
@@ -137,9 +153,14 @@ pub struct DelegatedUser {
 
 impl UserDelegationSas {
     /// Gives the delegator the roles that are assigned to them, by what is known of the token that
-    /// got the key; at the least that is who they are.
+    /// got the key; at the least that is who they are. A token of someone whose tokens are no longer
+    /// believed gives nothing.
     pub fn give_roles(&mut self, bearer: &BearerSettings, known: Option<ClaimTexts>) {
-        let claims = known.unwrap_or_else(|| self.delegator.own_claims());
+        let claims = match known {
+            Some(claims) if bearer.believes_issuer_of(&claims) => claims,
+            Some(_) => ClaimTexts::default(),
+            None => self.delegator.own_claims(),
+        };
         self.delegator.give_roles(bearer, claims);
     }
 
@@ -199,7 +220,8 @@ pub(super) fn check(
     }
     let permissions = parameters.letters("sp")?.unwrap_or_default();
     Ok(UserDelegationSas {
-        delegator: Principal::of_object(fields.signed_oid, fields.signed_tid),
+        delegator: Principal::of_object(fields.signed_oid.clone(), fields.signed_tid.clone()),
+        key: fields,
         permissions: letters_since(permissions, version),
         version: version.to_owned(),
         scope: scope(parameters, request.target.service, resource.resource)?,

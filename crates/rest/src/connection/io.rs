@@ -21,7 +21,8 @@ const BODY_READ_BYTES_MAX: u64 = 256 * 1024;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 pub(super) struct Io<S> {
-    pub stream: S,
+    /// None once the connection is closed, though a request may still be at work.
+    stream: Option<S>,
     /// What has been read and not been taken.
     pub input: BytesMut,
     pub body: Framing,
@@ -31,7 +32,17 @@ pub(super) struct Io<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
     pub fn new(stream: S) -> Self {
-        Self { stream, input: BytesMut::new(), body: Framing::Ended, continue_due: b"" }
+        let (stream, input) = (Some(stream), BytesMut::new());
+        Self { stream, input, body: Framing::Ended, continue_due: b"" }
+    }
+
+    /// Nothing more is read or written; whoever tries is told so.
+    pub fn close(&mut self) {
+        self.stream = None;
+    }
+
+    fn stream(&mut self) -> io::Result<Pin<&mut S>> {
+        self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::ConnectionAborted.into())
     }
 
     /// Prepares for the body of the next request.
@@ -52,9 +63,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         context: &mut Context<'_>,
         bytes: usize,
     ) -> Poll<io::Result<usize>> {
+        let Some(stream) = &mut self.stream else {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        };
         self.input.reserve(bytes);
         let mut unfilled = ReadBuf::uninit(self.input.spare_capacity_mut());
-        ready!(Pin::new(&mut self.stream).poll_read(context, &mut unfilled))?;
+        ready!(Pin::new(stream).poll_read(context, &mut unfilled))?;
         let read = unfilled.filled().len();
         // SAFETY: `ReadBuf` counts as filled only what has been initialized, from the beginning of
         // the spare capacity on.
@@ -84,7 +98,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let stream = Pin::new(&mut self.stream);
+        let stream = self.stream()?;
         let written = ready!(match slices {
             [slice] => stream.poll_write(context, slice),
             slices => stream.poll_write_vectored(context, slices),
@@ -98,7 +112,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
             let written = ready!(self.poll_write(context, &[slice]))?;
             self.continue_due = self.continue_due.get(written..).unwrap_or_default();
         }
-        Pin::new(&mut self.stream).poll_flush(context)
+        self.poll_flush(context)
+    }
+
+    pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_flush(context)
+    }
+
+    /// Tells the client that nothing more will come.
+    pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream()?.poll_shutdown(context)
     }
 }
 

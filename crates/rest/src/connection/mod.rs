@@ -83,10 +83,19 @@ pub trait Handler: Sync {
 
     /// It was sent; the next request is waited for.
     fn answered(&self) {}
+
+    /// Returns when the connection is to be closed at once.
+    fn told_to_close(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
+
+    /// It was told to close, and has; what is at work is still being finished.
+    fn closed(&self) {}
 }
 
-/// Answers requests until the client or `stopping` ends the connection. A request that has been
-/// begun is always finished, whether or not its client waits for the answer.
+/// Answers requests until the client, `stopping` or the handler ends the connection. A request that
+/// has been begun is always finished, whether or not its client waits for the answer: a handler that
+/// is dropped while it commits would leave undone what follows the commit.
 pub async fn serve<S>(
     stream: S,
     limits: Limits,
@@ -97,15 +106,36 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let io = Arc::new(Mutex::new(Io::new(stream)));
+    let mut serving = pin!(serve_requests(&io, limits, stopping, handler));
+    tokio::select! {
+        biased;
+        ended = &mut serving => ended,
+        () = handler.told_to_close() => {
+            io.lock().close();
+            handler.closed();
+            serving.await
+        }
+    }
+}
+
+async fn serve_requests<S>(
+    io: &Arc<Mutex<Io<S>>>,
+    limits: Limits,
+    stopping: impl Future<Output = ()>,
+    handler: &impl Handler,
+) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let stopping = pin!(stopping);
     let mut waiting = Waiting {
-        io: &io,
+        io,
         limits,
         stopping: Bell::new(stopping),
         is_stopping: false,
         timer: pin!(sleep_until(Instant::now() + limits.idle_timeout)),
     };
-    let mut output = Output::new(&io, limits.stall_timeout);
+    let mut output = Output::new(io, limits.stall_timeout);
     loop {
         let head = match waiting.next_head().await {
             Ok(Some(head)) => head,
@@ -113,7 +143,7 @@ where
             Err(Ended::Refused(refusal)) => {
                 output.refuse(refusal.status()).await?;
                 output.end().await?;
-                pass_over(&io, UNREADABLE_BYTES_MAX, UNREADABLE_TIMEOUT).await;
+                pass_over(io, UNREADABLE_BYTES_MAX, UNREADABLE_TIMEOUT).await;
                 return Err(Ended::Refused(refusal));
             }
             Err(ended) => return Err(ended),
@@ -121,7 +151,7 @@ where
         io.lock().expect_body(head.framing, head.expects_continue);
         let bodiless = head.parts.method == Method::HEAD;
         let (version, keeps_alive) = (head.parts.version, head.keeps_alive);
-        let body = Incoming::of(&io);
+        let body = Incoming::of(io);
         let answer = handler.handle(head, body).await;
         handler.begins_answer();
         // Other requests that have come on this thread are handled before the first of them is
@@ -134,7 +164,7 @@ where
             _ => After::Closed,
         };
         output.answer(answer, bodiless, version, after).await?;
-        pass_over_body(&io).await;
+        pass_over_body(io).await;
         handler.answered();
         if after == After::Closed || !io.lock().body.has_ended() {
             break;

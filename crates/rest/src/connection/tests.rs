@@ -296,6 +296,66 @@ async fn stopping_ends_an_idle_connection_and_lets_a_request_finish() {
     assert_eq!(client.read(&mut [0]).await.expect("read"), 0);
 }
 
+/// Told to close when the first request has come; handles it until it is let go on.
+#[derive(Default)]
+struct Evicted {
+    has_come: tokio::sync::Notify,
+    goes_on: tokio::sync::Notify,
+    closed: AtomicUsize,
+    finished: AtomicUsize,
+}
+
+impl Handler for Evicted {
+    fn handle(
+        &self,
+        _head: RequestHead,
+        mut body: Incoming,
+    ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(async move {
+            self.has_come.notify_one();
+            self.goes_on.notified().await;
+            let mut received = 0;
+            while let Some(Ok(bytes)) = body.next().await {
+                received += bytes.len();
+            }
+            assert!(received <= 1, "nobody sends more");
+            self.finished.fetch_add(1, Ordering::Relaxed);
+            Answer::new(StatusCode::OK)
+        })
+    }
+
+    fn told_to_close(&self) -> impl Future<Output = ()> + Send {
+        self.has_come.notified()
+    }
+
+    fn closed(&self) {
+        self.closed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn connection_told_to_close_does_so_at_once_and_its_request_is_finished() {
+    for request in ["GET /a HTTP/1.1\r\n\r\n", "PUT /a HTTP/1.1\r\ncontent-length: 9\r\n\r\nx"] {
+        let evicted = Evicted::default();
+        let (mut client, server) = duplex(64 * 1024);
+        let serving = serve(server, LIMITS, std::future::pending(), &evicted);
+        let talking = async {
+            client.write_all(request.as_bytes()).await.expect("sent");
+            let read = client.read(&mut [0]).await;
+            let finished_before = evicted.finished.load(Ordering::Relaxed);
+            evicted.goes_on.notify_one();
+            (read.ok(), finished_before)
+        };
+        let both = async { tokio::join!(talking, serving) };
+        let ((read, finished_before), ended) =
+            tokio::time::timeout(IN_TIME, both).await.expect("in time");
+        assert_eq!((read, finished_before), (Some(0), 0), "closed while it is at work");
+        assert!(ended.is_err(), "its answer cannot be sent");
+        let counts = [&evicted.closed, &evicted.finished].map(|it| it.load(Ordering::Relaxed));
+        assert_eq!(counts, [1, 1]);
+    }
+}
+
 #[tokio::test]
 async fn a_connection_that_waits_too_long_is_ended() {
     for sent in ["", "GET / HTT", "GET /a HTTP/1.1\r\n\r\n"] {

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, Write as _};
-use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -76,7 +75,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
         };
         self.head = head;
         sent?;
-        poll_fn(|context| Pin::new(&mut self.io.lock().stream).poll_flush(context)).await
+        poll_fn(|context| self.io.lock().poll_flush(context)).await
     }
 
     async fn stream(
@@ -128,8 +127,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
 
     /// Tells the client that nothing more will come.
     pub async fn end(&mut self) -> io::Result<()> {
-        let end = poll_fn(|context| Pin::new(&mut self.io.lock().stream).poll_shutdown(context));
-        self.in_time(end).await
+        self.in_time(poll_fn(|context| self.io.lock().poll_shutdown(context))).await
     }
 
     async fn write<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> io::Result<()> {

@@ -37,7 +37,7 @@ impl Default for ProcessRoom {
 }
 
 impl ProcessRoom {
-    fn of(bytes: usize) -> Self {
+    pub fn of(bytes: usize) -> Self {
         Self { free: Mutex::new(bytes), freed: Notify::new(), starved: AtomicUsize::new(0) }
     }
 

@@ -14,6 +14,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
@@ -109,10 +110,18 @@ impl Connection {
         let mut at_work = JoinSet::new();
         let told = Arc::clone(&connection);
         let telling = tokio::spawn(async move { breaks::tell_all(&told).await });
-        let ended = tokio::select! {
-            biased;
-            ended = connection.read(from_client, &mut at_work, shutdown) => ended,
-            () = connection.place.taken_away() => Ok(()),
+        let ended = {
+            let mut reading = pin!(connection.read(from_client, &mut at_work, shutdown));
+            tokio::select! {
+                biased;
+                ended = &mut reading => ended,
+                () = connection.place.taken_away() => {
+                    // A command that has begun is finished: dropped in the middle of ending a session,
+                    // it would leave opens that belong to nobody.
+                    connection.outgoing.give_up();
+                    reading.await
+                }
+            }
         };
         if let Err(error) = ended {
             tracing::debug!(%error, %peer, "an SMB connection ended");
@@ -140,7 +149,11 @@ impl Connection {
             let length = tokio::select! {
                 _ = shutdown.wait_for(|down| *down) => return Ok(()),
                 () = self.outgoing.broken() => return Ok(()),
-                () = tokio::time::sleep_until(logon_deadline), if !is_known => return Ok(()),
+                () = tokio::time::sleep_until(logon_deadline), if !is_known => {
+                    // Nobody waits for a stranger to read its answers.
+                    self.outgoing.give_up();
+                    return Ok(());
+                }
                 length = framing::read_prefix(&mut stream) => length?,
             };
             let Some(length) = length else { return Ok(()) };
@@ -154,7 +167,14 @@ impl Connection {
                 room = Arc::clone(&room).acquire_many_owned(kib as u32) => room,
             };
             let room = room.map_err(io::Error::other)?;
-            let message = framing::read_message(&mut stream, length, limits.stall_timeout).await?;
+            let message = tokio::select! {
+                () = self.outgoing.broken() => return Ok(()),
+                () = tokio::time::sleep_until(logon_deadline), if !is_known => {
+                    self.outgoing.give_up();
+                    return Ok(());
+                }
+                message = framing::read_message(&mut stream, length, limits.stall_timeout) => message?,
+            };
             match self.receive(message, room, at_work).await {
                 ControlFlow::Continue(()) => {}
                 ControlFlow::Break(()) => return Ok(()),

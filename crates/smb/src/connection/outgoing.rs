@@ -28,8 +28,11 @@ use crate::wire::{Command, Flags, HEADER_BYTES, Header};
 
 /// The answers of one message: as many bytes as it takes for its length to be told.
 pub const ANSWERS_BYTES_MAX: usize = framing::MESSAGE_BYTES_MAX - TRANSFORM_BYTES;
-/// How long a client may leave an answer unread while others wait for the memory that it takes.
-const STALL_TIMEOUT_IF_SHORT: Duration = Duration::from_secs(5);
+/// How long a client may take to read an answer while others wait for the memory that it takes, and how
+/// much longer for each MiB of it: who reads a little now and then is as much in the way as who does not
+/// read at all.
+const READ_TIME_IF_SHORT: Duration = Duration::from_secs(5);
+const READ_TIME_PER_MIB: Duration = Duration::from_secs(1);
 
 pub struct Outgoing {
     stream: tokio::sync::Mutex<OwnedWriteHalf>,
@@ -162,18 +165,7 @@ impl Outgoing {
     }
 
     pub async fn send_notification(&self, session: &Arc<Session>, notification: &Notification) {
-        let header = Header {
-            credit_charge: 0,
-            status: 0,
-            command: Command::OplockBreak as u16,
-            credits: 0,
-            flags: Flags::RESPONSE,
-            next_command: 0,
-            message_id: UNSOLICITED_MESSAGE_ID,
-            target: Target::Tree(0),
-            session_id: 0,
-            signature: [0; 16],
-        };
+        let header = header_of_notification();
         let answer = Answer::success(|out| notification.encode(out));
         let reply = Reply { header, answer, signer: None, preauth: None, room: None };
         let encrypts = session.established().is_some_and(|it| it.encryption_required);
@@ -202,12 +194,16 @@ impl Outgoing {
         let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(parts.len() + 1);
         slices.push(IoSlice::new(prefix));
         slices.extend(parts.iter().map(|part| IoSlice::new(part)));
+        let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
+        let late_if_short =
+            Instant::now() + READ_TIME_IF_SHORT + READ_TIME_PER_MIB * (bytes >> 20) as u32;
         let mut rest = &mut slices[..];
         while !rest.is_empty() {
             let written = tokio::select! {
                 biased;
+                () = self.broken() => return Err(ErrorKind::ConnectionAborted.into()),
                 written = stream.write_vectored(rest) => written?,
-                () = self.stalled() => return Err(ErrorKind::TimedOut.into()),
+                () = self.stalled(late_if_short) => return Err(ErrorKind::TimedOut.into()),
             };
             match written {
                 0 => return Err(ErrorKind::WriteZero.into()),
@@ -217,10 +213,11 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Waits as long as a client may go without reading anything.
-    async fn stalled(&self) {
+    /// Waits as long as a client may go without reading anything, or until `late_if_short` if others
+    /// wait for the memory.
+    async fn stalled(&self, late_if_short: Instant) {
         let until = Instant::now() + self.stall_timeout;
-        let mut next = Instant::now() + STALL_TIMEOUT_IF_SHORT;
+        let mut next = late_if_short.max(Instant::now());
         while next < until {
             tokio::time::sleep_until(next).await;
             if self.room.process().is_short() {
@@ -229,6 +226,21 @@ impl Outgoing {
             next += Duration::from_secs(1);
         }
         tokio::time::sleep_until(until).await;
+    }
+}
+
+fn header_of_notification() -> Header {
+    Header {
+        credit_charge: 0,
+        status: 0,
+        command: Command::OplockBreak as u16,
+        credits: 0,
+        flags: Flags::RESPONSE,
+        next_command: 0,
+        message_id: UNSOLICITED_MESSAGE_ID,
+        target: Target::Tree(0),
+        session_id: 0,
+        signature: [0; 16],
     }
 }
 
@@ -271,4 +283,84 @@ fn chain(replies: Vec<Reply>) -> Vec<Bytes> {
         parts.append(&mut payload);
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+    use super::super::answer_room::ProcessRoom;
+    use super::*;
+
+    const ANSWER_BYTES: usize = 8 * 1024 * 1024;
+
+    /// A server's side with short buffers, and its client.
+    async fn connection(process: &Arc<ProcessRoom>) -> (Outgoing, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(64 * 1024).expect("set");
+        let to = listener.local_addr().expect("an address");
+        let (client, accepted) = tokio::join!(socket.connect(to), listener.accept());
+        let (_, to_client) = accepted.expect("accepted").0.into_split();
+        let room = ConnectionRoom::new(process);
+        (Outgoing::new(to_client, Duration::from_secs(30), room), client.expect("connected"))
+    }
+
+    fn reply(outgoing: &Outgoing) -> Reply {
+        let header = header_of_notification();
+        let answer = Answer::empty().with_payload(vec![Bytes::from(vec![0; ANSWER_BYTES])]);
+        let room = outgoing.room.try_take(ANSWER_BYTES);
+        Reply { header, answer, signer: None, preauth: None, room }
+    }
+
+    /// Reads slowly: it would take two minutes for the answer, less what the kernel buffers.
+    async fn trickle(client: &mut TcpStream, ends: &AtomicBool) {
+        let mut some = vec![0; ANSWER_BYTES / 64];
+        while !ends.load(Ordering::Relaxed) {
+            client.read_exact(&mut some).await.expect("there is more");
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_little_is_given_up_only_while_others_wait_for_room() {
+        for others_wait in [false, true] {
+            let process = Arc::new(ProcessRoom::of(ANSWER_BYTES));
+            let (outgoing, mut client) = connection(&process).await;
+            let reply = reply(&outgoing);
+            let other = ConnectionRoom::new(&process);
+            let ends = AtomicBool::new(false);
+            let sending = async {
+                let sent =
+                    tokio::time::timeout(Duration::from_secs(18), outgoing.send(vec![reply], None));
+                let is_sent = sent.await.is_ok();
+                ends.store(true, Ordering::Relaxed);
+                is_sent
+            };
+            let waiting = async {
+                if others_wait {
+                    drop(other.take(1024).await);
+                }
+            };
+            let (ended, (), ()) = tokio::join!(sending, trickle(&mut client, &ends), waiting);
+            assert_eq!(ended, others_wait, "it ends");
+            assert_eq!(outgoing.open.is_closed(), others_wait);
+        }
+    }
+
+    #[tokio::test]
+    async fn who_is_given_up_is_not_written_to_any_longer() {
+        let process = Arc::new(ProcessRoom::default());
+        let (outgoing, _client) = connection(&process).await;
+        let reply = reply(&outgoing);
+        let giving_up = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            outgoing.give_up();
+        };
+        let both = async { tokio::join!(outgoing.send(vec![reply], None), giving_up) };
+        tokio::time::timeout(Duration::from_secs(10), both).await.expect("at once");
+    }
 }

@@ -1,5 +1,6 @@
 //! Opens that outlive the process: what is kept of them in rows, and how they come back from there.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,9 @@ use crate::time::Timestamp;
 
 /// A row has a longest length, and is written anew with each lock.
 pub(crate) const LOCKS_MAX: usize = 10_000;
+/// Persistent opens of one node, all of which are looked at whenever one of them changes. Clients keep one
+/// or a few; whoever asks for more gets opens that do not outlive the process.
+pub(super) const PERSISTENT_OPENS_OF_NODE_MAX: usize = 64;
 
 /// A persistent open, as its row has it. Its number is in the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,18 +86,13 @@ impl Stored for KeptOpen {
 
 impl KeptOpen {
     /// None if it is not to be kept.
-    fn of(entry: &OpenEntry, node: &NodeOpens) -> Option<Self> {
+    fn of(entry: &OpenEntry, node: &NodeOpens, locks: &[KeptLock]) -> Option<Self> {
         let handle = &entry.handle;
         let create = handle.create?;
         let (place, path) = {
             let position = handle.position.lock();
             (position.place.clone(), position.path.clone())
         };
-        let locks = node.locks.held_by(handle.id).map(|lock| KeptLock {
-            offset: lock.range.offset,
-            length: lock.range.length,
-            is_exclusive: lock.kind == LockKind::Exclusive,
-        });
         let caching = KeptCaching::of(node.granted_to(handle.id));
         let state = handle.state.lock();
         let durable = state.durable.filter(|durable| durable.is_persistent)?;
@@ -121,7 +120,7 @@ impl KeptOpen {
             delete_pending: node.delete_pending,
             frozen: state.frozen,
             caching,
-            locks: locks.collect(),
+            locks: locks.to_vec(),
             lock_sequences: sequences.filter_map(|(at, number)| Some((at, number?))).collect(),
         })
     }
@@ -258,8 +257,16 @@ impl Opens {
 
     /// Whether a node has anything to keep.
     pub(crate) fn has_persistent_at(&self, key: NodeKey) -> bool {
-        let any = |node: &NodeOpens| node.opens.iter().any(|open| open.handle.is_persistent());
-        self.has_persistent() && self.peek(key, any) == Some(true)
+        self.persistent_at(key) > 0
+    }
+
+    pub(super) fn persistent_at(&self, key: NodeKey) -> usize {
+        if !self.has_persistent() {
+            return 0;
+        }
+        let is_persistent = |open: &&OpenEntry| open.handle.is_persistent();
+        let count = |node: &NodeOpens| node.opens.iter().filter(is_persistent).count();
+        self.peek(key, count).unwrap_or(0)
     }
 
     /// The rows of a node's persistent opens that are not as they were last kept.
@@ -288,8 +295,18 @@ impl Opens {
 
     fn rows(&self, key: NodeKey, change: impl Fn(&mut KeptOpen)) -> Vec<OpenRow> {
         let rows = self.peek(key, |node| {
+            // In one walk: a node may have many opens with many locks each.
+            let mut locks: HashMap<OpenId, Vec<KeptLock>> = HashMap::new();
+            for lock in node.locks.iter() {
+                locks.entry(lock.owner).or_default().push(KeptLock {
+                    offset: lock.range.offset,
+                    length: lock.range.length,
+                    is_exclusive: lock.kind == LockKind::Exclusive,
+                });
+            }
             let rows = node.opens.iter().filter_map(|entry| {
-                let mut kept = KeptOpen::of(entry, node)?;
+                let locks = locks.get(&entry.handle.id).map_or(&[][..], Vec::as_slice);
+                let mut kept = KeptOpen::of(entry, node, locks)?;
                 change(&mut kept);
                 let handle = Arc::clone(&entry.handle);
                 let before = handle.state.lock().kept.clone();

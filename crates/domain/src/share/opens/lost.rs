@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::handle::{
     CachingGranted, ClientId, Durability, Durable, Handle, LeaseKey, NodeKey, Opener,
 };
+use super::kept_open::PERSISTENT_OPENS_OF_NODE_MAX;
 use super::range_locks::OpenId;
 use super::registry::Opens;
 use super::replay::CreateId;
@@ -33,7 +34,9 @@ impl Opens {
     /// Makes a handle durable, if what it caches allows that; a persistent one needs no cache. What is
     /// open in a snapshot does not change and need not be kept.
     pub(crate) fn make_durable(&self, handle: &Handle, wanted: DurableWanted) {
-        let is_persistent = wanted.persistent && handle.snapshot.is_none();
+        let is_persistent = wanted.persistent
+            && handle.snapshot.is_none()
+            && self.persistent_at(handle.key) < PERSISTENT_OPENS_OF_NODE_MAX;
         if handle.is_directory || !(is_persistent || self.can_be_durable(handle)) {
             return;
         }

@@ -56,6 +56,10 @@ impl RangeLocks {
         self.0.is_empty()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &RangeLock> {
+        self.0.iter()
+    }
+
     pub fn held_by(&self, owner: OpenId) -> impl Iterator<Item = &RangeLock> {
         self.0.iter().filter(move |lock| lock.owner == owner)
     }
