@@ -66,7 +66,7 @@ const fn first(texts: &[&'static str]) -> Option<&'static str> {
 
 codes! {
     AccountIsDisabled = 403 "The specified account is disabled.";
-    AllBatchSubRequestsShouldBeSameApi = 400 own "The parts of a batch must all be of one operation.";
+    AllBatchSubRequestsShouldBeSameApi = 400 "All batch subrequests should be the same api.";
     AccessTierNotSupportedForBlobType = 400 "The access tier is not supported for this blob type.";
     AppendPositionConditionNotMet = 412 "The append position condition specified was not met.";
     AuthenticationFailed = 403 "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
@@ -119,7 +119,7 @@ codes! {
     InvalidAuthenticationInfo = 400 "Authentication information is not given in the correct format. Check the value of Authorization header.";
     InvalidBlobOrBlock = 400 "The specified blob or block content is invalid."
         "The ids of the blocks of a blob must all be of the same length.";
-    InvalidBlobTier = 400 own "There is no such tier.";
+    InvalidBlobTier = 400 "The specified blob tier is invalid.";
     InvalidBlobType = 409 "The blob type is invalid for this operation.";
     InvalidBlockId = 400 "The specified block ID is invalid. The block ID must be Base64-encoded.";
     InvalidBlockList = 400 "The specified block list is invalid."
@@ -172,7 +172,8 @@ codes! {
     NotImplemented = 501 "The requested operation is not implemented on the specified resource."
         "It is known but not served yet.";
     OperationNotAllowedOnIncrementalCopyBlob = 409 "The specified operation is not allowed on an incremental copy blob.";
-    OperationNotAllowedOnRootBlob = 403 own "The current version is deleted as the blob itself, not by its version id.";
+    OperationNotAllowedOnRootBlob = 403 "The specified operation is not allowed on root blob."
+        "The current version is deleted as the blob itself, not by its version id.";
     OperationTimedOut = 500 "Operation could not be completed within the specified time.";
     OutOfRangeInput = 400 "One of the request inputs is out of range.";
     OutOfRangeQueryParameterValue = 400 "One of the query parameters specified in the request URI is outside the permissible range.";
@@ -202,16 +203,17 @@ codes! {
     SnapshotsPresent = 409 "This operation is not permitted because the blob has snapshots."
         "The request does not say what becomes of them.";
     SourceConditionNotMet = 412 "The source condition specified using HTTP conditional header(s) is not met.";
-    CannotConvertToSddlDueToCustomAce = 400 own "The security descriptor has a rule that has no text.";
-    DeleteShareWhenSnapshotLeased = 409 own "A snapshot of the share is leased.";
-    FileInvalidPermission = 400 own "The security descriptor is not valid.";
-    FileInvalidPermissionKey = 400 own "The share has no security descriptor of this key.";
+    CannotConvertToSddlDueToCustomAce = 400 "Permissions cannot be converted to SDDL due to the presence of custom ACE in the ACLs.";
+    DeleteShareWhenSnapshotLeased = 409 "Unable to delete share because one or more share snapshots have active leases.";
+    FileInvalidPermission = 400 "The specified file permission is not valid.";
+    FileInvalidPermissionKey = 400 "The specified file permission key does not exist in the share.";
     LeaseIdMismatchWithShareOperation = 412 "The lease ID specified did not match the lease ID for the file share.";
     LeaseNotPresentWithShareOperation = 412 "There is currently no lease on the file share.";
     CannotDeleteFileOrDirectory = 409 "The file or directory could not be deleted because it is in use by an SMB client."
         "Or it is the root of the share, which cannot be deleted, moved or replaced.";
     DirectoryNotEmpty = 409 "The specified directory is not empty.";
-    FileGenerationMismatch = 409 own "The file was replaced or renamed since the snapshot to compare with.";
+    FileGenerationMismatch = 409 "The file has been recreated since the previous snapshot was taken."
+        "Or it was renamed.";
     InvalidFileOrDirectoryPathName = 400 "The specified file or directory path name is invalid."
         "It has characters that are not allowed, or is reserved.";
     LeaseIdMismatchWithFileOperation = 412 "The lease ID specified did not match the lease ID for the file.";
@@ -465,6 +467,8 @@ impl Error {
 
 #[cfg(test)]
 mod tests {
+    use holdfast_domain::failure::Fault;
+
     use super::*;
 
     fn answer(error: Error, service: Service) -> (String, String) {
@@ -500,6 +504,15 @@ mod tests {
         let (_, body) = answer(busy().with_message_prefix("7:"), Service::Table);
         let begin = r#""value":"7:The server is busy.\nPlease retry the request.\nRequestId:"#;
         assert!(body.contains(begin), "{body}");
+    }
+
+    #[test]
+    fn a_shortage_is_told_in_the_words_of_the_service() {
+        const EMFILE: i32 = 24;
+        let fault = Fault::because("a file", std::io::Error::from_raw_os_error(EMFILE));
+        let (reason, body) = answer(fault.into(), Service::Blob);
+        assert_eq!(reason, "The server is busy.");
+        assert!(body.contains("<Reason>The server cannot open more files now."), "{body}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl From<Fault> for Error {
         }
         if fault.is_no_descriptors() {
             return Self::from(Code::ServerBusy)
-                .with_message("The server cannot open more files now. Nothing was written.");
+                .explain("The server cannot open more files now. Nothing was written.");
         }
         Code::InternalError.into()
     }
@@ -146,6 +146,11 @@ impl From<BlobRefusal> for Error {
             BlobRefusal::TierTooSmall => Code::BlobTierInadequateForContentLength,
             BlobRefusal::TierOfOtherKind => Code::AccessTierNotSupportedForBlobType,
             BlobRefusal::TooManyBlocks => Code::BlockCountExceedsLimit,
+            BlobRefusal::TooManyUncommittedBlocks => {
+                return Self::from(Code::BlockCountExceedsLimit).with_message(
+                    "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.",
+                );
+            }
             BlobRefusal::BlockIdLength => Code::InvalidBlobOrBlock,
             BlobRefusal::BlockListTooLong => Code::BlockListTooLong,
             BlobRefusal::InvalidBlockList => Code::InvalidBlockList,

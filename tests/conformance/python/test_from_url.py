@@ -176,8 +176,10 @@ def test_blocks_are_appended_from_a_url(container, source, destination):
         {"source_etag": '"0x1"', "source_match_condition": MatchConditions.IfNotModified},
         {"source_etag": source.get_blob_properties().etag, "source_match_condition": MatchConditions.IfModified},
     ):
-        with refused(412, "CannotVerifyCopySource"):
+        with refused(412, "CannotVerifyCopySource") as caught:
             destination.append_block_from_url(readable(source), source_offset=0, source_length=1, **condition)
+        assert isinstance(caught.value, ResourceNotFoundError)
+        assert caught.value.message.startswith("The condition specified using HTTP conditional header(s) is not met.")
 
 
 # Put Page From URL

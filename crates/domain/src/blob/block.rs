@@ -240,7 +240,7 @@ fn decide_upload(
     }
     let blocks = if new.replaces { upload.blocks } else { upload.blocks + 1 };
     if blocks > UNCOMMITTED_BLOCKS_MAX {
-        return Err(BlobRefusal::TooManyBlocks);
+        return Err(BlobRefusal::TooManyUncommittedBlocks);
     }
     Ok(Upload { last_activity: stamp.now, blocks, ..upload.clone() })
 }
@@ -463,7 +463,7 @@ mod tests {
                 Some(upload(100_000)),
                 id("bb"),
                 false,
-                Err(BlobRefusal::TooManyBlocks),
+                Err(BlobRefusal::TooManyUncommittedBlocks),
             ),
             ("3.2 one of 100,000 again", Some(upload(100_000)), id("aa"), true, Ok(100_000)),
             ("3.2 longer id", Some(upload(1)), id("aaa"), false, Err(BlobRefusal::BlockIdLength)),

@@ -204,8 +204,10 @@ pub enum BlobRefusal {
     TierOfOtherKind,
     /// The condition on the tags of the source of a copy.
     SourceTagsNotMet,
-    /// No more blocks fit into the blob, or may wait to be committed.
+    /// No more blocks fit into the blob.
     TooManyBlocks,
+    /// No more blocks may wait to be committed.
+    TooManyUncommittedBlocks,
     /// The ids of the blocks of one blob are of equal length.
     BlockIdLength,
     BlockListTooLong,

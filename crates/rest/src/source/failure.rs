@@ -94,15 +94,15 @@ impl SourceFailure {
         match self.code {
             Some(code) => error
                 .header("x-ms-copy-source-error-code", code.clone())
-                .detail("CopySourceErrorCode", code)
-                .detail("CopySourceErrorMessage", self.kind.text()),
+                .detail("CopySourceErrorMessage", said_with(&code).unwrap_or(self.kind.text()))
+                .detail("CopySourceErrorCode", code),
             None => error,
         }
     }
 
     fn error(&self) -> Error {
         // The service repeats what the source says.
-        let said = self.code.as_deref().and_then(Code::named).map(Code::message);
+        let said = self.code.as_deref().and_then(said_with);
         let unverified = Error::from(Code::CannotVerifyCopySource);
         let unverified = match said {
             Some(said) => unverified.with_message(said),
@@ -149,6 +149,11 @@ impl SourceFailure {
     }
 }
 
+/// What a storage service says with a code.
+fn said_with(code: &str) -> Option<&'static str> {
+    Code::named(code).map(Code::message)
+}
+
 /// Append Block From URL and Put Blob From URL tell a condition on their source that is not met as a
 /// source that refused to be read: the tests of the Python SDK take it for one that was not found.
 pub fn condition_as_refusal(mut error: Error) -> Error {
@@ -157,7 +162,7 @@ pub fn condition_as_refusal(mut error: Error) -> Error {
     }
     let status = error.status();
     error.code = Code::CannotVerifyCopySource;
-    error.with_status(status)
+    error.with_status(status).with_message(Code::ConditionNotMet.message())
 }
 
 impl FailureKind {
@@ -245,17 +250,22 @@ mod tests {
             assert!(shown(Version::V2025_11_05).contains(part), "{part}");
             assert!(!shown(Version::V2025_07_05).contains(part), "{part}");
         }
+        let message = r#""CopySourceErrorMessage", "The specified blob does not exist.""#;
+        assert!(shown(Version::V2025_11_05).contains(message), "{}", shown(Version::V2025_11_05));
     }
 
     #[test]
     fn a_condition_can_be_told_as_a_refusal() {
         let told = |failure: SourceFailure| {
             let error = condition_as_refusal(failure.into_error(Version::V2025_11_05));
-            (error.status().as_u16(), error.code)
+            (error.status().as_u16(), error.code, error.sentence().to_owned())
         };
-        assert_eq!(told(answered(412, "ConditionNotMet")), (412, Code::CannotVerifyCopySource));
-        assert_eq!(told(answered(304, "ConditionNotMet")), (412, Code::CannotVerifyCopySource));
-        assert_eq!(told(answered(416, "InvalidRange")), (416, Code::InvalidRange));
+        let not_met = Code::ConditionNotMet.message().to_owned();
+        let refused = (412, Code::CannotVerifyCopySource, not_met);
+        assert_eq!(told(answered(412, "ConditionNotMet")), refused);
+        assert_eq!(told(answered(304, "ConditionNotMet")), refused);
+        let outside = Code::InvalidRange.message().to_owned();
+        assert_eq!(told(answered(416, "InvalidRange")), (416, Code::InvalidRange, outside));
     }
 
     #[test]
