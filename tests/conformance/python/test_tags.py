@@ -111,6 +111,8 @@ def test_conditions_of_the_calls_on_tags(raw, blob):
         ({"x-ms-if-tags": "a = '1'"}, 204, 200),
         ({"x-ms-if-tags": "a = '2'"}, 412, 412),
         ({"x-ms-if-tags": "a ="}, 400, 400),
+        ({"x-ms-if-tags": "a <> '$#'"}, 400, 400),
+        ({"x-ms-if-tags": f"{'a' * 129} <> '1'"}, 412, 412),
         ({"x-ms-blob-if-match": etag}, 204, 200),
         ({"x-ms-blob-if-match": other}, 412, 412),
         ({"x-ms-blob-if-none-match": other}, 204, 200),
@@ -219,6 +221,21 @@ def test_what_is_found_follows_every_change(service, container, label):
     blob.upload_blob(b"", tags={"label": label})
     container.delete_container()
     assert found() == []
+
+
+def test_queries_that_no_tag_can_meet_are_refused(raw, container):
+    for where, said in [
+        ("@container = 'c' AND a = '1'", "Error parsing query: Cannot have container in both uri and query"),
+        (" AND ".join(f"k{number} = 'v'" for number in range(11)), "Error parsing query: there can be at most 10 unique tags in a query"),
+        (f"{'n' * 129} = 'v'", "Error parsing query"),
+        (f"n = '{'v' * 257}'", "Error parsing query"),
+        ("n = 'v @'", "Error parsing query"),
+    ]:
+        query = f"restype=container&comp=blobs&where={quoted(where)}"
+        answer = raw.send("GET", f"/{container.container_name}", query)
+        assert (answer.status, answer.code) == (400, "InvalidQueryParameterValue"), where
+        assert answer.xml().findtext("Message").startswith(said)
+        assert answer.xml().findtext("QueryParameterName") == "where"
 
 
 def test_pages_of_what_is_found(service, container, label):

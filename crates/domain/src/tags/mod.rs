@@ -91,14 +91,16 @@ impl TagSet {
     }
 }
 
+/// Whether a name or a value has only characters that one can have.
+fn has_tag_characters(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" +-./:=_".contains(&byte))
+}
+
 fn check_tag(name: &str, value: &str) -> Result<(), TagsRefusal> {
     if name.is_empty() {
         return Err(TagsRefusal::EmptyName);
     }
-    let allowed = |text: &str| {
-        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" +-./:=_".contains(&byte))
-    };
-    if !allowed(name) || !allowed(value) {
+    if !has_tag_characters(name) || !has_tag_characters(value) {
         return Err(TagsRefusal::InvalidCharacter);
     }
     // Every allowed character is one byte.

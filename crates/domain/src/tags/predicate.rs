@@ -1,8 +1,10 @@
 //! The predicate of `x-ms-if-tags`: comparisons joined by AND, OR and parentheses.
 
-use super::TagSet;
 use super::lexer::{Comparator, Lexer, Token};
+use super::{TagSet, has_tag_characters};
 
+/// What the reference promises. The service itself is said to take more (Azurite,
+/// tests/blob/apis/blob.test.ts, long ifTags condition), but to no known number.
 pub const LOGICAL_OPERATORS_MAX: usize = 10;
 /// Ten operators need no more than eleven levels; the rest is room for parentheses that change
 /// nothing. Without a maximum a header of parentheses alone could exhaust the stack.
@@ -26,6 +28,12 @@ pub enum TagPredicateInvalid {
     OperatorNotAllowed,
     #[error("the tag expression restricts one tag more than once without defining a range")]
     NotARange,
+    #[error("the tag expression has a character that tags cannot have")]
+    Characters,
+    #[error("the tag expression has a name or a value that is longer than that of any tag")]
+    TooLong,
+    #[error("the container is named by the address and by the tag expression")]
+    TwoContainers,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,8 +118,13 @@ impl Parser<'_> {
                 }
             }
             Some(Token::Name { text: name, .. }) => {
-                let comparator = self.lexer.comparator()?;
-                Ok(Expression::Compare { name, comparator, value: self.lexer.value()? })
+                let (comparator, value) = (self.lexer.comparator()?, self.lexer.value()?);
+                // The service does not mind how long they are here: no tag is equal to them then
+                // (Azurite, tests/blob/apis/blob.test.ts, invalid ifTags condition string).
+                if !has_tag_characters(&name) || !has_tag_characters(&value) {
+                    return Err(TagPredicateInvalid::Characters);
+                }
+                Ok(Expression::Compare { name, comparator, value })
             }
             Some(Token::Container) => Err(TagPredicateInvalid::OperatorNotAllowed),
             Some(Token::Value(_) | Token::Compare(_) | Token::Close) | None => {

@@ -3,7 +3,7 @@
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use super::lexer::{Comparator, Lexer, Token};
-use super::{TAGS_MAX, TagPredicateInvalid, TagSet};
+use super::{TAGS_MAX, TagPredicateInvalid, TagSet, TagsRefusal, check_tag};
 
 /// Where a query looks for blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,10 @@ impl TagQuery {
     ) -> Result<(), TagPredicateInvalid> {
         let comparator = lexer.comparator()?;
         let name = lexer.value()?;
-        if scope != QueryScope::Account || comparator != Comparator::Equal {
+        if scope != QueryScope::Account {
+            return Err(TagPredicateInvalid::TwoContainers);
+        }
+        if comparator != Comparator::Equal {
             return Err(TagPredicateInvalid::OperatorNotAllowed);
         }
         match self.container.replace(name) {
@@ -109,6 +112,15 @@ impl TagQuery {
         name: String,
     ) -> Result<(), TagPredicateInvalid> {
         let added = TagComparison { name, comparator: lexer.comparator()?, value: lexer.value()? };
+        check_tag(&added.name, &added.value).map_err(|refusal| match refusal {
+            TagsRefusal::TooLong => TagPredicateInvalid::TooLong,
+            TagsRefusal::EmptyName
+            | TagsRefusal::InvalidCharacter
+            | TagsRefusal::TooMany
+            | TagsRefusal::HeaderTooLarge
+            | TagsRefusal::DuplicateName
+            | TagsRefusal::Malformed => TagPredicateInvalid::Characters,
+        })?;
         let mut names: Vec<_> = self.comparisons.iter().map(|earlier| &earlier.name).collect();
         names.push(&added.name);
         names.sort_unstable();

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use holdfast_domain::blob::{FindBlobs, FoundBlob};
 use holdfast_domain::names::ContainerName;
-use holdfast_domain::tags::{QueryScope, TagQuery};
+use holdfast_domain::tags::{QueryScope, TagPredicateInvalid, TagQuery};
 use hyper::StatusCode;
 
 use super::{list_blobs, tags};
@@ -32,7 +32,7 @@ async fn find(
     container: Option<ContainerName>,
 ) -> Result<Answer, Error> {
     let text = call.query.required("where")?;
-    let query = TagQuery::parse(text, scope).map_err(|_| invalid("where", text))?;
+    let query = TagQuery::parse(text, scope).map_err(|refusal| not_a_query(text, refusal))?;
     let command = FindBlobs {
         account: call.account()?,
         container: container.clone(),
@@ -59,6 +59,26 @@ async fn find(
     xml.element("NextMarker", &next_marker.unwrap_or_default());
     xml.close("EnumerationResults");
     Ok(Answer::xml(StatusCode::OK, xml.finish()))
+}
+
+/// The service says what is wrong in a sentence of its own. That of a container that is named twice
+/// is known (azure-sdk-for-net, issue 27610), and that of too many tags (Azurite,
+/// tests/blob/apis/service.test.ts); of the others it is the beginning.
+fn not_a_query(text: &str, refusal: TagPredicateInvalid) -> Error {
+    let why = match refusal {
+        TagPredicateInvalid::TwoContainers => "Cannot have container in both uri and query".into(),
+        TagPredicateInvalid::TooManyOperators => {
+            "there can be at most 10 unique tags in a query".into()
+        }
+        TagPredicateInvalid::Empty
+        | TagPredicateInvalid::Syntax
+        | TagPredicateInvalid::TooDeep
+        | TagPredicateInvalid::OperatorNotAllowed
+        | TagPredicateInvalid::NotARange
+        | TagPredicateInvalid::Characters
+        | TagPredicateInvalid::TooLong => refusal.to_string(),
+    };
+    invalid("where", text).with_message(format!("Error parsing query: {why}"))
 }
 
 /// Of the tags only those are shown that the query names.
