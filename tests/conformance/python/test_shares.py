@@ -102,6 +102,30 @@ def test_what_a_share_is_created_with_is_told(shares):
     share.delete_share()
 
 
+def test_a_change_of_tier_is_told_as_pending(file_raw, shares):
+    def told(name):
+        header = file_raw.send("GET", f"/{name}", WHOLE).headers["x-ms-access-tier-transition-state"]
+        listed = file_raw.send("GET", "/", f"comp=list&prefix={name}").xml()
+        assert listed.findtext(".//AccessTierTransitionState") == header
+        return header
+
+    share = shares.get_share_client(unique("moved"))
+    share.create_share()
+    assert told(share.share_name) is None
+    for tier, state in (
+        ("Hot", "pending-from-transactionOptimized"),
+        ("Cool", "pending-from-hot"),
+        ("Cool", None),
+        ("TransactionOptimized", "pending-from-cool"),
+    ):
+        share.set_share_properties(access_tier=tier)
+        assert told(share.share_name) == state
+    share.delete_share()
+    share.create_share(access_tier="Hot")
+    assert told(share.share_name) is None
+    share.delete_share()
+
+
 def test_a_share_of_nfs_has_a_root_squash(shares):
     share = shares.get_share_client(unique("nfs"))
     share.create_share(protocols="NFS", root_squash="AllSquash")

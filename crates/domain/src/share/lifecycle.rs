@@ -6,7 +6,7 @@ use holdfast_store::Fault;
 
 use super::model::{
     AccessTier, Attributes, Directory, FileTimes, Node, NodeKind, PosixProperties, Protocol,
-    RootSquash, Share, SharePath,
+    RootSquash, Share, SharePath, TierChange,
 };
 use super::opens::ConnectedShare;
 use super::permission::{self, PermissionRefusal};
@@ -276,6 +276,8 @@ fn decide_create(
         newest_snapshot: 0,
     };
     apply(command.settings, &mut share, stamp.now)?;
+    // What is new is not moved.
+    share.tier_changed = share.tier_changed.map(|change| TierChange { from: None, ..change });
     Ok(share)
 }
 
@@ -294,8 +296,9 @@ fn apply(settings: ShareSettings, share: &mut Share, now: Timestamp) -> Result<(
     set(&mut share.snapshots_shown, settings.snapshots_shown);
     set(&mut share.directory_leases, settings.directory_leases);
     if let Some(tier) = settings.tier {
+        let from = Some(share.tier).filter(|before| *before != tier);
         share.tier = tier;
-        share.tier_changed = Some(now);
+        share.tier_changed = Some(TierChange { at: now, from });
     }
     let (provisioned, bursting) = (&mut share.provisioned, &mut share.bursting);
     provisioned.iops = settings.provisioned_iops.or(provisioned.iops);

@@ -53,7 +53,7 @@ pub use list_shares::{ListShares, ListedShare, ListedState, ShareListing, ShareM
 pub use model::{
     AccessTier, Attributes, Directory, File, FileCopy, FileHeaders, FileTimes, LinkTarget, Node,
     NodeKind, PaidBursting, PermissionKey, PosixProperties, Protocol, Provisioned, RootSquash,
-    Share, SharePath,
+    Share, SharePath, TierChange,
 };
 pub use node::{
     DeleteNode, DeletedNode, GetNode, Lookup, SetNodeMetadata, SetNodeProperties, Wanted,

@@ -1,5 +1,7 @@
 //! What is stored of a share, and of the directories, files and links in it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Place, rows};
@@ -38,7 +40,8 @@ pub struct Share {
     pub metadata: Metadata,
     pub quota_gib: u32,
     pub tier: AccessTier,
-    pub tier_changed: Option<Timestamp>,
+    #[serde(with = "stored_change")]
+    pub tier_changed: Option<TierChange>,
     pub protocol: Protocol,
     pub root_squash: RootSquash,
     /// Whether clients of NFS find snapshots by themselves.
@@ -95,6 +98,63 @@ pub enum AccessTier {
     Hot,
     Cool,
     Premium,
+}
+
+/// When a share got its tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TierChange {
+    pub at: Timestamp,
+    /// The other tier that it was in before; none if it was created in its tier, or if an earlier
+    /// build has moved it.
+    pub from: Option<AccessTier>,
+}
+
+/// How long a change of tier is told as pending. Nothing is moved here, so it says only what clients
+/// expect to read after a change: it ends for those that wait for it.
+const TIER_CHANGE_PENDING: Duration = Duration::from_secs(60);
+
+impl TierChange {
+    /// The tier that the share is still moved out of.
+    pub fn pending_from(&self, now: Timestamp) -> Option<AccessTier> {
+        self.from.filter(|_| now < self.at.plus(TIER_CHANGE_PENDING))
+    }
+}
+
+/// In rows, none and a change from nowhere are what an optional time always was.
+mod stored_change {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{AccessTier, TierChange};
+    use crate::time::Timestamp;
+
+    #[derive(Serialize, Deserialize)]
+    enum Row {
+        None,
+        At(Timestamp),
+        From(Timestamp, AccessTier),
+    }
+
+    pub fn serialize<S: Serializer>(
+        change: &Option<TierChange>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let row = match *change {
+            None => Row::None,
+            Some(TierChange { at, from: None }) => Row::At(at),
+            Some(TierChange { at, from: Some(from) }) => Row::From(at, from),
+        };
+        row.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<TierChange>, D::Error> {
+        Ok(match Row::deserialize(deserializer)? {
+            Row::None => None,
+            Row::At(at) => Some(TierChange { at, from: None }),
+            Row::From(at, from) => Some(TierChange { at, from: Some(from) }),
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -319,4 +379,40 @@ pub struct PosixProperties {
     pub group: u32,
     /// How many names the node has.
     pub links: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+    struct Changed(#[serde(with = "stored_change")] Option<TierChange>);
+
+    #[test]
+    fn a_change_from_nowhere_is_stored_as_ever_and_its_tier_is_stored_too() {
+        let at = Timestamp::from_ticks(7);
+        let change = |from| Some(TierChange { at, from });
+        for (case, changed, row) in [
+            ("none", None, &[0][..]),
+            ("a time", change(None), &[1, 7]),
+            ("a time and a tier", change(Some(AccessTier::Cool)), &[2, 7, 2]),
+        ] {
+            let changed = Changed(changed);
+            let encoded = postcard::to_allocvec(&changed).expect("encoded");
+            assert_eq!(encoded, row, "{case}");
+            let read: Changed = postcard::from_bytes(row).expect("decoded");
+            assert_eq!(read, changed, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_tier_is_pending_for_a_minute() {
+        let at = Timestamp::from_ticks(7);
+        let moved = TierChange { at, from: Some(AccessTier::Hot) };
+        for (after, expected) in [(0, Some(AccessTier::Hot)), (59, moved.from), (60, None)] {
+            let now = at.plus(Duration::from_secs(after));
+            assert_eq!(moved.pending_from(now), expected, "{after}");
+            assert_eq!(TierChange { at, from: None }.pending_from(now), None, "{after}");
+        }
+    }
 }

@@ -90,8 +90,10 @@ pub fn told(share: &Share, version: Version, now: Timestamp) -> Vec<Told> {
     tell(Version::V2015_02_21, QUOTA, "Quota", Some(share.quota_gib.to_string()));
     let tiers = Version::V2019_12_12;
     tell(tiers, TIER, "AccessTier", text(choice_name(&TIERS, &share.tier)));
-    let changed = share.tier_changed.map(|changed| changed.rfc1123().to_string());
+    let changed = share.tier_changed.map(|change| change.at.rfc1123().to_string());
     tell(tiers, "x-ms-access-tier-change-time", "AccessTierChangeTime", changed);
+    let pending = share.tier_changed.and_then(|change| change.pending_from(now)).map(pending_from);
+    tell(tiers, "x-ms-access-tier-transition-state", "AccessTierTransitionState", pending);
     let leases = Version::V2020_02_10;
     tell(leases, "x-ms-lease-status", "LeaseStatus", text(lease_status(&share.lease, now)));
     tell(leases, "x-ms-lease-state", "LeaseState", text(lease_state(&share.lease, now)));
@@ -122,6 +124,16 @@ pub fn told(share: &Share, version: Version, now: Timestamp) -> Vec<Told> {
         tell(Version::V2026_10_06, DIRECTORY_LEASES, "EnableSmbDirectoryLease", leases);
     }
     told
+}
+
+/// As the service tells it of a share whose tier was changed (azure-sdk-for-js, shareclient.spec.ts,
+/// and the other SDKs alike): the name of the tier begins with a small letter.
+fn pending_from(tier: AccessTier) -> String {
+    let mut name = choice_name(&TIERS, &tier).to_owned();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    format!("pending-from-{name}")
 }
 
 /// What answers to changes repeat of what was provisioned.
