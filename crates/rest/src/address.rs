@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use holdfast_domain::names::with_slashes;
 use memchr::memchr;
 
 use crate::auth::Target;
@@ -217,13 +218,8 @@ fn path_text(raw: &str) -> Result<Cow<'_, str>, InvalidUri> {
     if text.is_empty() { Err(InvalidUri) } else { Ok(text) }
 }
 
-/// The service reads a backslash as a slash, and lists the blob by that name.
 fn blob_name(raw: &str) -> Result<Cow<'_, str>, InvalidUri> {
-    let name = path_text(raw)?;
-    match memchr(b'\\', name.as_bytes()) {
-        None => Ok(name),
-        Some(_) => Ok(Cow::Owned(name.replace('\\', "/"))),
-    }
+    path_text(raw).map(with_slashes)
 }
 
 fn blob_resource<'a>(rest: &'a str, query: &Query<'_>) -> Result<Resource<'a>, InvalidUri> {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use holdfast_domain::account::StaticWebsite;
+use holdfast_domain::names::with_slashes;
 use hyper::{Method, StatusCode};
 
 use crate::address::{Address, Resource};
@@ -92,7 +93,7 @@ pub async fn answer(
     let path = decode(parts.uri.path(), Plus::IsPlus).ok_or(Code::InvalidUri)?;
     let asked = asked_headers(&parts.headers);
     let read = Read { frontend, peer, account, operation };
-    for name in candidates(&path, website) {
+    for name in candidates(&with_slashes(path), website) {
         if let Some(answer) = read.blob(&name, &asked).await? {
             return Ok(answer);
         }

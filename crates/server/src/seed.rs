@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use serde::Deserialize;
+use holdfast_domain::names::with_slashes;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::command_line::SettingsError;
@@ -66,6 +67,7 @@ pub enum PublicAccess {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Blob {
+    #[serde(deserialize_with = "blob_name")]
     pub name: String,
     pub content_type: Option<String>,
     #[serde(default)]
@@ -73,6 +75,11 @@ pub struct Blob {
     pub text: Option<String>,
     pub base64: Option<String>,
     pub file: Option<PathBuf>,
+}
+
+/// By the name that requests find it by.
+fn blob_name<'de, D: Deserializer<'de>>(name: D) -> Result<String, D::Error> {
+    Ok(with_slashes(String::deserialize(name)?.into()).into_owned())
 }
 
 #[derive(Debug, Deserialize)]

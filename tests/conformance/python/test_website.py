@@ -66,6 +66,7 @@ def test_documents_are_found(documents, browse):
         ("/about", "about"),
         ("/docs/", "docs/index.html"),
         ("/docs", "docs/index.html"),
+        ("/docs%5Cindex.html", "docs/index.html"),
         ("/docs/a%20b+%C3%A4.html", "docs/a b+ä.html"),
         ("/?comp=list&restype=container", "index.html"),
     ):

@@ -4,6 +4,7 @@ mod path;
 
 pub use path::{FilePath, PathComponent, TrailingDots, fold_text};
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -201,6 +202,12 @@ fn check_table(name: &str) -> Result<(), NameRefusal> {
     if name.eq_ignore_ascii_case("tables") { Err(NameRefusal::Reserved) } else { Ok(()) }
 }
 
+/// The name of a blob as the service reads it from an address or a setting: a backslash is a slash,
+/// and the blob is listed by that name.
+pub fn with_slashes(name: Cow<'_, str>) -> Cow<'_, str> {
+    if name.contains('\\') { Cow::Owned(name.replace('\\', "/")) } else { name }
+}
+
 fn check_blob(name: &str) -> Result<(), NameRefusal> {
     check_length(name, 1, BLOB_NAME_CHARS_MAX)?;
     if name.split('/').count() > BLOB_NAME_SEGMENTS_MAX {
@@ -229,6 +236,13 @@ mod tests {
     fn check_all(check: Check, cases: &[(&str, Result<(), NameRefusal>)]) {
         for (name, expected) in cases {
             assert_eq!(check(name), *expected, "12 {name:?}");
+        }
+    }
+
+    #[test]
+    fn a_backslash_in_the_name_of_a_blob_is_a_slash() {
+        for (name, expected) in [("a\\b\\", "a/b/"), ("a/b", "a/b"), ("", "")] {
+            assert_eq!(with_slashes(name.into()), expected);
         }
     }
 

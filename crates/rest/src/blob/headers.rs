@@ -13,7 +13,7 @@ use holdfast_domain::tags::TagPredicate;
 
 use super::encryption;
 use crate::answer::Answer;
-use crate::body::{FinishedDigests, StructuredBody, encode_crc64};
+use crate::body::{FinishedDigests, StructuredBody, decode_md5, encode_crc64};
 use crate::error::{Code, Error};
 use crate::request::Call;
 use crate::request_body::ContentBody;
@@ -151,8 +151,7 @@ pub fn content_headers(call: &Call<'_>, plain: bool) -> Result<ContentHeaders, E
 /// sees the content, see [`whole_md5`].
 pub fn md5_header(call: &Call<'_>, name: &'static str) -> Result<Option<ContentMd5>, Error> {
     let Some(text) = call.header(name)? else { return Ok(None) };
-    let decoded = STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()).map(ContentMd5::new);
-    decoded.map(Some).ok_or_else(|| Code::InvalidMd5.into())
+    decode_md5(text).map(Some).ok_or_else(|| Code::InvalidMd5.into())
 }
 
 /// The MD5 that is to be stored with a content that it must be true of.

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::{CrcAlgorithm, Digest as Crc64};
+use holdfast_domain::blob::ContentMd5;
 use md5::{Digest as _, Md5};
 
 /// Computes only what is asked for.
@@ -127,9 +128,10 @@ impl ExpectedDigests {
     }
 }
 
-/// As headers carry it: Base64.
-pub fn decode_md5(text: &str) -> Option<[u8; 16]> {
-    decode(text)
+/// What is stored as an MD5, as headers carry it: any bytes in Base64.
+pub fn decode_md5(text: &str) -> Option<ContentMd5> {
+    let bytes = STANDARD.decode(text.trim()).ok()?;
+    (!bytes.is_empty()).then(|| ContentMd5::new(bytes))
 }
 
 fn decode<const LENGTH: usize>(text: &str) -> Option<[u8; LENGTH]> {

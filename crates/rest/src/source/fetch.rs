@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdfast_domain::blob::{ContentHeaders, ContentMd5, ReadRange};
+use holdfast_domain::blob::{ContentHeaders, ReadRange};
 use holdfast_domain::content::ByteSource;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::time::Timestamp;
@@ -448,7 +448,7 @@ fn properties(headers: &HeaderMap) -> SourceProperties {
             content_language: text(headers, header::CONTENT_LANGUAGE),
             content_disposition: text(headers, header::CONTENT_DISPOSITION),
             cache_control: text(headers, header::CACHE_CONTROL),
-            content_md5: md5.as_deref().and_then(decode_md5).map(ContentMd5::from),
+            content_md5: md5.as_deref().and_then(decode_md5),
         },
         metadata: metadata(headers),
         tags: None,

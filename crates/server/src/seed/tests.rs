@@ -184,6 +184,13 @@ fn json_has_the_same_shape() {
 }
 
 #[test]
+fn a_blob_gets_the_name_that_requests_find_it_by() {
+    let text = "[[containers]]\nname = 'abc'\nblobs = [{ name = 'a\\b', text = '' }]";
+    let seed = read_text("seed.toml", text).expect("a seed");
+    assert_eq!(seed.containers[0].blobs[0].name, "a/b");
+}
+
+#[test]
 fn a_mistake_is_told_with_the_entry_it_is_in() {
     for (text, parts) in [
         ("[[containers]]\nname = 'A'", &["container \"A\"", "name"][..]),

@@ -262,3 +262,18 @@ async fn a_range_is_taken_only_if_it_is_the_one_asked_for() {
         assert!(origin.asked.lock()[0].contains("range: bytes=1-3\r\n"), "{case}");
     }
 }
+
+#[test]
+fn whatever_is_stored_as_the_md5_of_a_source_is_known() {
+    let known = |pairs: &[(&'static str, &str)]| {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.insert(*name, value.parse().expect("a value"));
+        }
+        properties(&headers).headers.content_md5.map(|md5| md5.as_ref().to_vec())
+    };
+    assert_eq!(known(&[("content-md5", "bWQ1")]), Some(b"md5".to_vec()));
+    let of_part = [("content-md5", "bWQ1"), ("content-range", "bytes 0-1/5")];
+    assert_eq!(known(&of_part), None);
+    assert_eq!(known(&[("content-md5", "no base64!")]), None);
+}
