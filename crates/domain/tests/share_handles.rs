@@ -4,6 +4,8 @@
 mod handles;
 mod support;
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::Duration;
 
 use handles::{Client, close, key, open, path, read, refusal, share, with_share, write};
@@ -327,6 +329,40 @@ async fn a_directory_is_listed_by_pattern_and_in_steps() {
     let no_room = store.domain.list_handle(&handle, &from).await.expect("the rest");
     handle.list_again(no_room.from);
     assert_eq!(names(&store, &handle, "", false, 9).await, "c.bin");
+}
+
+#[tokio::test]
+async fn a_listing_that_finds_little_gives_way_to_others() {
+    let store = with_share().await;
+    let client = Client::new(1);
+    make_directory(&store, &client, "directory").await;
+    for number in 0..6 {
+        let file = open(&store, &client.wants(&format!("directory/{number}"))).await;
+        close(&store, &file.handle).await;
+    }
+    let handle = open(&store, &client.wants("directory")).await.handle;
+    let mut turns = 0;
+    let from = ListFrom { pattern: "*x".to_owned(), restart: true, limit: 2 };
+    let mut listing = pin!(store.domain.list_handle(&handle, &from));
+    let listed = poll_fn(|context| {
+        turns += 1;
+        listing.as_mut().poll(context)
+    })
+    .await;
+    assert_eq!(refusal(listed), HandleRefusal::NoSuchFile);
+    assert!(turns > 2, "it was all done in {turns}");
+}
+
+#[tokio::test]
+async fn a_pattern_that_is_longer_than_any_name_is_refused() {
+    let store = with_share().await;
+    let client = Client::new(1);
+    make_directory(&store, &client, "directory").await;
+    let handle = open(&store, &client.wants("directory")).await.handle;
+    let long = "*a".repeat(10_000);
+    assert_eq!(names(&store, &handle, &long, true, 9).await, "InvalidPattern");
+    assert_eq!(names(&store, &handle, "*", false, 9).await, ". ..");
+    assert_eq!(names(&store, &handle, &long, true, 9).await, "InvalidPattern");
 }
 
 #[tokio::test]

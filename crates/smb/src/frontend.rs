@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdfast_domain::Domain;
 use parking_lot::Mutex;
 
-use crate::connection::{Connection, Ending, ProcessRoom};
+use crate::connection::{Connection, Ending, ProcessRoom, ProcessWork};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::status::Status;
@@ -19,6 +19,7 @@ pub struct Frontend {
     pub settings: Settings,
     pub guid: [u8; 16],
     pub(crate) answer_room: Arc<ProcessRoom>,
+    pub(crate) work_room: Arc<ProcessWork>,
     sessions: Mutex<HashMap<u64, LoggedOn>>,
     session_ids: AtomicU64,
     open_ids: AtomicU64,
@@ -53,6 +54,7 @@ impl Frontend {
             domain,
             guid: random(),
             answer_room: Arc::default(),
+            work_room: Arc::default(),
             settings,
             sessions: Mutex::default(),
             // Numbers of another run must not be good in this one. Those of sessions are short: there

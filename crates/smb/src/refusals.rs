@@ -50,6 +50,7 @@ fn of_refusal(refusal: HandleRefusal) -> Status {
         HandleRefusal::WriteProtected => Status::MEDIA_WRITE_PROTECTED,
         HandleRefusal::NoMoreFiles => Status::NO_MORE_FILES,
         HandleRefusal::NoSuchFile => Status::NO_SUCH_FILE,
+        HandleRefusal::InvalidPattern => Status::OBJECT_NAME_INVALID,
         HandleRefusal::InvalidDescriptor => Status::INVALID_SECURITY_DESCR,
         HandleRefusal::StillPending => Status::FILE_NOT_AVAILABLE,
         HandleRefusal::AlreadyCreated => Status::DUPLICATE_OBJECTID,

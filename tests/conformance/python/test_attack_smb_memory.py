@@ -32,11 +32,15 @@ from test_smb_logon import ACCOUNT, FIRST_KEY, logged_on
 
 MIB = 1024 * 1024
 READ_BYTES = 8 * MIB
-CREDITS_OF_READ = READ_BYTES // 65536
 CONNECTIONS, READS = 12, 60
 # What answers may take, and as much again for what else the process does.
 GROWTH_KIB_MAX = 2 * 256 * 1024
 SHARE = "alpha"
+# Answers so short that they are counted with their requests.
+SMALL_CONNECTIONS, SMALL_READS, SMALL_READ_BYTES = 4, 8000, 4096
+COPIES, CHUNKS_OF_COPY = 2000, 16
+SHARES, PIPES = 300, 30
+RESUME_KEY, COPY_CHUNK = 0x140078, 0x1440F2
 ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
 ASYNC = 2
 
@@ -58,16 +62,17 @@ class Server:
         credential = {"account_name": ACCOUNT, "account_key": FIRST_KEY}
         file = endpoints["file"].rstrip("/")
         self.content = os.urandom(READ_BYTES)
-        with ShareServiceClient(f"{file}/{ACCOUNT}", credential=credential) as service:
-            share = service.create_share(SHARE)
-            share.get_file_client("large").upload_file(self.content)
-            share.create_directory("directory")
+        self.service = ShareServiceClient(f"{file}/{ACCOUNT}", credential=credential)
+        share = self.service.create_share(SHARE)
+        share.get_file_client("large").upload_file(self.content)
+        share.create_directory("directory")
 
     def memory_kib(self) -> int:
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+) kB", text).group(1))
 
     def stop(self) -> None:
+        self.service.close()
         self.process.terminate()
         self.process.wait(30)
         self.process.stdout.close()
@@ -104,11 +109,11 @@ def connected(server, credits: int = 8000, **logon):
 class Mute:
     """A client that sends what it likes and reads only if it is told to."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, file: Open | None = None, directory: Open | None = None):
         self.tree, self.session, self.stop = tree, tree.session, threading.Event()
         self.connection = tree.session.connection
-        self.file = opened(tree, "large")
-        self.directory = opened(tree, "directory", directory=True)
+        self.file = file or opened(tree, "large")
+        self.directory = directory or opened(tree, "directory", directory=True)
         transport = self.connection.transport
         self.socket = transport._sock
         transport.recv = self.forever
@@ -144,9 +149,22 @@ class Mute:
         self.send(self.request(command, body, charge, async_id))
         return message_id
 
-    def read(self) -> int:
-        body = struct.pack("<HBBIQ16sIIIHHB", 49, 80, 0, READ_BYTES, 0, self.file.file_id, 0, 0, 0, 0, 0, 0)
-        return self.packet(Commands.SMB2_READ, body, CREDITS_OF_READ)
+    def read(self, length: int = READ_BYTES) -> int:
+        body = struct.pack("<HBBIQ16sIIIHHB", 49, 80, 0, length, 0, self.file.file_id, 0, 0, 0, 0, 0, 0)
+        return self.packet(Commands.SMB2_READ, body, (length + 65535) // 65536)
+
+    def control(self, code: int, file: Open, data: bytes, answer_bytes: int) -> int:
+        body = struct.pack(
+            "<HHI16sIIIIIIII", 57, 0, code, file.file_id, 120, len(data), 0, 0, 0, answer_bytes, 1, 0
+        )  # fmt: skip
+        return self.packet(Commands.SMB2_IOCTL, body + data)
+
+    def close(self, file: Open) -> int:
+        return self.packet(Commands.SMB2_CLOSE, struct.pack("<HHI16s", 24, 0, 0, file.file_id))
+
+    def write(self, file: Open, data: bytes) -> int:
+        body = struct.pack("<HHIQ16sIIHHI", 49, 112, len(data), 0, file.file_id, 0, 0, 0, 0, 0)
+        return self.packet(Commands.SMB2_WRITE, body + data)
 
     def watching(self) -> bytes:
         return struct.pack("<HHI16sII", 32, 1, 65536, self.directory.file_id, 0x1FF, 0)
@@ -197,6 +215,98 @@ def test_answers_that_nobody_reads_are_bounded_and_others_are_served(server):
                 assert read_whole(tree) == server.content
         # Sooner than those who do not read are given up.
         assert time.monotonic() - began < 4
+
+
+def test_small_parts_of_a_file_do_not_keep_more_of_it_in_memory(server):
+    before = server.memory_kib()
+    with contextlib.ExitStack() as clients:
+        for _ in range(SMALL_CONNECTIONS):
+            client = Mute(clients.enter_context(connected(server, credits=8192)))
+            clients.callback(client.stop.set)
+            for _ in range(SMALL_READS):
+                client.read(SMALL_READ_BYTES)
+        growth = peak_kib(server, 3) - before
+        print(f"{SMALL_CONNECTIONS} connections with {SMALL_READS} reads of 4 KiB: {growth} KiB more at most")
+        # What the requests of each may take, with their answers.
+        assert growth < SMALL_CONNECTIONS * 64 * 1024
+
+
+def test_copies_on_the_server_take_turns_with_its_memory(server):
+    with connected(server, credits=8192) as tree:
+        writes = Access.GENERIC_READ | Access.GENERIC_WRITE
+        target = Open(tree, "copy")
+        target.create(
+            ImpersonationLevel.Impersonation, writes, 0, ALL, CreateDisposition.FILE_OVERWRITE_IF,
+            CreateOptions.FILE_NON_DIRECTORY_FILE,
+        )  # fmt: skip
+        client = Mute(tree)
+        client.control(RESUME_KEY, client.file, b"", 32)
+        key = client.answer()[2][112:136]
+        chunks = b"".join(struct.pack("<QQII", 0, 0, MIB, 0) for _ in range(CHUNKS_OF_COPY))
+        asked = key + struct.pack("<II", CHUNKS_OF_COPY, 0) + chunks
+        before = server.memory_kib()
+        copies = {client.control(COPY_CHUNK, target, asked, 12) for _ in range(COPIES)}
+        growth = peak_kib(server, 5) - before
+        print(f"{COPIES} copies of {CHUNKS_OF_COPY} MiB: {growth} KiB more at most")
+        assert growth < GROWTH_KIB_MAX
+        number, status, _ = client.answer()
+        assert number in copies and status in (NtStatus.STATUS_SUCCESS, NtStatus.STATUS_PENDING)
+        client.stop.set()
+
+
+def rpc(kind: int, body: bytes) -> bytes:
+    return struct.pack("<BBBBIHHI", 5, 0, kind, 3, 0x10, 16 + len(body), 0, 1) + body
+
+
+BIND = rpc(
+    11,
+    struct.pack("<HHIIHH", 4280, 4280, 0, 1, 0, 1)
+    + bytes.fromhex("c84f324b7016d30112785a47bf6ee18803000000")
+    + bytes.fromhex("045d888aeb1cc9119fe808002b10486002000000"),
+)
+LIST_SHARES = rpc(0, struct.pack("<IHH9I", 0, 0, 15, 0, 1, 1, 4, 0, 0, 0xFFFFFFFF, 0, 0))
+
+
+def test_lists_of_shares_that_nobody_reads_are_bounded(server):
+    for number in range(SHARES):
+        server.service.create_share(f"one-of-many-shares-with-a-long-name-{number:04}")
+    with logged_on(server.port, signs=False) as session:
+        tree = TreeConnect(session, r"\\127.0.0.1\IPC$")
+        tree.connect()
+        for _ in range(2):
+            session.connection.echo(sid=session.session_id, credit_request=1000)
+        pipes = [opened(tree, "srvsvc", Access.GENERIC_READ | Access.GENERIC_WRITE) for _ in range(PIPES)]
+        client = Mute(tree, pipes[0], pipes[0])
+        before = server.memory_kib()
+        calls = LIST_SHARES * (60000 // len(LIST_SHARES))
+        for pipe in pipes:
+            client.write(pipe, BIND)
+            client.write(pipe, calls)
+        statuses = [client.answer()[1] for _ in range(2 * PIPES)]
+        growth = server.memory_kib() - before
+        print(f"{PIPES} pipes with {60000 // len(LIST_SHARES)} lists each: {growth} KiB more")
+        assert growth < GROWTH_KIB_MAX / 8
+        assert statuses[0] == NtStatus.STATUS_SUCCESS
+        assert set(statuses) == {NtStatus.STATUS_SUCCESS, NtStatus.STATUS_INSUFFICIENT_RESOURCES}
+        # Who is done with a pipe has room again.
+        for pipe in pipes[1:]:
+            client.close(pipe)
+        assert {client.answer()[1] for _ in pipes[1:]} == {NtStatus.STATUS_SUCCESS}
+        client.close(pipes[0])
+        assert client.answer()[1] == NtStatus.STATUS_SUCCESS
+        client.stop.set()
+    with logged_on(server.port, signs=False) as session:
+        tree = TreeConnect(session, r"\\127.0.0.1\IPC$")
+        tree.connect()
+        pipe = opened(tree, "srvsvc", Access.GENERIC_READ | Access.GENERIC_WRITE)
+        for _ in range(3):
+            pipe.write(BIND)
+            assert pipe.read(0, 4280)[2] == 12
+            pipe.write(LIST_SHARES)
+            fragments = [pipe.read(0, 4280)]
+            while not fragments[-1][3] & 2:
+                fragments.append(pipe.read(0, 4280))
+            assert sum(fragment.count("one-of-many".encode("utf-16-le")) for fragment in fragments) == SHARES
 
 
 def test_what_a_client_says_counts_while_it_reads_nothing(server):

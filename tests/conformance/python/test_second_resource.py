@@ -144,6 +144,19 @@ def test_from_url_a_source_needs_its_own_signature(raw, container):
         assert raw.send("PUT", f"{path}/{name}", query, asked, b"").status == status, name
 
 
+def test_put_range_from_url_a_source_needs_its_own_signature(file_account, file_raw, share):
+    source = share.get_file_client("source")
+    source.upload_file(b"s" * 512)
+    share.get_file_client("ranges").create_file(512)
+    every = "bytes=0-511"
+    asked = {"x-ms-write": "update", "x-ms-range": every, "x-ms-source-range": every, "x-ms-copy-source": source.url}
+    path = f"/{share.share_name}/ranges"
+    answer = file_raw.send("PUT", path, "comp=range", asked, b"")
+    assert (answer.status, answer.code) == (401, "CannotVerifyCopySource")
+    asked["x-ms-copy-source"] += "?" + file_sas(file_account, share, "source", "r")
+    assert file_raw.send("PUT", path, "comp=range", asked, b"").status == 201
+
+
 def test_copies_within_an_account_need_none(container, share):
     source = container.upload_blob("source", b"s")
     assert container.get_blob_client("copy").start_copy_from_url(source.url)["copy_status"] == "success"

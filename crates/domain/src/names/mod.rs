@@ -169,7 +169,7 @@ impl Hash for TableName {
 }
 
 /// The services count as .NET does, in UTF-16 units.
-fn length(name: &str) -> usize {
+pub(crate) fn length(name: &str) -> usize {
     if name.is_ascii() { name.len() } else { name.encode_utf16().count() }
 }
 

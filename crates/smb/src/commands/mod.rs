@@ -25,7 +25,9 @@ use bytes::Bytes;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::dialect::TRANSFER_BYTES_MAX;
+use crate::info::fsctl::copy_limits;
 use crate::status::Status;
+use crate::wire::ioctl::codes;
 use crate::wire::{self, Command};
 
 pub type Result<T = Answer> = std::result::Result<T, Status>;
@@ -94,12 +96,18 @@ pub fn bytes_moved(command: Command, message: &Bytes) -> u64 {
     asked.unwrap_or(0)
 }
 
-/// How long the answer to a request can get beyond what every answer has. A request that cannot be
-/// read, or asks for more than anybody gets, is refused by its command.
-pub fn answer_bytes_max(command: Command, message: &Bytes) -> usize {
+/// How much memory a request can take beyond what every request has, for its answer or while it works. A
+/// request that cannot be read, or asks for more than anybody gets, is refused by its command.
+pub fn room_bytes_max(command: Command, message: &Bytes) -> usize {
     let asked = match command {
         Command::Read => wire::read::Request::decode(message).map(|it| it.length),
-        Command::Ioctl => wire::ioctl::Request::decode(message).map(|it| it.output_bytes_max),
+        Command::Ioctl => wire::ioctl::Request::decode(message).map(|it| match it.code {
+            // A chunk is read before it is written.
+            codes::SRV_COPYCHUNK | codes::SRV_COPYCHUNK_WRITE => {
+                it.output_bytes_max.max(copy_limits::CHUNK_BYTES_MAX)
+            }
+            _ => it.output_bytes_max,
+        }),
         Command::QueryDirectory => {
             wire::query_directory::Request::decode(message).map(|it| it.output_bytes_max)
         }
@@ -124,4 +132,32 @@ pub fn answer_bytes_max(command: Command, message: &Bytes) -> usize {
         | Command::OplockBreak => Ok(0),
     };
     asked.unwrap_or(0).min(TRANSFER_BYTES_MAX) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BufMut as _;
+
+    use super::*;
+    use crate::wire::HEADER_BYTES;
+
+    #[test]
+    fn a_copy_takes_room_for_the_chunk_that_it_reads() {
+        let asked = |code: u32, output_bytes: u32| {
+            let mut message = vec![0; HEADER_BYTES];
+            message.put_u16_le(57);
+            message.put_u16_le(0);
+            message.put_u32_le(code);
+            message.put_bytes(0, 16 + 4 * 5);
+            message.put_u32_le(output_bytes);
+            message.put_u32_le(1);
+            message.put_u32_le(0);
+            room_bytes_max(Command::Ioctl, &message.into())
+        };
+        for copies in [codes::SRV_COPYCHUNK, codes::SRV_COPYCHUNK_WRITE] {
+            assert_eq!(asked(copies, 12), copy_limits::CHUNK_BYTES_MAX as usize);
+        }
+        assert_eq!(asked(codes::PIPE_TRANSCEIVE, 4280), 4280);
+        assert_eq!(asked(codes::PIPE_TRANSCEIVE, u32::MAX), TRANSFER_BYTES_MAX as usize);
+    }
 }

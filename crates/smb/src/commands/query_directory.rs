@@ -44,7 +44,12 @@ pub async fn handle(call: &mut Call) -> Result {
         limit: if is_single { 1 } else { guess.min(ENTRIES_MAX) },
     };
     let domain = &call.connection.frontend.domain;
-    let listing = domain.list_handle(&file.handle, &command).await.map_err(refusals::of_handle)?;
+    let listing = tokio::select! {
+        biased;
+        listing = domain.list_handle(&file.handle, &command) => listing,
+        () = call.ticket.cancelled() => return Err(Status::CANCELLED),
+    };
+    let listing = listing.map_err(refusals::of_handle)?;
     let mut entries = Entries::new(class, room);
     let mut last_told = None;
     for listed in &listing.entries {

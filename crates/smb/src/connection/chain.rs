@@ -49,29 +49,39 @@ pub async fn work(connection: Arc<Connection>, batch: Batch) -> ControlFlow<()> 
 /// Breaks if the connection has to end.
 pub async fn work_on(connection: Arc<Connection>, begun: Begun) -> ControlFlow<()> {
     let Begun { batch, tickets } = begun;
-    let encrypted_by = batch.encrypted_by;
+    let encrypted_by = batch.encrypted_by.clone();
+    // In a box, so that it is gone when the answers are there: it takes several times the memory of a
+    // short answer, which waits for as long as its client does not read.
+    let (replies, flow) = Box::pin(answers(&connection, batch, &tickets)).await;
+    tickets.iter().for_each(|ticket| connection.requests.end(ticket));
+    drop(tickets);
+    // What the requests have broken of their own client's caches comes before their answers.
+    breaks::tell(&connection).await;
+    connection.outgoing.send(replies, encrypted_by.as_deref()).await;
+    flow
+}
+
+/// Those that were not sent on the way.
+async fn answers(
+    connection: &Arc<Connection>,
+    batch: Batch,
+    tickets: &[Arc<Ticket>],
+) -> (Vec<Reply>, ControlFlow<()>) {
+    let Batch { messages, encrypted_by } = batch;
     let mut chain = Chain::default();
-    let mut replies = Vec::with_capacity(batch.messages.len());
-    let mut messages = batch.messages.into_iter().zip(&tickets).enumerate();
-    let flow = loop {
-        let Some((index, (message, ticket))) = messages.next() else {
-            break ControlFlow::Continue(());
-        };
+    let mut replies = Vec::with_capacity(messages.len());
+    for (index, (message, ticket)) in messages.into_iter().zip(tickets).enumerate() {
         let worker = Worker {
-            connection: &connection,
+            connection,
             encrypted_by: encrypted_by.as_ref(),
             ticket,
             is_first: index == 0,
         };
         if worker.work(message, &mut chain, &mut replies).await.is_break() {
-            break ControlFlow::Break(());
+            return (replies, ControlFlow::Break(()));
         }
-    };
-    tickets.iter().for_each(|ticket| connection.requests.end(ticket));
-    // What the requests have broken of their own client's caches comes before their answers.
-    breaks::tell(&connection).await;
-    connection.outgoing.send(replies, encrypted_by.as_deref()).await;
-    flow
+    }
+    (replies, ControlFlow::Continue(()))
 }
 
 /// The memory for an answer.
@@ -117,7 +127,7 @@ impl Worker<'_> {
             }
             Ok(call) if call.disconnects => return ControlFlow::Break(()),
             Ok(mut call) => {
-                let asked = commands::answer_bytes_max(command, &call.message);
+                let asked = commands::room_bytes_max(command, &call.message);
                 room = self.room(asked, replies).await;
                 let (answer, was_pending) = match room {
                     Room::Cancelled => (Answer::refusal(Status::CANCELLED), false),

@@ -8,6 +8,7 @@ mod framing;
 mod incoming;
 mod outgoing;
 mod requests;
+mod work_room;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -24,13 +25,14 @@ use parking_lot::Mutex;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::crypto::PreauthHash;
 use crate::dialect::Negotiated;
 use crate::frontend::Frontend;
+use crate::ipc::Pipes;
 use crate::session::Session;
 use crate::wire::oplock_break::Notification;
 use answer_room::{ConnectionRoom, SHORT_ANSWER_BYTES};
@@ -38,18 +40,18 @@ use breaks::Breaks;
 use credits::Window;
 use outgoing::Outgoing;
 use requests::Requests;
+use work_room::{ConnectionWork, Working};
 
 pub use answer_room::ProcessRoom;
 pub use incoming::can_be_split;
 pub use outgoing::answers_of;
 pub use requests::Ticket;
+pub use work_room::ProcessWork;
 
 /// A message of a client that nobody knows yet.
 const STRANGER_MESSAGE_BYTES_MAX: usize = 16 * 1024;
 /// The largest write with what is around it, and some more requests in the same compound.
 const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024 + 64 * 1024;
-/// What the requests at work may hold of memory together, in KiB. Reading waits for room.
-const AT_WORK_KIB_MAX: usize = 64 * 1024;
 const READ_BUFFER_BYTES: usize = 4096;
 /// One authentication under way is a few KiB.
 const SESSIONS_MAX: usize = 64;
@@ -69,6 +71,7 @@ pub struct Connection {
     outgoing: Outgoing,
     /// What clients are to give up.
     pub(crate) breaks: Breaks,
+    pub(crate) pipes: Pipes,
 }
 
 /// How a session ends.
@@ -106,6 +109,7 @@ impl Connection {
                 ConnectionRoom::new(&frontend.answer_room),
             ),
             breaks: Breaks::default(),
+            pipes: Pipes::default(),
         });
         let mut at_work = JoinSet::new();
         let told = Arc::clone(&connection);
@@ -141,7 +145,7 @@ impl Connection {
     ) -> io::Result<()> {
         let limits = &self.frontend.settings.limits;
         let logon_deadline = Instant::now() + limits.logon_timeout;
-        let room = Arc::new(Semaphore::new(AT_WORK_KIB_MAX));
+        let work = ConnectionWork::new(&self.frontend.work_room);
         // Most messages are there whole with one read; long ones go past the buffer.
         let mut stream = BufReader::with_capacity(READ_BUFFER_BYTES, stream);
         loop {
@@ -161,12 +165,10 @@ impl Connection {
             if length > length_max {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            let kib = (length + SHORT_ANSWER_BYTES) / 1024 + 1;
             let room = tokio::select! {
                 () = self.outgoing.broken() => return Ok(()),
-                room = Arc::clone(&room).acquire_many_owned(kib as u32) => room,
+                room = work.take(length + SHORT_ANSWER_BYTES) => room,
             };
-            let room = room.map_err(io::Error::other)?;
             let message = tokio::select! {
                 () = self.outgoing.broken() => return Ok(()),
                 () = tokio::time::sleep_until(logon_deadline), if !is_known => {
@@ -186,7 +188,7 @@ impl Connection {
     async fn receive(
         self: &Arc<Self>,
         message: BytesMut,
-        room: tokio::sync::OwnedSemaphorePermit,
+        room: Working,
         at_work: &mut JoinSet<()>,
     ) -> ControlFlow<()> {
         if message.starts_with(&incoming::SMB1_PROTOCOL) {

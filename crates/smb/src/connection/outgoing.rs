@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::answer_room::{ConnectionRoom, Taken};
 use super::{framing, incoming};
 use crate::answer::Answer;
-use crate::commands::answer_bytes_max;
+use crate::commands::room_bytes_max;
 use crate::crypto::PreauthHash;
 use crate::crypto::signing::Origin;
 use crate::dialect::TRANSFER_BYTES_MAX;
@@ -80,7 +80,7 @@ pub fn answers_of(bytes: &[u8]) -> bool {
     let mut replies = Vec::new();
     for (header, range) in places {
         let Some(command) = header.known_command() else { continue };
-        let asked = answer_bytes_max(command, &message.slice(range));
+        let asked = room_bytes_max(command, &message.slice(range));
         let answer = Answer::empty().with_payload(vec![Bytes::from_static(&ZEROS[..asked])]);
         let header = header.answer(Status::SUCCESS, 1);
         let reply = Reply { header, answer, signer: None, preauth: None, room: None };

@@ -5,6 +5,8 @@ mod rpc;
 mod srvsvc;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -16,8 +18,17 @@ use rpc::Received;
 pub const IPC_SHARE: &str = "IPC$";
 /// A call with all its fragments; those that are served take a few hundred bytes.
 const CALL_BYTES_MAX: usize = 64 * 1024;
-/// Answers that a client has not read yet.
-const ANSWERS_MAX: usize = 4096;
+/// What the pipes of a connection may hold, of calls and of answers that its client has not read, before
+/// another call is taken. The longest answer there can be is half of it.
+const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What the pipes of one connection share.
+#[derive(Default)]
+pub struct Pipes {
+    /// Their calls are answered one after the other: each has a list of all shares meanwhile.
+    turn: tokio::sync::Mutex<()>,
+    held: Arc<AtomicUsize>,
+}
 
 /// One client's end of a pipe.
 #[derive(Default)]
@@ -27,31 +38,70 @@ pub struct Pipe {
     connection: rpc::Association,
     /// Fragments of answers; each is a message of the pipe.
     outgoing: VecDeque<Vec<u8>>,
+    held: Held,
+}
+
+/// The bytes that a pipe holds, counted with those of the others.
+#[derive(Default)]
+struct Held {
+    bytes: usize,
+    of_all: Arc<AtomicUsize>,
+}
+
+impl Held {
+    fn set(&mut self, bytes: usize) {
+        self.of_all.fetch_add(bytes, Ordering::Relaxed);
+        self.of_all.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.bytes = bytes;
+    }
+
+    fn has_room(&self) -> bool {
+        self.of_all.load(Ordering::Relaxed) < HELD_BYTES_MAX
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.set(0);
+    }
 }
 
 impl Pipe {
-    pub fn open(name: &str) -> Option<Self> {
+    pub fn open(name: &str, pipes: &Pipes) -> Option<Self> {
         let name = name.trim_start_matches('\\');
-        name.eq_ignore_ascii_case("srvsvc").then(Self::default)
+        let held = Held { bytes: 0, of_all: Arc::clone(&pipes.held) };
+        name.eq_ignore_ascii_case("srvsvc").then(|| Self { held, ..Self::default() })
     }
 
     /// At most `length` bytes of the next message, and whether that is all of it.
     pub fn read(&mut self, length: usize) -> (Vec<u8>, bool) {
         let Some(mut message) = self.outgoing.pop_front() else { return (Vec::new(), true) };
-        if message.len() <= length {
-            return (message, true);
+        let is_all = message.len() <= length;
+        if !is_all {
+            let rest = message.split_off(length);
+            self.outgoing.push_front(rest);
         }
-        let rest = message.split_off(length);
-        self.outgoing.push_front(rest);
-        (message, false)
+        self.held.set(self.held.bytes - message.len());
+        (message, is_all)
+    }
+
+    fn count(&mut self) {
+        let answers: usize = self.outgoing.iter().map(Vec::len).sum();
+        self.held.set(self.incoming.len() + self.connection.partial_bytes() + answers);
     }
 
     /// The calls that are complete with `data`.
     fn receive(&mut self, data: &[u8]) -> Result<Vec<rpc::Request>, Status> {
-        if self.incoming.len() + data.len() > CALL_BYTES_MAX || self.outgoing.len() > ANSWERS_MAX {
+        if self.incoming.len() + data.len() > CALL_BYTES_MAX || !self.held.has_room() {
             return Err(Status::INSUFFICIENT_RESOURCES);
         }
         self.incoming.extend_from_slice(data);
+        let received = self.take_in();
+        self.count();
+        received
+    }
+
+    fn take_in(&mut self) -> Result<Vec<rpc::Request>, Status> {
         let mut requests = Vec::new();
         while let Some(length) = rpc::fragment_length(&self.incoming)? {
             let rest = self.incoming.split_off(length);
@@ -65,8 +115,17 @@ impl Pipe {
         Ok(requests)
     }
 
-    fn answer(&mut self, request: &rpc::Request, outcome: Result<Vec<u8>, rpc::Fault>) {
-        self.outgoing.extend(self.connection.answer(request, outcome));
+    /// Answers a call, if the answers before it are being read.
+    fn answer(&mut self, request: &rpc::Request, shares: &[String]) -> Result<(), Status> {
+        if !self.held.has_room() {
+            return Err(Status::INSUFFICIENT_RESOURCES);
+        }
+        let outcome = srvsvc::call(request.operation, &request.arguments, shares);
+        let answer = self.connection.answer(request, outcome);
+        let bytes: usize = answer.iter().map(Vec::len).sum();
+        self.outgoing.extend(answer);
+        self.held.set(self.held.bytes + bytes);
+        Ok(())
     }
 }
 
@@ -74,22 +133,20 @@ impl Pipe {
 pub fn can_be_received(bytes: &[u8]) -> bool {
     let mut pipe = Pipe::default();
     let requests = pipe.receive(bytes).unwrap_or_default();
-    for request in &requests {
-        let outcome = srvsvc::call(request.operation, &request.arguments, &[]);
-        pipe.answer(request, outcome);
-    }
+    let _ = requests.iter().try_for_each(|request| pipe.answer(request, &[]));
     !requests.is_empty() || !pipe.outgoing.is_empty()
 }
 
 /// Takes what a client writes, and has the answers ready for it to read.
 pub async fn write(call: &Call, pipe: &Mutex<Pipe>, data: &[u8]) -> Result<(), Status> {
+    let _turn = call.connection.pipes.turn.lock().await;
     let requests = pipe.lock().receive(data)?;
-    for request in requests {
-        let shares = shares::list(&call.connection.frontend.domain, call.account()?).await?;
-        let outcome = srvsvc::call(request.operation, &request.arguments, &shares);
-        pipe.lock().answer(&request, outcome);
+    if requests.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    // Once for all of them: there may be thousands in what was written.
+    let shares = shares::list(&call.connection.frontend.domain, call.account()?).await?;
+    requests.iter().try_for_each(|request| pipe.lock().answer(request, &shares))
 }
 
 #[cfg(test)]

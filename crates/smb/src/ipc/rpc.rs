@@ -88,6 +88,11 @@ pub fn fragment_length(bytes: &[u8]) -> Result<Option<usize>, Status> {
 }
 
 impl Association {
+    /// Of a call that has come in part.
+    pub fn partial_bytes(&self) -> usize {
+        self.partial.as_ref().map_or(0, |partial| partial.arguments.len())
+    }
+
     pub fn receive(&mut self, fragment: &[u8], call_bytes_max: usize) -> Result<Received, Status> {
         let mut fields = Cursor::new(fragment);
         fields.skip(2)?;

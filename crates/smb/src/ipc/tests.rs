@@ -45,7 +45,7 @@ fn share_enum() -> Vec<u8> {
 }
 
 fn bound() -> Pipe {
-    let mut pipe = Pipe::open("\\SrvSvc").expect("the pipe");
+    let mut pipe = Pipe::open("\\SrvSvc", &Pipes::default()).expect("the pipe");
     assert!(pipe.receive(&bind()).expect("a bind").is_empty());
     let (answer, is_all) = pipe.read(4280);
     assert!(is_all);
@@ -55,8 +55,8 @@ fn bound() -> Pipe {
 
 #[test]
 fn there_is_one_pipe() {
-    assert!(Pipe::open("srvsvc").is_some());
-    assert!(Pipe::open("lsarpc").is_none());
+    assert!(Pipe::open("srvsvc", &Pipes::default()).is_some());
+    assert!(Pipe::open("lsarpc", &Pipes::default()).is_none());
 }
 
 #[test]
@@ -68,8 +68,7 @@ fn a_call_may_come_in_pieces_and_its_answer_is_read_in_pieces() {
     let requests = pipe.receive(right).expect("the rest");
     assert_eq!(requests.len(), 1);
     let shares: Vec<String> = (0..500).map(|number| format!("share{number}")).collect();
-    let outcome = srvsvc::call(requests[0].operation, &requests[0].arguments, &shares);
-    pipe.answer(&requests[0], outcome);
+    pipe.answer(&requests[0], &shares).expect("there is room");
     let (first, is_all) = pipe.read(1000);
     assert_eq!((first.len(), first[3], is_all), (1000, 1, false));
     let mut last_flags = 0;
@@ -82,6 +81,32 @@ fn a_call_may_come_in_pieces_and_its_answer_is_read_in_pieces() {
         last_flags = if message[0] == 5 { message[3] } else { last_flags };
     }
     assert_eq!(last_flags, 2);
+}
+
+#[test]
+fn answers_that_nobody_reads_are_bounded_for_all_pipes_of_a_connection() {
+    let shares: Vec<String> = (0..500).map(|number| format!("share{number}")).collect();
+    let pipes = Pipes::default();
+    let held = || pipes.held.load(Ordering::Relaxed);
+    let mut open: Vec<Pipe> =
+        (0..3).map(|_| Pipe::open("srvsvc", &pipes).expect("the pipe")).collect();
+    for pipe in &mut open {
+        assert!(pipe.receive(&bind()).expect("a bind").is_empty());
+    }
+    let calls = share_enum().repeat(200);
+    let requests = open[0].receive(&calls).expect("calls");
+    let answered = requests.iter().take_while(|call| open[0].answer(call, &shares).is_ok()).count();
+    assert!((1..200).contains(&answered), "{answered}");
+    assert!((HELD_BYTES_MAX..HELD_BYTES_MAX + 64 * 1024).contains(&held()), "{}", held());
+    assert_eq!(open[1].receive(&share_enum()).err(), Some(Status::INSUFFICIENT_RESOURCES));
+    // What is read gives room to the others, and so does a pipe that is closed.
+    while !open[0].read(4280).0.is_empty() {}
+    let requests = open[1].receive(&share_enum()).expect("there is room");
+    open[1].answer(&requests[0], &shares).expect("there is room");
+    assert!(open[2].receive(&share_enum()[..30]).expect("a part").is_empty());
+    assert!(held() > 30);
+    open.clear();
+    assert_eq!(held(), 0);
 }
 
 #[test]

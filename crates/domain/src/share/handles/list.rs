@@ -26,7 +26,8 @@ impl Domain {
         }
         let mut at = begin(handle.state.lock().enumeration.clone(), from);
         let begun = at.clone();
-        let pattern = Pattern::new(&at.pattern);
+        let invalid = Failure::Refused(HandleRefusal::InvalidPattern);
+        let pattern = Pattern::new(&at.pattern).ok_or(invalid)?;
         let mut entries = Vec::new();
         if at.dots < 2 {
             let directory = self.query_handle(handle).await?;
@@ -87,6 +88,9 @@ impl Domain {
             if page.next.is_none() {
                 break;
             }
+            // Where few names match, a listing takes as long as the directory is: others have their
+            // turn between pages, and who has given up is noticed.
+            tokio::task::yield_now().await;
         }
         Ok(())
     }

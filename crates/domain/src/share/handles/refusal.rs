@@ -55,6 +55,8 @@ pub enum HandleRefusal {
     NoMoreFiles,
     #[error("no name is like this")]
     NoSuchFile,
+    #[error("no name is as long as what names are to be like")]
+    InvalidPattern,
     #[error("the security descriptor is not valid")]
     InvalidDescriptor,
     #[error("the request that this one repeats is still at work")]

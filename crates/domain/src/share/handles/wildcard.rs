@@ -1,15 +1,26 @@
 //! The wildcards of SMB ([MS-FSA] 2.1.4.4): `*` and `?`, and those that clients make of them for the
 //! names of old: `<`, `>` and `"`.
 
-use crate::names::fold_text;
+use crate::names::{fold_text, length};
+
+/// As long as a name may be, [MS-FSA] 2.1.5.6.3: each letter of a pattern costs a step for each letter of
+/// each name in the directory.
+const PATTERN_CHARS_MAX: usize = 255;
 
 /// A pattern for names, compared without case.
 #[derive(Clone, Debug)]
 pub struct Pattern(Vec<char>);
 
 impl Pattern {
-    pub fn new(pattern: &str) -> Self {
-        Self(fold_text(pattern).chars().collect())
+    /// None if it is longer than any name.
+    pub fn new(pattern: &str) -> Option<Self> {
+        if length(pattern) > PATTERN_CHARS_MAX {
+            return None;
+        }
+        let mut letters: Vec<char> = fold_text(pattern).chars().collect();
+        // Any text behind any text is any text.
+        letters.dedup_by(|next, before| *next == '*' && *before == '*');
+        Some(Self(letters))
     }
 
     /// What every matching name begins with.
@@ -22,16 +33,21 @@ impl Pattern {
         let last_dot = name.iter().rposition(|letter| *letter == '.');
         // Which ends of the name's beginning the pattern so far can have come to.
         let mut at = vec![false; name.len() + 1];
+        let mut next = at.clone();
         at[0] = true;
         for letter in &self.0 {
-            at = step(*letter, &name, last_dot, &at);
+            step(*letter, &name, last_dot, &at, &mut next);
+            std::mem::swap(&mut at, &mut next);
+            if !at.contains(&true) {
+                return false;
+            }
         }
         at[name.len()]
     }
 }
 
-fn step(letter: char, name: &[char], last_dot: Option<usize>, at: &[bool]) -> Vec<bool> {
-    let mut next = vec![false; at.len()];
+fn step(letter: char, name: &[char], last_dot: Option<usize>, at: &[bool], next: &mut [bool]) {
+    next.fill(false);
     for index in 0..at.len() {
         let here = name.get(index).copied();
         let reached = at[index];
@@ -64,7 +80,6 @@ fn step(letter: char, name: &[char], last_dot: Option<usize>, at: &[bool]) -> Ve
             _ => {}
         }
     }
-    next
 }
 
 #[cfg(test)]
@@ -76,6 +91,9 @@ mod tests {
         for (pattern, name, expected) in [
             ("*", "anything.txt", true),
             ("*", ".", true),
+            ("**", "a", true),
+            ("a***b*", "ab", true),
+            ("***", "", true),
             ("*.txt", "a.TXT", true),
             ("*.txt", "a.txt.bak", false),
             ("a?c", "abc", true),
@@ -98,14 +116,22 @@ mod tests {
             ("<\"*", "a.b.c", true),
             ("*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaa", false),
         ] {
-            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} {name}");
+            let found = Pattern::new(pattern).expect("not too long").matches(name);
+            assert_eq!(found, expected, "{pattern} {name}");
         }
     }
 
     #[test]
     fn a_search_begins_with_what_all_matches_begin_with() {
         for (pattern, prefix) in [("*", ""), ("ab*", "AB"), ("abc", "ABC"), ("a?b", "A")] {
-            assert_eq!(Pattern::new(pattern).prefix(), prefix);
+            assert_eq!(Pattern::new(pattern).expect("not too long").prefix(), prefix);
         }
+    }
+
+    #[test]
+    fn a_pattern_is_no_longer_than_a_name() {
+        assert!(Pattern::new(&"?".repeat(255)).expect("a pattern").matches(&"n".repeat(255)));
+        assert!(Pattern::new(&"?".repeat(256)).is_none());
+        assert!(Pattern::new(&"*a".repeat(20_000)).is_none());
     }
 }

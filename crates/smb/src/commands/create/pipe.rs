@@ -15,7 +15,8 @@ use crate::wire::FileId;
 use crate::wire::create::{Action, OplockLevel, Request, Response, Times};
 
 pub fn open(call: &mut Call, request: &Request) -> Result {
-    let pipe = Pipe::open(&request.name).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+    let pipe = Pipe::open(&request.name, &call.connection.pipes);
+    let pipe = pipe.ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
     let id = call.connection.frontend.next_open_id();
     let file_id = FileId { persistent: id, volatile: id };
     let open = Open::new(

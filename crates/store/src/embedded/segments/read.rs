@@ -66,7 +66,17 @@ impl Shared {
         };
         let from = (range.start - start) as usize;
         let to = (end - start) as usize;
-        Ok(bytes.slice(from..to))
+        Ok(part(&bytes, from..to))
+    }
+}
+
+/// Whoever gets a part may keep it for long, and counts it by its length: a client that reads slowly, say.
+/// So a short one does not keep the pieces around it in memory.
+fn part(bytes: &Bytes, range: Range<usize>) -> Bytes {
+    if range.len() < bytes.len() / 2 {
+        Bytes::copy_from_slice(&bytes[range])
+    } else {
+        bytes.slice(range)
     }
 }
 
@@ -188,5 +198,31 @@ struct Named(ExtentId);
 impl std::fmt::Display for Named {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "extent (segment {}, offset {})", self.0.segment, self.0.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SegmentExtents, SegmentOptions};
+    use crate::embedded::DataFolder;
+    use crate::extents::Extents as _;
+
+    #[tokio::test]
+    async fn part_of_an_extent_keeps_little_more_in_memory_than_its_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::open(folder.path().join("data")).unwrap();
+        let extents = SegmentExtents::open(&data, &SegmentOptions::default()).unwrap();
+        let bytes: Vec<u8> = (0..1_000_000).map(|number| (number / 7) as u8).collect();
+        let mut writer = extents.writer();
+        writer.append(bytes.clone().into()).await.unwrap();
+        let written = writer.finish().await.unwrap();
+        let [extent] = &written[..] else { panic!("{} extents", written.len()) };
+        for range in [0..1, 0..4096, 65_530..65_540, 999_999..1_000_000, 10..65_546, 0..500_000] {
+            let read = extents.read(extent, range.clone()).await.unwrap();
+            assert_eq!(read, bytes[range.start as usize..range.end as usize], "{range:?}");
+            let length = read.len();
+            let kept = read.try_into_mut().expect("nobody else has it").capacity();
+            assert!(kept <= 2 * length + 1, "{kept} bytes for {range:?}");
+        }
     }
 }
