@@ -101,7 +101,7 @@ fn longest(folder: &Path) -> PathBuf {
 }
 
 fn manifests(data: &Path) -> [Vec<u8>; 2] {
-    TREES.map(|rows| fs::read(data.join(rows).join("current")).expect("the manifest's number"))
+    TREES.map(|rows| fs::read(data.join(rows).join("levels")).expect("the list of tables"))
 }
 
 /// Flushing goes on behind the answers; a tree has a table once its manifest is another one.
@@ -145,10 +145,7 @@ async fn scrub_names_every_kind_of_file_that_is_hurt() {
         (newest_log(&data.join("log")), 4096 + 40),
     ];
     for rows in TREES.map(|rows| data.join(rows)) {
-        let current = fs::read(rows.join("current")).expect("the manifest's number");
-        let number = u64::from_le_bytes(current[..8].try_into().expect("eight bytes"));
-        hurt.push((rows.join("current"), 3));
-        hurt.push((rows.join(format!("v{number}")), 40));
+        hurt.push((rows.join("levels"), 40));
         hurt.push((longest(&rows.join("tables")), 5000));
     }
     for (path, position) in hurt {

@@ -16,7 +16,7 @@ mod plain {
         Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, Notify, OwnedRwLockReadGuard,
         RwLock as AsyncRwLock, mpsc, oneshot,
     };
-    pub use tokio::task::spawn_blocking;
+    pub use tokio::task::{spawn_blocking, yield_now};
 }
 
 #[cfg(not(feature = "shuttle"))]

@@ -78,6 +78,7 @@ pub(super) struct Committer {
     pub durability: Durability,
     pub segment_bytes: u64,
     pub next_file: Arc<AtomicU64>,
+    pub next_sequence: u64,
 }
 
 /// Batches that passed the check, and who waits for each.
@@ -114,9 +115,7 @@ impl Committer {
             }
         }
         let sizes = group.iter().map(|waiting| payload_bytes(waiting.batch.writes()));
-        // Before any sequence is given out: the tree numbers its versions from the same counter and
-        // shows a snapshot the newest version below it, so between a batch's number and its place
-        // in the tree there must be no new memtable.
+        // Before anything is accepted: what is in a segment is in the memtable of that segment.
         if let Err(fault) = self.make_room(group_bytes(sizes)) {
             for Waiting { caller, .. } in group {
                 caller.tell(Err(CommitError::Fault(fault.clone())));
@@ -155,7 +154,8 @@ impl Committer {
         } else if batch.writes.is_empty() {
             caller.tell(Ok(()));
         } else {
-            let sequence = self.shared.sequences.next();
+            let sequence = self.next_sequence;
+            self.next_sequence += 1;
             let writes = last_of_each_key(batch.writes);
             // Known before it is durable: a later batch of the same group must find its conflict.
             // Should the group fail, the engine is poisoned and nobody else is let in.
@@ -189,7 +189,8 @@ impl Committer {
     /// when it fails.
     fn make_room(&mut self, bytes: usize) -> Result<(), Fault> {
         self.wait_for_upkeep()?;
-        if self.segment.has_room_for(bytes) {
+        let is_flush_wanted = self.shared.wants_flush.swap(false, Ordering::Relaxed);
+        if self.segment.has_room_for(bytes) && !is_flush_wanted {
             return Ok(());
         }
         let spare = self.spare_for(bytes)?;

@@ -1,14 +1,12 @@
 //! The row engine: opening and closing it, and reading. Reads run on the calling thread.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_sync::thread::{self, JoinHandle};
-use holdfast_sync::{Condvar, Mutex, mpsc, oneshot};
-use lsm_tree::compaction::Leveled;
-use lsm_tree::{AbstractTree, Guard, SequenceNumberCounter};
+use holdfast_sync::{Condvar, Mutex, mpsc, oneshot, yield_now};
 
 use super::commit::{Caller, Committer, QUEUE_MAX, Waiting};
 use super::folder::{DataFolder, OpenFolder};
@@ -19,9 +17,9 @@ use super::room::{Reserve, Room, is_no_room};
 use super::row_cache::RowCache;
 use super::shared::{Shared, Upkeep};
 use super::snapshots::{SHARDS, Snapshots, shard_of_this_thread};
+use super::tree::{Scanned, hash_of};
 use super::trees::Trees;
 use super::upkeep::{Compactor, Flusher, SPARES_MAX};
-use super::view::hash_of;
 use super::{Durability, OpenError};
 use crate::engine::{
     Batch, CommitError, Engine, EngineStatistics, Fault, KEY_BYTES_MAX, KeyRange, Moment, Order,
@@ -35,10 +33,9 @@ const FIRST_SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log counts the bytes of a batch in 32 bits; far below that it is a caller gone wrong.
 const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// How many flushed tables are merged at once. With new keys all over, each merge writes the whole
-/// next level again, so that many at once make for less writing; a read looks into so many tables
-/// more, which their filters make cheap. The next level is this many tables of `table_bytes`.
-const FLUSHED_TABLES_MERGED: u8 = 16;
+/// How many versions of rows a scan passes over before it lets others have their turn: about half a
+/// millisecond.
+const SCAN_STEPS: usize = 1024;
 
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -93,15 +90,14 @@ impl EmbeddedEngine {
         let log_folder = OpenFolder::open(folder.subfolder(LOG_FOLDER)?)
             .map_err(|why| Fault::because("open the folder of the log", why))?;
         let found = FoundLog::look(log_folder.path())?;
-        let sequences = SequenceNumberCounter::new(1);
         let shared = Arc::new(Shared {
-            trees: Trees::open(folder, options, &sequences)?,
-            sequences,
+            trees: Trees::open(folder, options)?,
             snapshots: Snapshots::new(),
             upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
             upkeep_changed: Condvar::new(),
             reserve: Reserve::new(log_folder.path(), options.log_segment_bytes),
             log_folder,
+            wants_flush: AtomicBool::new(false),
             poison: OnceLock::new(),
             commits: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
@@ -114,7 +110,6 @@ impl EmbeddedEngine {
 
     fn start(shared: Arc<Shared>, found: FoundLog, options: &EngineOptions) -> Result<Self, Fault> {
         let (last_sequence, sealed) = found.replay(&shared)?;
-        shared.sequences.set(last_sequence + 1);
         shared.snapshots.publish(last_sequence);
         let last_incarnation = found.last_incarnation();
         let next_file = Arc::new(AtomicU64::new(found.next_file));
@@ -175,16 +170,14 @@ impl EmbeddedEngine {
             durability: options.durability,
             segment_bytes: options.log_segment_bytes,
             next_file: Arc::clone(&next_file),
+            next_sequence: last_sequence + 1,
         };
         let flusher = Flusher {
             shared: Arc::clone(&shared),
             segment_bytes: options.log_segment_bytes,
             next_file,
         };
-        let strategy = Leveled::default()
-            .with_l0_threshold(FLUSHED_TABLES_MERGED)
-            .with_table_target_size(options.table_bytes);
-        let compactor = Compactor { shared: Arc::clone(&shared), strategy: Arc::new(strategy) };
+        let compactor = Compactor { shared: Arc::clone(&shared) };
         let readers =
             std::array::from_fn(|shard| Arc::new(Reader { shared: Arc::clone(&shared), shard }));
         let mut engine =
@@ -329,18 +322,16 @@ impl Snapshot for EmbeddedSnapshot {
         }
         let mut rows = Vec::new();
         for (tree, part) in parts {
-            if rows.len() == limit {
-                break;
-            }
-            let mut found = tree.range((part.start, part.end), self.before, None);
-            while rows.len() < limit {
-                let next = match order {
-                    Order::Ascending => found.next(),
-                    Order::Descending => found.next_back(),
-                };
-                let Some(row) = next else { break };
-                let (key, value) = row.into_inner().map_err(reading_failed)?;
-                rows.push(Row { key: key.into(), value: value.into() });
+            let mut rest = Some(part);
+            while let Some(part) = rest.take().filter(|_| rows.len() < limit) {
+                let left = limit - rows.len();
+                let scanned = tree.scan(&part, order, self.before, left, SCAN_STEPS);
+                let Scanned { rows: more, rest: behind } = scanned.map_err(reading_failed)?;
+                rows.extend(more);
+                rest = behind;
+                if rest.is_some() {
+                    yield_now().await;
+                }
             }
         }
         Ok(rows)

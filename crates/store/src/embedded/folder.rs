@@ -18,9 +18,9 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// What a mode lets the group and others do.
 const OTHER_USERS: u32 = 0o077;
-/// The newest format this build reads, and the one of a new folder. A folder of format 1 has all rows
-/// in one tree, and keeps both.
-pub const FORMAT_VERSION: u32 = 2;
+/// The newest format this build reads, and the one of a new folder. A folder of format 1 or 2 gets it when
+/// its rows are opened; what was made as format 1 keeps all rows in one tree.
+pub const FORMAT_VERSION: u32 = 3;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -73,6 +73,16 @@ impl DataFolder {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(super) fn has_newest_format(&self) -> Result<bool, Fault> {
+        let unreadable = |why| Fault::because("read the format of the data folder", why);
+        Ok(read_format(&self.path).map_err(unreadable)? == Some(FORMAT_VERSION))
+    }
+
+    pub(super) fn set_newest_format(&self) -> Result<(), Fault> {
+        let unwritten = |why| Fault::because(format!("format {}", self.path.display()), why);
+        write_format(&self.path).map_err(unwritten)
     }
 
     /// A folder inside, made durably if it is not there yet.
@@ -241,13 +251,13 @@ mod tests {
     #[test]
     fn newer_format_is_refused_and_nothing_is_touched() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(FORMAT_FILE), "holdfast 3\n").unwrap();
+        fs::write(folder.path().join(FORMAT_FILE), "holdfast 4\n").unwrap();
         let refusal = DataFolder::open(folder.path()).err().unwrap();
-        assert!(matches!(refusal, OpenError::NewerFormat { found: 3, .. }), "{refusal}");
+        assert!(matches!(refusal, OpenError::NewerFormat { found: 4, .. }), "{refusal}");
         let names: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, [FORMAT_FILE]);
-        assert_eq!(fs::read(folder.path().join(FORMAT_FILE)).unwrap(), b"holdfast 3\n");
+        assert_eq!(fs::read(folder.path().join(FORMAT_FILE)).unwrap(), b"holdfast 4\n");
     }
 
     #[test]

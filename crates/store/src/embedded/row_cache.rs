@@ -173,7 +173,7 @@ impl Hasher for AsItIs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::view::hash_of;
+    use super::super::tree::hash_of;
     use super::*;
 
     fn cache() -> RowCache {

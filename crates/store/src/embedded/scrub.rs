@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::DataFolder;
 use super::engine::LOG_FOLDER;
 use super::log::Checkpoint;
 use super::recovery::FoundLog;
+use super::tree::TABLES_FOLDER;
+use super::tree::manifest::{self, Manifest, Named, lsm_tree_files};
 use super::trees::{APART_FOLDER, ROWS_FOLDER};
-use super::{DataFolder, manifest};
 use crate::engine::Fault;
 
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -30,7 +32,7 @@ pub struct Damage {
 pub fn scrub_rows(folder: &DataFolder) -> Result<Vec<Damage>, Fault> {
     let mut found = scrub_log(&folder.subfolder(LOG_FOLDER)?);
     for name in [ROWS_FOLDER, APART_FOLDER] {
-        found.extend(scrub_tables(&folder.path().join(name))?);
+        found.extend(scrub_tables(&folder.path().join(name)));
     }
     Ok(found)
 }
@@ -48,22 +50,30 @@ fn scrub_log(folder: &Path) -> Vec<Damage> {
     }
 }
 
-fn scrub_tables(folder: &Path) -> Result<Vec<Damage>, Fault> {
-    if let Err(why) = manifest::check(folder) {
-        let file = folder.join("current");
-        return Ok(vec![Damage { file, offset: None, what: format!("{why:?}") }]);
-    }
+fn scrub_tables(folder: &Path) -> Vec<Damage> {
+    let (file, manifest) = match Manifest::load(folder) {
+        // A folder that was not opened since has its list in the older form.
+        Ok(None) => (lsm_tree_files::CURRENT, lsm_tree_files::load(folder)),
+        loaded => (manifest::FILE, loaded),
+    };
+    let manifest = match manifest {
+        Ok(manifest) => manifest.unwrap_or_default(),
+        Err(why) => {
+            let file = folder.join(file);
+            return vec![Damage { file, offset: None, what: format!("{why:?}") }];
+        }
+    };
     let mut found = Vec::new();
-    for (number, expected) in manifest::tables(folder)? {
-        let file = folder.join("tables").join(number.to_string());
+    for Named { id, checksum: expected } in manifest.tables() {
+        let file = folder.join(TABLES_FOLDER).join(id.to_string());
         let what = match checksum(&file) {
-            Ok(actual) if actual == expected => continue,
+            Ok(actual) if actual == *expected => continue,
             Ok(_) => "a table of rows is not what was written".to_owned(),
             Err(why) => format!("a table of rows cannot be read: {why}"),
         };
         found.push(Damage { file, offset: None, what });
     }
-    Ok(found)
+    found
 }
 
 fn checksum(path: &Path) -> io::Result<u128> {

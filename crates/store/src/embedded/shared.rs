@@ -3,30 +3,29 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use holdfast_sync::{Condvar, Mutex};
-use lsm_tree::SequenceNumberCounter;
 
 use super::folder::{DataFolder, OpenFolder};
 use super::log::{SealedSegment, Spare};
-use super::room::{RETRY, Reserve, Room};
+use super::room::{Reserve, Room};
 use super::row_cache::RowCache;
 use super::snapshots::Snapshots;
-use super::trees::{Tree, Trees};
-use super::view::hash_of;
+use super::tree::{Tree, hash_of};
+use super::trees::Trees;
 use crate::engine::{Fault, Write};
 
 pub(super) struct Shared {
     pub trees: Trees,
-    /// Gives out the sequence of every batch and, inside the trees, of every change of their files.
-    pub sequences: SequenceNumberCounter,
     pub snapshots: Snapshots,
     pub upkeep: Mutex<Upkeep>,
     /// Signalled at every change of `upkeep` and when the engine is poisoned.
     pub upkeep_changed: Condvar,
     pub log_folder: OpenFolder,
     pub reserve: Reserve,
+    /// The next commit is to begin a new segment of the log, so that memtables are flushed.
+    pub wants_flush: AtomicBool,
     pub poison: OnceLock<Fault>,
     pub row_cache: RowCache,
     pub commits: AtomicU64,
@@ -108,15 +107,6 @@ impl Shared {
         self.upkeep_changed.notify_all();
     }
 
-    /// Lets some time go by. Returns false, at once, if the engine is closing.
-    pub fn waits_a_while(&self) -> bool {
-        let mut upkeep = self.upkeep.lock();
-        if !upkeep.stopping {
-            self.upkeep_changed.wait_for(&mut upkeep, RETRY);
-        }
-        !upkeep.stopping
-    }
-
     /// Whether commits wait for tables to be merged.
     pub fn merges_are_awaited(&self) -> bool {
         self.trees.all().any(Tree::merges_are_awaited)
@@ -126,7 +116,7 @@ impl Shared {
     /// again at once.
     pub fn restore_reserve(&self) -> io::Result<()> {
         let awaited = self.trees.all().filter(|tree| tree.merges_are_awaited());
-        let merge_bytes = awaited.map(Tree::merge_bytes).max();
+        let merge_bytes = awaited.map(Tree::merge_bytes_needed).max();
         if !self.reserve.could_be_taken(merge_bytes.unwrap_or(0))? {
             return Ok(());
         }
@@ -144,11 +134,6 @@ impl Shared {
             self.row_cache.forget(hash, sequence);
             self.trees.of(write.key()).write(hash, write, sequence);
         }
-    }
-
-    /// Versions of a row that only snapshots before this one could see may be dropped.
-    pub fn oldest_visible(&self) -> u64 {
-        self.snapshots.oldest().saturating_sub(1)
     }
 
     pub fn count(counter: &AtomicU64) {

@@ -1,29 +1,25 @@
 //! The two threads behind the committing one: one flushes memtables so that the log can be used
 //! again, one merges tables so that reads stay cheap.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use lsm_tree::compaction::CompactionStrategy;
-use lsm_tree::{AbstractTree, AnyTree};
+use std::time::Duration;
 
 use super::commit::PoisonOnPanic;
 use super::log::{Fill, SealedSegment, Spare};
-use super::manifest;
-use super::room::{Failed, RETRY, Room, check_available};
+use super::room::{Failed, RETRY, Room};
 use super::shared::Shared;
-use super::trees::Tree;
-use crate::engine::Fault;
+use super::tree::Effort;
 
 /// Segments kept ready: one to go on in, one for when the next is needed before this work is done.
 pub(super) const SPARES_MAX: usize = 2;
-/// What a flush writes beside its rows: filters, indexes and the manifest.
-const FLUSH_BYTES_MORE: u64 = 1024 * 1024;
-const TABLES_FOLDER: &str = "tables";
+/// When nothing was flushed for so long, there is time for merges that only tidy up.
+const IDLE_AFTER: Duration = Duration::from_secs(2);
+/// So many tombstones in a memtable are worth a flush then: every scan that comes by passes over them and
+/// over what they delete.
+const TOMBSTONES_FLUSHED: u64 = 1024;
 
 pub(super) struct Flusher {
     pub shared: Arc<Shared>,
@@ -115,17 +111,8 @@ impl Flusher {
 
     /// Flushes the memtables of the oldest `segments` segments, and then lets those be used again.
     fn flush(&self, segments: usize) -> Result<(), Failed> {
-        for tree in self.shared.trees.all() {
-            tree.turns.flush(|| {
-                let bytes = segments as u64 * self.segment_bytes + FLUSH_BYTES_MORE;
-                check_available(tree.folder.path(), bytes)?;
-                let begun = || true;
-                change_tables(&self.shared, tree, "flushing rows failed", begun, |rows| {
-                    let lock = rows.get_flush_lock();
-                    rows.flush(&lock, self.shared.oldest_visible()).map(|_| ())
-                })
-            })?;
-        }
+        let oldest = self.shared.snapshots.oldest();
+        self.shared.trees.all().try_for_each(|tree| tree.flush(oldest))?;
         let newest = {
             let mut upkeep = self.shared.upkeep.lock();
             upkeep.compaction_is_due = true;
@@ -162,14 +149,13 @@ impl Flusher {
 
 pub(super) struct Compactor {
     pub shared: Arc<Shared>,
-    pub strategy: Arc<dyn CompactionStrategy + Send + Sync>,
 }
 
 impl Compactor {
     pub fn run(self) {
         let guard = PoisonOnPanic(Arc::clone(&self.shared));
-        while self.wait_until_due() {
-            match self.shared.trees.all().try_for_each(|tree| self.compact_once(tree)) {
+        while let Some(effort) = self.wait_until_due() {
+            match self.merge_each(effort) {
                 Ok(()) => self.shared.upkeep.lock().descriptors_are_back(),
                 Err(Failed::NoDescriptors(fault)) => {
                     if self.shared.merges_are_awaited() {
@@ -203,110 +189,34 @@ impl Compactor {
         }
     }
 
-    fn wait_until_due(&self) -> bool {
+    /// How much is to be done now; nothing any more if the engine is closing.
+    fn wait_until_due(&self) -> Option<Effort> {
         let mut upkeep = self.shared.upkeep.lock();
         loop {
             if upkeep.stopping || self.shared.poison.get().is_some() {
-                return false;
+                return None;
             }
             if upkeep.compaction_is_due {
                 upkeep.compaction_is_due = false;
-                return true;
+                return Some(Effort::Needed);
             }
-            self.shared.upkeep_changed.wait(&mut upkeep);
+            let waited = self.shared.upkeep_changed.wait_for(&mut upkeep, IDLE_AFTER);
+            if waited.timed_out() && !upkeep.compaction_is_due {
+                return Some(Effort::Idle);
+            }
         }
     }
 
-    /// One step of merging. As long as a step changes something, another is due.
-    fn compact_once(&self, tree: &Tree) -> Result<(), Failed> {
-        let before = tree.rows.current_version().id();
-        tree.turns.merge(|| {
-            check_available(tree.folder.path(), tree.merge_bytes())?;
-            let begun = || tree.turns.merge_has_turn();
-            change_tables(&self.shared, tree, "merging tables failed", begun, |rows| {
-                rows.compact(Arc::clone(&self.strategy) as Arc<_>, self.shared.oldest_visible())
-            })
-        })?;
-        if tree.rows.current_version().id() != before {
-            self.shared.upkeep.lock().compaction_is_due = true;
-            self.shared.upkeep_changed.notify_all();
+    /// One merge in each tree. As long as one changes something, another is due.
+    fn merge_each(&self, effort: Effort) -> Result<(), Failed> {
+        for tree in self.shared.trees.all() {
+            if tree.merge_once(self.shared.snapshots.oldest(), effort)? {
+                self.shared.upkeep.lock().compaction_is_due = true;
+                self.shared.upkeep_changed.notify_all();
+            } else if effort == Effort::Idle && tree.tombstones_in_memory() >= TOMBSTONES_FLUSHED {
+                self.shared.wants_flush.store(true, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
-}
-
-/// Changes the tables. If there was no room for it, and the change had not come to the manifest, then
-/// nothing has happened: tables that nobody knows of are removed, and it can be tried again. If there
-/// was no descriptor, that holds even if it had come to the manifest, since no sync has failed.
-/// `may_have_begun` says whether the manifest can have been begun at all.
-fn change_tables(
-    shared: &Shared,
-    tree: &Tree,
-    what: &'static str,
-    may_have_begun: impl Fn() -> bool,
-    change: impl FnOnce(&AnyTree) -> lsm_tree::Result<()>,
-) -> Result<(), Failed> {
-    let alone = tree.turns.begun_alone();
-    let before = tree.learn_manifest().and_then(|()| table_files(tree));
-    let before = before.map_err(|why| Failed::because(what, why))?;
-    let failed = match change(&tree.rows) {
-        Ok(()) => {
-            tree.look_at_tables();
-            // If it cannot be read now, it is before the next change.
-            let _ = tree.learn_manifest();
-            return Ok(());
-        }
-        Err(lsm_tree::Error::Io(why)) => Failed::because(what, why),
-        Err(why) => Failed::Broken(Fault::because(what, why)),
-    };
-    match &failed {
-        Failed::Broken(_) => return Err(failed),
-        Failed::NoDescriptors(fault) if may_have_begun() => {
-            take_manifest_back(shared, tree, fault)?
-        }
-        Failed::NoRoom(fault) if may_have_begun() && next_manifest_exists(tree) => {
-            return Err(Failed::Broken(fault.clone()));
-        }
-        Failed::NoRoom(_) | Failed::NoDescriptors(_) => {}
-    }
-    // Of two changes at once nobody can tell whose a file is; then it stays until the next opening.
-    if alone.is_some() && alone == tree.turns.begun_alone() {
-        // What cannot be listed stays as well.
-        let after = table_files(tree).unwrap_or_default();
-        for name in after.difference(&before) {
-            if let Err(why) = fs::remove_file(tree.folder.path().join(TABLES_FOLDER).join(name)) {
-                tracing::warn!(?name, %why, "a table that was not finished cannot be removed");
-            }
-        }
-    }
-    Err(failed)
-}
-
-fn next_manifest_exists(tree: &Tree) -> bool {
-    let next = manifest::file_name(tree.rows.current_version().id() + 1);
-    tree.folder.path().join(next).exists()
-}
-
-/// Until there are descriptors for it; meanwhile no other change is begun.
-fn take_manifest_back(shared: &Shared, tree: &Tree, lack: &Fault) -> Result<(), Failed> {
-    loop {
-        let taken_back = tree.take_manifest_back();
-        match taken_back.map_err(|why| Failed::because("taking a manifest back failed", why)) {
-            Err(Failed::NoDescriptors(_) | Failed::NoRoom(_)) => {
-                shared.note_no_descriptors(lack.clone());
-                if !shared.waits_a_while() {
-                    // Whichever manifest counts at the next opening, it is whole and so are its
-                    // tables.
-                    return Err(Failed::Broken(lack.clone()));
-                }
-            }
-            other => return other,
-        }
-    }
-}
-
-/// An error is not an empty list: everything that is not in it may be removed.
-fn table_files(tree: &Tree) -> io::Result<BTreeSet<OsString>> {
-    let entries = fs::read_dir(tree.folder.path().join(TABLES_FOLDER))?;
-    entries.map(|entry| Ok(entry?.file_name())).collect()
 }

@@ -8,6 +8,7 @@ mod threads;
 
 pub use channels::{mpsc, oneshot};
 pub use explore::explore;
+pub use shuttle::future::yield_now;
 pub use shuttle::{future, rand, thread};
 pub use tasks::{AsyncMutex, AsyncRwLock, Notify, spawn_blocking};
 pub use threads::{Condvar, Mutex, MutexGuard, RwLock};

@@ -42,6 +42,16 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 #[derive(Debug, Default)]
 pub struct Condvar(sync::Condvar);
 
+/// What a wait for some time has come to.
+pub struct Waited;
+
+impl Waited {
+    /// Time does not go by here.
+    pub fn timed_out(&self) -> bool {
+        false
+    }
+}
+
 impl Condvar {
     pub fn new() -> Self {
         Self::default()
@@ -53,8 +63,9 @@ impl Condvar {
     }
 
     /// Time does not pass here: it waits for a wake-up, so that a missing one is found.
-    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _time: Duration) {
+    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _time: Duration) -> Waited {
         self.wait(guard);
+        Waited
     }
 
     pub fn notify_one(&self) {

@@ -1,0 +1,272 @@
+//! A log-structured tree of rows: memtables, tables, and the merging of tables. The files of tables are
+//! those of the crate lsm-tree; which tables there are and which are merged is decided here
+//! (`docs/design/0008-tree.md` says why).
+//!
+//! Rows come from the log, which is durable before they are put here. Whoever reads names a sequence and
+//! sees what is below it.
+
+mod levels;
+pub(super) mod manifest;
+mod merge;
+mod merge_choice;
+mod table_file;
+mod table_writer;
+#[cfg(test)]
+mod tests;
+mod versions;
+mod view;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use arc_swap::ArcSwap;
+use holdfast_sync::Mutex;
+use lsm_tree::{Cache, DescriptorTable, InternalValue, UserValue, ValueType};
+
+use self::levels::{Levels, Placed, Run, Summarized};
+use self::manifest::{Manifest, Named};
+use self::merge_choice::MergeOptions;
+use self::table_file::{Pinned, TableFile, TableOpener, table_id};
+use self::table_writer::{NewTables, TableLimits};
+use self::view::{FilteredMemtable, View};
+use super::engine::EngineOptions;
+use super::folder::{OpenFolder, sync_folder};
+use super::room::Failed;
+use crate::engine::{Fault, KeyRange, Order, Write};
+
+pub(super) use self::merge_choice::Effort;
+pub(super) use self::table_file::TABLES_FOLDER;
+pub(super) use self::view::{Scanned, hash_of};
+
+/// Commits wait while this many runs of tables lie unmerged: reads look into each of them.
+const UNMERGED_RUNS_MAX: usize = 48;
+
+pub(super) struct Tree {
+    view: ArcSwap<View>,
+    /// Whoever replaces the view or the manifest has this.
+    changing: Mutex<()>,
+    opener: TableOpener,
+    next_id: Arc<AtomicU64>,
+    folder: OpenFolder,
+    table_limits: TableLimits,
+    merge_options: MergeOptions,
+    /// Rows behind all others become tables of the bottom level, if they are so many bytes.
+    appended_bytes_min: u64,
+}
+
+/// What trees have in common.
+pub(super) struct Common<'a> {
+    pub options: &'a EngineOptions,
+    pub cache: Arc<Cache>,
+    pub open_tables: Arc<DescriptorTable>,
+}
+
+impl Tree {
+    /// `id` is another one for each tree that has the same cache.
+    pub fn open(common: &Common<'_>, path: &Path, id: u64) -> Result<Self, Fault> {
+        let broken = |why: std::io::Error| Fault::because(format!("open {}", path.display()), why);
+        let tables = path.join(TABLES_FOLDER);
+        if !tables.is_dir() {
+            fs::create_dir(&tables).and_then(|()| sync_folder(path)).map_err(broken)?;
+        }
+        let manifest = match Manifest::load(path)? {
+            Some(manifest) => manifest,
+            None if table_files(&tables).map_err(broken)?.is_empty() => {
+                store(Manifest::default(), path)?
+            }
+            None => {
+                let what = format!("{} has tables and no list of them", path.display());
+                return Err(Fault::new(what));
+            }
+        };
+        remove_unnamed(&tables, &manifest).map_err(broken)?;
+        let opener = TableOpener {
+            folder: path.to_path_buf(),
+            tree_id: id,
+            cache: Arc::clone(&common.cache),
+            open_tables: Arc::clone(&common.open_tables),
+        };
+        let levels = open_tables(&opener, &manifest)?;
+        let EngineOptions { table_bytes, log_segment_bytes, .. } = *common.options;
+        Ok(Self {
+            view: ArcSwap::from_pointee(View::new(levels)),
+            changing: Mutex::new(()),
+            opener,
+            next_id: Arc::new(AtomicU64::new(manifest.next_id)),
+            folder: OpenFolder::open(path).map_err(broken)?,
+            table_limits: TableLimits::new(table_bytes),
+            merge_options: MergeOptions::new(table_bytes),
+            appended_bytes_min: log_segment_bytes / 4,
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The row as a snapshot sees it that sees the batches before this sequence.
+    pub fn get(&self, hash: u64, key: &[u8], before: u64) -> lsm_tree::Result<Option<UserValue>> {
+        Ok(self.view.load().get(hash, key, before)?.map(|row| row.value))
+    }
+
+    /// Some of the rows of a range, likewise; see [`View::scan`].
+    pub fn scan(
+        &self,
+        range: &KeyRange,
+        order: Order,
+        before: u64,
+        limit: usize,
+        steps: usize,
+    ) -> lsm_tree::Result<Scanned> {
+        self.view.load_full().scan(range, order, before, limit, steps)
+    }
+
+    pub fn write(&self, hash: u64, write: Write, sequence: u64) {
+        let row = match write {
+            Write::Put { key, value } => {
+                InternalValue::from_components(key, value, sequence, ValueType::Value)
+            }
+            Write::Delete { key } => InternalValue::new_tombstone(key, sequence),
+        };
+        self.view.load().put(hash, row);
+    }
+
+    /// Rows are put into another memtable from now on.
+    pub fn close_memtable(&self) {
+        let _one_at_a_time = self.changing.lock();
+        let view = self.view.load();
+        if view.memtables.first().is_none_or(|active| active.rows.is_empty()) {
+            return;
+        }
+        let mut next = View::clone(&view);
+        next.memtables.insert(0, FilteredMemtable::default());
+        self.view.store(Arc::new(next));
+    }
+
+    /// Whether commits wait for tables to be merged.
+    pub fn merges_are_awaited(&self) -> bool {
+        self.view.load().levels.flushed.len() >= UNMERGED_RUNS_MAX
+    }
+
+    /// Tombstones that no merge can take away before their memtable is closed.
+    pub fn tombstones_in_memory(&self) -> u64 {
+        let view = self.view.load();
+        let active = view.memtables.first();
+        active.map_or(0, |it| it.tombstones.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.view.load().levels.bytes()
+    }
+
+    /// Versions of rows that are kept.
+    pub fn approximate_len(&self) -> u64 {
+        let view = self.view.load();
+        let in_tables: u64 = view.levels.tables().map(|it| it.summary().versions).sum();
+        in_tables + view.memtables.iter().map(|it| it.rows.len() as u64).sum::<u64>()
+    }
+
+    /// Replaces the tables, durably and then for readers, and drops memtables that are in them now.
+    fn replace_tables(
+        &self,
+        new: NewTables,
+        removed: &[Arc<TableFile>],
+        added: Vec<Placed<TableFile>>,
+        flushed: &[FilteredMemtable],
+    ) -> Result<(), Failed> {
+        let _one_at_a_time = self.changing.lock();
+        let view = self.view.load_full();
+        let levels = view.levels.changed(removed, added);
+        match self.manifest_of(&levels).store(&self.folder) {
+            Ok(()) => new.keep(),
+            Err(Failed::Broken(fault)) => {
+                // Perhaps it counts all the same.
+                new.keep();
+                return Err(Failed::Broken(fault));
+            }
+            Err(passing @ (Failed::NoRoom(_) | Failed::NoDescriptors(_))) => return Err(passing),
+        }
+        let is_left = |memtable: &&FilteredMemtable| {
+            !flushed.iter().any(|it| Arc::ptr_eq(&it.rows, &memtable.rows))
+        };
+        let memtables = view.memtables.iter().filter(is_left).cloned().collect();
+        self.view.store(Arc::new(View { memtables, levels: Arc::new(levels) }));
+        Ok(())
+    }
+
+    fn manifest_of(&self, levels: &Levels<TableFile>) -> Manifest {
+        let named = |run: &Run<TableFile>| run.tables().iter().map(|it| it.named()).collect();
+        Manifest {
+            next_id: self.next_id.load(std::sync::atomic::Ordering::Relaxed),
+            flushed: levels.flushed.iter().map(named).collect(),
+            levels: std::array::from_fn(|number| named(levels.level(number))),
+        }
+    }
+}
+
+/// Brings a folder of formats 1 and 2 to the format of this module, if it has anything. It can be called
+/// again after a crash in between.
+pub(super) fn convert_lsm_tree(path: &Path) -> Result<(), Fault> {
+    match manifest::lsm_tree_files::load(path)? {
+        Some(manifest) => store(manifest, path).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// Outside of a tree that is open.
+fn store(manifest: Manifest, path: &Path) -> Result<Manifest, Fault> {
+    let broken = |why| Fault::because(format!("open {}", path.display()), why);
+    let folder = OpenFolder::open(path).map_err(broken)?;
+    manifest.store(&folder).map_err(|failed| match failed {
+        Failed::NoRoom(fault) | Failed::NoDescriptors(fault) | Failed::Broken(fault) => fault,
+    })?;
+    Ok(manifest)
+}
+
+/// Removes what is not needed any more after a conversion that counts.
+pub(super) fn remove_lsm_tree(path: &Path) -> Result<(), Fault> {
+    let remove = || manifest::lsm_tree_files::remove(&OpenFolder::open(path)?);
+    remove().map_err(|why| Fault::because(format!("clean {}", path.display()), why))
+}
+
+fn open_tables(opener: &TableOpener, manifest: &Manifest) -> Result<Levels<TableFile>, Fault> {
+    let open = |named: &[Named], pinned| -> Result<Run<TableFile>, Fault> {
+        let table = |named: &Named| {
+            let path = opener.path(named.id);
+            opener.open(*named, pinned, None).map_err(|why| {
+                Fault::because(format!("open the table of rows {}", path.display()), why)
+            })
+        };
+        Ok(Run::new(named.iter().map(table).collect::<Result<_, _>>()?))
+    };
+    let flushed = manifest.flushed.iter().map(|run| open(run, Pinned::Yes));
+    let flushed = flushed.collect::<Result<_, _>>()?;
+    let mut levels = <[Run<TableFile>; levels::LEVELS]>::default();
+    for (run, named) in levels.iter_mut().zip(&manifest.levels) {
+        *run = open(named, Pinned::No)?;
+    }
+    Ok(Levels::new(flushed, levels))
+}
+
+fn table_files(tables: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(tables)? {
+        let path = entry?.path();
+        found.extend(table_id(&path).map(|id| (id, path)));
+    }
+    Ok(found)
+}
+
+/// A crash leaves tables that were not finished, or were merged.
+fn remove_unnamed(tables: &Path, manifest: &Manifest) -> std::io::Result<()> {
+    let named: HashSet<u64> = manifest.tables().map(|named| named.id).collect();
+    for (id, path) in table_files(tables)? {
+        if !named.contains(&id) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
