@@ -4,19 +4,27 @@ use std::collections::VecDeque;
 
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
+use crate::pace::{Pace, ROWS_IN_TURN};
+
 /// Rows read at a time.
-const ROWS_AHEAD: usize = 500;
+const ROWS_AHEAD: usize = ROWS_IN_TURN;
 
 pub(crate) struct Cursor {
     range: KeyRange,
     taken: VecDeque<Row>,
     more: bool,
+    pace: Pace,
 }
 
 impl Cursor {
     /// Without rows unless they are wanted.
     pub fn new(range: KeyRange, wanted: bool) -> Self {
-        Self { more: wanted && !range.is_empty(), range, taken: VecDeque::new() }
+        Self {
+            more: wanted && !range.is_empty(),
+            range,
+            taken: VecDeque::new(),
+            pace: Pace::default(),
+        }
     }
 
     pub async fn peek(&mut self, snapshot: &dyn Snapshot) -> Result<Option<&Row>, Fault> {
@@ -26,6 +34,7 @@ impl Cursor {
             if let Some(last) = found.last() {
                 self.range = self.range.clone().after(last.key.clone());
             }
+            self.pace.passed(found.len()).await;
             self.taken = found.into();
         }
         Ok(self.taken.front())

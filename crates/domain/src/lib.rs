@@ -24,6 +24,7 @@ pub mod lease;
 mod live_leases;
 pub mod metadata;
 pub mod names;
+mod pace;
 pub mod queue;
 mod rows;
 pub mod scrub;

@@ -27,6 +27,7 @@ use crate::cors;
 use crate::date::with_date;
 use crate::error::{Code, Error};
 use crate::file;
+use crate::lane_share::LaneShare;
 use crate::metrics::Metrics;
 use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, check_since, in_known_form, route};
@@ -49,6 +50,14 @@ use crate::website;
 pub struct Peer {
     pub ip: IpAddr,
     pub tls: bool,
+}
+
+/// Where a request comes from, and what its connection knows of it.
+#[derive(Clone, Copy)]
+pub struct Sender<'a> {
+    pub peer: Peer,
+    pub place: &'a Place,
+    pub share: &'a LaneShare,
 }
 
 pub struct Settings {
@@ -78,6 +87,7 @@ struct Arrival<'a> {
     peer: Peer,
     /// Of the connection that it came on, unless it is a part of a batch.
     place: Option<&'a Place>,
+    share: Option<&'a LaneShare>,
     parts: &'a Parts,
     case: &'a RequestCase,
     /// What it is a part of.
@@ -150,18 +160,18 @@ impl Frontend {
     pub async fn handle(
         &self,
         endpoint: Endpoint,
-        peer: Peer,
-        place: &Place,
+        Sender { peer, place, share }: Sender<'_>,
         RequestHead { parts, case, .. }: RequestHead,
         body: Incoming,
     ) -> Answer {
         let body = RequestBody::new(body, self.limits().stall_timeout);
         if let Some(account) = self.website_account(endpoint, &parts) {
+            share.is_for(account);
             return Box::pin(self.web_page(account, peer, &parts, body.declared_length())).await;
         }
         let service = endpoint.service();
-        let (parts, case, place) = (&parts, &case, Some(place));
-        let arrival = Arrival { service, peer, place, parts, case, batch: None };
+        let (parts, case, place, share) = (&parts, &case, Some(place), Some(share));
+        let arrival = Arrival { service, peer, place, share, parts, case, batch: None };
         self.exchange(arrival, body).await
     }
 
@@ -177,6 +187,7 @@ impl Frontend {
             service: batch.operation.service(),
             peer: batch.peer,
             place: None,
+            share: None,
             parts,
             case,
             batch: Some(Batch {
@@ -265,13 +276,16 @@ impl Frontend {
         body: RequestBody,
         seen: &mut Seen,
     ) -> Result<Answer, Error> {
-        let Arrival { service, peer, place, parts, case, batch } = arrival;
+        let Arrival { service, peer, place, share, parts, case, batch } = arrival;
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let host = host(parts);
         let address =
             Address::parse(service, host, self.settings.host_style, parts.uri.path(), &query)
                 .map_err(|refusal| unreadable(parts.uri.path()).unwrap_or(refusal.into()))?;
         seen.account = AccountName::new(address.account).ok();
+        if let Some(share) = share {
+            share.is_for(address.account);
+        }
         if let Some(only) = batch.and_then(|batch| batch.container)
             && address.resource.container() != Some(only)
         {

@@ -2,9 +2,10 @@
 //! for as long as it lives: whatever wakes it, nobody looks for a thread to run it on, and no thread
 //! takes work away from another; for small requests that is about a tenth of what they cost.
 //!
-//! What a request does on its thread, others of that thread wait for. So whatever takes long goes to
-//! threads of the blocking pool (digests of long bodies, queries, bytes from the disk) or makes room
-//! for others in between (queries of tables).
+//! What a request does on its thread, others of that thread wait for. So a request that takes more
+//! than its [share](crate::lane_share) goes on in the [heavy pool](crate::heavy_pool), and whatever
+//! may take long gives way now and then, or it could not be moved. What would block a thread (bytes
+//! from the disk, digests of long bodies, queries of a blob) goes to the blocking pool of its lane.
 
 use std::io;
 use std::sync::Arc;
@@ -14,12 +15,19 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
+use crate::heavy_pool::HeavyPool;
+use crate::lane_share::LaneShare;
+
 /// What a thread of the blocking pool is still doing when its lane ends gets this long.
 const GRACE: Duration = Duration::from_secs(1);
 
 pub struct Lanes {
-    lanes: Vec<Lane>,
+    /// Before the lanes, in whose runtimes its work lives: the fields are dropped in this order.
+    pool: HeavyPool,
+    lanes: StartedLanes,
 }
+
+struct StartedLanes(Vec<Lane>);
 
 struct Lane {
     runtime: Handle,
@@ -32,21 +40,31 @@ struct Lane {
 
 /// A place of a connection on its lane, held for as long as the connection lives.
 pub struct Carried {
+    pub lane: Handle,
+    pub share: Arc<LaneShare>,
     _connection: Arc<()>,
 }
 
 impl Lanes {
     /// One for each processor.
     pub fn start() -> io::Result<Self> {
-        let count = thread::available_parallelism()?.get();
-        Ok(Self { lanes: (0..count).map(Lane::start).collect::<io::Result<_>>()? })
+        Self::of(thread::available_parallelism()?.get())
+    }
+
+    fn of(count: usize) -> io::Result<Self> {
+        let lanes = (0..count).map(Lane::start).collect::<io::Result<_>>()?;
+        Ok(Self { pool: HeavyPool::start(count)?, lanes: StartedLanes(lanes) })
     }
 
     /// The lane with the fewest connections.
-    pub fn next(&self) -> (&Handle, Carried) {
-        let fewest = self.lanes.iter().min_by_key(|lane| Arc::strong_count(&lane.connections));
+    pub fn next(&self) -> Carried {
+        let fewest = self.lanes.0.iter().min_by_key(|lane| Arc::strong_count(&lane.connections));
         let lane = fewest.expect("there is at least one processor");
-        (&lane.runtime, Carried { _connection: Arc::clone(&lane.connections) })
+        Carried {
+            lane: lane.runtime.clone(),
+            share: LaneShare::new(lane.runtime.clone(), self.pool.entrance().clone()),
+            _connection: Arc::clone(&lane.connections),
+        }
     }
 }
 
@@ -65,11 +83,11 @@ impl Lane {
     }
 }
 
-impl Drop for Lanes {
+impl Drop for StartedLanes {
     fn drop(&mut self) {
         // All are told before any is waited for.
-        self.lanes.iter_mut().for_each(|lane| drop(lane.stop.take()));
-        for thread in self.lanes.iter_mut().filter_map(|lane| lane.thread.take()) {
+        self.0.iter_mut().for_each(|lane| drop(lane.stop.take()));
+        for thread in self.0.iter_mut().filter_map(|lane| lane.thread.take()) {
             // A lane that has panicked has said so already.
             let _ = thread.join();
         }
@@ -80,30 +98,27 @@ impl Drop for Lanes {
 mod tests {
     use super::*;
 
-    fn lanes(count: usize) -> Lanes {
-        Lanes { lanes: (0..count).map(|it| Lane::start(it).expect("a thread")).collect() }
-    }
-
     fn counts(lanes: &Lanes) -> Vec<usize> {
-        lanes.lanes.iter().map(|lane| Arc::strong_count(&lane.connections) - 1).collect()
+        lanes.lanes.0.iter().map(|lane| Arc::strong_count(&lane.connections) - 1).collect()
     }
 
     #[test]
     fn connections_go_where_the_fewest_are() {
-        let lanes = lanes(3);
-        let mut carried: Vec<_> = (0..7).map(|_| lanes.next().1).collect();
+        let lanes = Lanes::of(3).expect("threads");
+        let mut carried: Vec<_> = (0..7).map(|_| lanes.next()).collect();
         assert_eq!(counts(&lanes), [3, 2, 2]);
         drop(carried.remove(1));
         drop(carried.remove(3));
         assert_eq!(counts(&lanes), [3, 0, 2]);
-        carried.extend([lanes.next().1, lanes.next().1]);
+        carried.extend([lanes.next(), lanes.next()]);
         assert_eq!(counts(&lanes), [3, 2, 2]);
     }
 
     #[test]
     fn what_is_carried_stays_on_one_thread_and_ends_with_the_lanes() {
-        let lanes = lanes(1);
-        let (runtime, carried) = lanes.next();
+        let lanes = Lanes::of(1).expect("threads");
+        let carried = lanes.next();
+        let runtime = carried.lane.clone();
         let on_thread = || thread::current().name().map(str::to_owned);
         let (told, tells) = std::sync::mpsc::channel();
         drop(runtime.spawn(async move {

@@ -22,6 +22,8 @@ mod file;
 pub mod frontend;
 #[doc(hidden)]
 pub mod fuzz;
+mod heavy_pool;
+mod lane_share;
 pub mod lanes;
 mod lease_headers;
 mod listing;

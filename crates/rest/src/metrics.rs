@@ -22,6 +22,8 @@ const BUCKETS: [u64; 16] = [
 /// More than the services have operations, or error codes; what does not fit is counted as `other`.
 const SERIES_MAX: usize = 1024;
 const SHARDS: usize = 8;
+/// Others on the lane notice a turn that takes longer.
+const LONG_TURN_NANOSECONDS: u64 = 1_000_000;
 /// Counters order nothing but themselves.
 const RELAXED: Ordering = Ordering::Relaxed;
 /// More different statuses than one operation ever answers with; the rest is counted as 0.
@@ -33,6 +35,16 @@ pub struct Metrics {
     operations: Series<Shards<OperationCounts>>,
     errors: Series<AtomicU64>,
     connections: Series<ConnectionCounts>,
+    lanes: LaneTurns,
+}
+
+/// Of all lanes. A line of its own in the processors' caches: it is read at every turn and seldom
+/// written.
+#[derive(Default)]
+#[repr(align(128))]
+struct LaneTurns {
+    longest_nanoseconds: AtomicU64,
+    long: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -43,7 +55,12 @@ impl Default for Metrics {
 
 impl Metrics {
     pub fn new() -> Self {
-        Self { operations: Series::new(), errors: Series::new(), connections: Series::new() }
+        Self {
+            operations: Series::new(),
+            errors: Series::new(),
+            connections: Series::new(),
+            lanes: LaneTurns::default(),
+        }
     }
 
     /// One answered request. `error_code` is that of the service (`BlobNotFound`).
@@ -79,6 +96,16 @@ impl Metrics {
         OpenConnection(counts)
     }
 
+    /// A lane has run one connection for so long without a break.
+    pub fn lane_turn(&self, nanoseconds: u64) {
+        if nanoseconds > LONG_TURN_NANOSECONDS {
+            add(&self.lanes.long, 1);
+        }
+        if nanoseconds > self.lanes.longest_nanoseconds.load(RELAXED) {
+            self.lanes.longest_nanoseconds.fetch_max(nanoseconds, RELAXED);
+        }
+    }
+
     /// Appends everything in the Prometheus text format.
     pub fn render(&self, text: &mut String) {
         let operations = self.totals();
@@ -106,6 +133,17 @@ impl Metrics {
             sample(text, "holdfast_errors_total", &labels, count.load(RELAXED));
         }
         self.render_connections(text);
+        self.render_lanes(text);
+    }
+
+    fn render_lanes(&self, text: &mut String) {
+        let name = "holdfast_lane_longest_turn_seconds";
+        family(text, name, "gauge", "The longest that a lane has run one connection at a stretch.");
+        let longest = Duration::from_nanos(self.lanes.longest_nanoseconds.load(RELAXED));
+        sample(text, name, "", longest.as_secs_f64());
+        let name = "holdfast_lane_long_turns_total";
+        family(text, name, "counter", "Turns of a lane that took more than a millisecond.");
+        sample(text, name, "", self.lanes.long.load(RELAXED));
     }
 
     fn totals(&self) -> BTreeMap<(&'static str, &'static str), Totals> {

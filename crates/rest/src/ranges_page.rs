@@ -14,7 +14,7 @@ use crate::listing;
 use crate::xml::Writer;
 
 /// Ranges that are written at a time.
-const RANGES_AT_A_TIME: u32 = 1000;
+const RANGES_AT_A_TIME: u32 = 250;
 
 pub trait Ranges: Send + 'static {
     /// The element around all of them.

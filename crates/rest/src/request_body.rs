@@ -12,6 +12,7 @@ use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, Structured
 use crate::connection::Incoming;
 use crate::digests_aside::DigestsAside;
 use crate::error::{Code, Error};
+use crate::lane_share::leave_lane;
 use crate::patience::at_once;
 use crate::request::Call;
 use crate::version::Version;
@@ -21,6 +22,13 @@ const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Room that is made for a document before it has come.
 const RESERVED_BYTES_MAX: usize = 1024 * 1024;
+
+/// What is taken in of a body in one turn.
+const TURN_BYTES: usize = 128 * 1024;
+
+/// A longer document goes to the heavy pool before it is looked at: to parse it takes a millisecond
+/// or more, and so, as a rule, does what it asks for.
+const LIGHT_DOCUMENT_BYTES_MAX: usize = 32 * 1024;
 
 /// A client may take this long for a MiB, as the service allows it; slower is a stall in pieces.
 const TIME_PER_MIB: Duration = Duration::from_secs(10 * 60);
@@ -33,12 +41,14 @@ pub struct RequestBody {
     received: u64,
     /// For the client, not for the store.
     waited: Duration,
+    /// Bytes that came since others had a turn.
+    in_turn: usize,
 }
 
 impl RequestBody {
     pub fn new(incoming: Incoming, stall_timeout: Duration) -> Self {
         let missing = incoming.length_left().unwrap_or(0);
-        Self { incoming, stall_timeout, missing, received: 0, waited: Duration::ZERO }
+        Self { incoming, stall_timeout, missing, received: 0, waited: Duration::ZERO, in_turn: 0 }
     }
 
     /// What the client said it would send, as far as it has not been read; 0 if it did not say.
@@ -132,6 +142,9 @@ impl RequestBody {
         digests.update(&first);
         // Most documents come in one piece, which then need not be copied.
         if first.len() == declared {
+            if first.len() > LIGHT_DOCUMENT_BYTES_MAX {
+                leave_lane().await;
+            }
             expected.verify(&digests.finish())?;
             return Ok(first);
         }
@@ -145,11 +158,20 @@ impl RequestBody {
             document.extend_from_slice(&bytes);
         }
         expected.verify(&digests.finish())?;
+        if document.len() > LIGHT_DOCUMENT_BYTES_MAX {
+            leave_lane().await;
+        }
         Ok(document.freeze())
     }
 
     /// The next bytes, none of them empty.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        if self.in_turn >= TURN_BYTES {
+            // A client that sends as fast as we read would otherwise have the thread until its body
+            // ends.
+            tokio::task::yield_now().await;
+            self.in_turn = 0;
+        }
         let mut next = pin!(self.incoming.next());
         let next = match at_once(next.as_mut()).await {
             Poll::Ready(next) => Ok(next),
@@ -175,6 +197,7 @@ impl RequestBody {
             Ok(Some(Ok(bytes))) => {
                 self.missing = self.missing.saturating_sub(bytes.len() as u64);
                 self.received += bytes.len() as u64;
+                self.in_turn += bytes.len();
                 Ok(Some(bytes))
             }
         }

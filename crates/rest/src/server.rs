@@ -1,7 +1,6 @@
 //! Connections: accepting, TLS, limits and time-outs, and a shutdown that finishes what is running.
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,9 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::answer::Answer;
 use crate::connection::{self, Incoming, RequestHead};
-use crate::frontend::{Frontend, Peer};
+use crate::frontend::{Frontend, Peer, Sender};
+use crate::heavy_pool::Work;
+use crate::lane_share::LaneShare;
 use crate::lanes::Lanes;
 use crate::service::Endpoint;
 
@@ -92,9 +93,9 @@ pub async fn serve(
         let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
         let connection = Connection { endpoint, frontend, shutdown };
         let tls = tls.clone();
-        let (lane, carried) = lanes.next();
+        let carried = lanes.next();
+        let lane = carried.lane.clone();
         let carry = async move {
-            let _carried = carried;
             let frontend = Arc::clone(&connection.frontend);
             let _open = frontend.metrics().connection_opened(connection.endpoint.service());
             let stream = match stream.into_std().and_then(TcpStream::from_std) {
@@ -103,9 +104,10 @@ pub async fn serve(
                     return tracing::warn!(%error, "a connection could not be carried on");
                 }
             };
-            connection.run(stream, address, tls, &place).await;
+            let running = connection.run(stream, address, tls, place, &carried.share);
+            carried.share.count_turns(frontend.metrics(), running).await;
         };
-        connections.spawn_on(carry, lane);
+        connections.spawn_on(carry, &lane);
         while connections.try_join_next().is_some() {}
     }
     drop(listener);
@@ -124,7 +126,8 @@ impl Connection {
         stream: TcpStream,
         address: SocketAddr,
         tls: Option<TlsAcceptor>,
-        place: &Place,
+        place: Place,
+        share: &Arc<LaneShare>,
     ) {
         // Answers are written whole: waiting to fill a packet would only delay them.
         if stream.set_nodelay(true).is_err() {
@@ -132,7 +135,7 @@ impl Connection {
         }
         let ip = address.ip().to_canonical();
         match tls {
-            None => self.talk(stream, Peer { ip, tls: false }, place).await,
+            None => self.talk(stream, Peer { ip, tls: false }, place, share).await,
             Some(tls) => {
                 let accepting = tokio::time::timeout(TLS_HANDSHAKE_TIMEOUT, tls.accept(stream));
                 let accepted = tokio::select! {
@@ -141,7 +144,7 @@ impl Connection {
                     () = place.taken_away() => return,
                 };
                 match accepted {
-                    Ok(Ok(stream)) => self.talk(stream, Peer { ip, tls: true }, place).await,
+                    Ok(Ok(stream)) => self.talk(stream, Peer { ip, tls: true }, place, share).await,
                     Ok(Err(error)) => tracing::debug!(%error, %ip, "TLS handshake failed"),
                     Err(_) => tracing::debug!(%ip, "TLS handshake took too long"),
                 }
@@ -153,33 +156,39 @@ impl Connection {
         mut self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
-        place: &Place,
+        place: Place,
+        share: &Arc<LaneShare>,
     ) {
         let limits = self.frontend.limits().connection();
         let stopping = async { drop(self.shutdown.wait_for(|down| *down).await) };
-        let requests = Requests { frontend: &self.frontend, endpoint: self.endpoint, peer, place };
-        if let Err(reason) = connection::serve(stream, limits, stopping, &requests).await {
+        let (frontend, endpoint, share) = (self.frontend, self.endpoint, Arc::clone(share));
+        let requests = Arc::new(Requests { frontend, endpoint, peer, place, share });
+        let share = &requests.share;
+        if let Err(reason) = connection::serve(stream, limits, stopping, &requests, share).await {
             tracing::debug!(?reason, ip = %peer.ip, "connection ended");
         }
     }
 }
 
-/// Those of one connection.
-struct Requests<'a> {
-    frontend: &'a Frontend,
+/// Those of one connection. It is counted by itself, so that requests that outlast their turn on a
+/// lane share no counter with those of other connections.
+struct Requests {
+    frontend: Arc<Frontend>,
     endpoint: Endpoint,
     peer: Peer,
-    place: &'a Place,
+    place: Place,
+    share: Arc<LaneShare>,
 }
 
-impl connection::Handler for Requests<'_> {
-    fn handle(
-        &self,
-        head: RequestHead,
-        body: Incoming,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+impl connection::Handler for Requests {
+    fn handle(self: &Arc<Self>, head: RequestHead, body: Incoming) -> Work<Answer> {
         self.place.works(true);
-        Box::pin(self.frontend.handle(self.endpoint, self.peer, self.place, head, body))
+        let this = Arc::clone(self);
+        Box::pin(async move {
+            let Self { frontend, endpoint, peer, place, share } = &*this;
+            let sender = Sender { peer: *peer, place, share };
+            frontend.handle(*endpoint, sender, head, body).await
+        })
     }
 
     fn begins_answer(&self) {

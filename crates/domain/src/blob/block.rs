@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order, Snapshot};
+use holdfast_sync::yield_now;
 
 use super::container::find_container;
 use super::model::{Blob, Block, Encryption, Kind, Upload, Which};
@@ -378,6 +379,7 @@ async fn uncommitted_blocks(
             Some(last) if found.len() == ROWS_PER_SCAN => range = range.after(last.key.clone()),
             Some(_) | None => return Ok(blocks),
         }
+        yield_now().await;
     }
 }
 
@@ -398,6 +400,7 @@ async fn for_each_committed(
                 each(BlockId(id), entry);
             }
         }
+        yield_now().await;
     }
 }
 

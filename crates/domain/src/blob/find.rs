@@ -15,6 +15,7 @@ use super::{Blob, Container, ContainerPath, Which};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::names::{AccountName, ContainerName};
+use crate::pace::{Pace, ROWS_IN_TURN};
 use crate::rows::{self, Stored, Tagged};
 use crate::tags::{TagQuery, TagRange};
 use crate::time::Timestamp;
@@ -22,7 +23,7 @@ use crate::time::Timestamp;
 /// Rows of the index that one page looks at, at most. It is more than a page has blobs, so that a
 /// query of several conditions does not come back with empty pages all the time.
 const ROWS_PER_PAGE_MAX: usize = 20_000;
-const ROWS_PER_SCAN: usize = 256;
+const ROWS_PER_SCAN: usize = ROWS_IN_TURN;
 /// Rows looked at in order to learn which of several conditions selects the fewest blobs.
 const ROWS_PER_PROBE: usize = 64;
 
@@ -196,7 +197,7 @@ impl Search<'_> {
 
     async fn page(&mut self, ranges: Vec<KeyRange>, limit: usize) -> Result<FoundBlobs, Fault> {
         let mut blobs = Vec::new();
-        let mut seen = 0;
+        let (mut seen, mut pace) = (0, Pace::default());
         for mut range in ranges {
             while !range.is_empty() {
                 let rows = self.snapshot.scan(&range, Order::Ascending, ROWS_PER_SCAN).await?;
@@ -206,6 +207,7 @@ impl Search<'_> {
                     }
                     seen += 1;
                     blobs.extend(self.blob(&row.key).await?);
+                    pace.sought().await;
                 }
                 match rows.last() {
                     Some(last) if rows.len() == ROWS_PER_SCAN => {

@@ -16,11 +16,12 @@ use super::model::{Past, Role};
 use super::{Blob, ContainerPath, ContainerRefusal, Deletion};
 use crate::domain::Domain;
 use crate::failure::Failure;
+use crate::pace::{Pace, ROWS_IN_TURN};
 use crate::rows::{self, PastGroup, Stored};
 use crate::time::Timestamp;
 
 /// Entries handed out at a time.
-const BATCH_ENTRIES: usize = 500;
+const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 /// Rows fetched at a time while looking for common prefixes: most of them are skipped by the seek
 /// that follows, so few are wasted.
 const HIERARCHY_SCAN_ROWS: usize = 64;
@@ -117,6 +118,7 @@ pub struct BlobListing {
     /// Entries that the page still has room for.
     room: usize,
     next_marker: Option<Position>,
+    pace: Pace,
     pub now: Timestamp,
 }
 
@@ -138,6 +140,7 @@ impl Domain {
             show: command.show,
             room: command.limit,
             next_marker: None,
+            pace: Pace::default(),
             now: self.now(),
         })
     }
@@ -175,13 +178,17 @@ impl BlobListing {
             };
             if let Some(common) = self.common_prefix(&name) {
                 if self.sources[at].drop_expired(self.now)? {
+                    self.pace.passed(1).await;
                     continue;
                 }
                 self.skip(&common);
+                self.pace.sought().await;
                 return Ok(Some((Listed::Prefix(common), moment)));
             }
             let Some(row) = self.sources[at].fetched.pop_front() else { continue };
+            self.pace.passed(1).await;
             if matches!(self.sources[at].kind, Kind::Uncommitted) {
+                self.pace.sought().await;
                 if !self.has_current(&name).await? {
                     return Ok(Some((Listed::Uncommitted(name), moment)));
                 }
@@ -253,6 +260,9 @@ impl BlobListing {
             Role::Version => self.show.deleted_with_versions && deleted.is_none(),
             Role::Snapshot => false,
         };
+        if may_be_base {
+            self.pace.sought().await;
+        }
         let is_base =
             may_be_base && self.is_last_of_name(at, name).await? && !self.has_current(name).await?;
         if latest && !is_base {

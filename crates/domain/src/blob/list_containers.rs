@@ -9,11 +9,12 @@ use super::deleted_container::{DeletedContainer, DeletedVersion};
 use crate::cursor::Cursor;
 use crate::domain::Domain;
 use crate::names::{AccountName, is_hidden_container};
+use crate::pace::ROWS_IN_TURN;
 use crate::rows::{self, Stored};
 use crate::time::Timestamp;
 
 /// Entries handed out at a time.
-const BATCH_ENTRIES: usize = 500;
+const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 
 pub struct ListContainers {
     pub account: AccountName,

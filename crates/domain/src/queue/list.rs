@@ -7,10 +7,11 @@ use super::model::Queue;
 use super::rows;
 use crate::domain::Domain;
 use crate::names::AccountName;
+use crate::pace::ROWS_IN_TURN;
 use crate::rows::Stored;
 
 /// Entries handed out at a time.
-const BATCH_ENTRIES: usize = 500;
+const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 
 pub struct ListQueues {
     pub account: AccountName,

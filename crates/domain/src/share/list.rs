@@ -9,10 +9,11 @@ use holdfast_store::{Fault, KeyRange};
 
 use super::tree::{NodeRows, Tree, View};
 use super::{Node, Place, rows};
+use crate::pace::{Pace, ROWS_IN_TURN};
 use crate::rows::Stored;
 
 /// Rows read at a time from each of the two ranges.
-const ROWS_PER_SCAN: usize = 256;
+const ROWS_PER_SCAN: usize = ROWS_IN_TURN;
 /// Rows that a page of a snapshot passes over at most: where most were created later, it is short.
 const ROWS_PER_PAGE_MAX: usize = 64 * 1024;
 
@@ -155,12 +156,13 @@ impl ListFrom {
 struct Rows {
     range: Option<KeyRange>,
     read: VecDeque<(Bytes, Bytes)>,
+    pace: Pace,
 }
 
 impl Rows {
     fn of(range: KeyRange) -> Self {
         let range = (!range.is_empty()).then_some(range);
-        Self { range, read: VecDeque::new() }
+        Self { range, read: VecDeque::new(), pace: Pace::default() }
     }
 
     /// The key of the next row.
@@ -174,6 +176,7 @@ impl Rows {
             {
                 self.range = Some(range.after(last.key.clone()));
             }
+            self.pace.passed(found.len()).await;
             self.read = found.into_iter().map(|row| (row.key, row.value)).collect();
         }
         Ok(self.read.front().map(|(key, _)| key))

@@ -13,11 +13,12 @@ use super::snapshot::SNAPSHOTS_MAX;
 use crate::cursor::Cursor;
 use crate::domain::Domain;
 use crate::names::AccountName;
+use crate::pace::ROWS_IN_TURN;
 use crate::rows::Stored;
 use crate::time::Timestamp;
 
 /// Entries handed out at a time.
-const BATCH_ENTRIES: usize = 500;
+const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 
 pub struct ListShares {
     pub account: AccountName,

@@ -27,10 +27,10 @@ const PAGE_ROWS_MAX: usize = 2_000_000;
 /// Rows are taken in batches, between which others get their turn. The first is small, because
 /// nobody knows yet how large the rows are.
 const BATCH_ROWS_FIRST: usize = 32;
-const BATCH_ROWS_MAX: usize = 1000;
-const BATCH_BYTES: usize = 1024 * 1024;
+const BATCH_ROWS_MAX: usize = 256;
+const BATCH_BYTES: usize = 256 * 1024;
 /// A comparison looks through the properties of its entity, so many of them take their time.
-const BATCH_COMPARISONS_MAX: usize = 20_000;
+const BATCH_COMPARISONS_MAX: usize = 5_000;
 
 pub struct QueryEntities {
     pub table: TablePath,
@@ -116,7 +116,7 @@ impl<'a> Gathered<'a> {
                 let next = next.first().map(position).transpose()?;
                 return Ok(self.ending(next));
             }
-            batch_rows = (batch_rows * 4).min(self.batch_rows_max());
+            batch_rows = (batch_rows * 2).min(self.batch_rows_max());
             tokio::task::yield_now().await;
         }
     }

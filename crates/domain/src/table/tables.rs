@@ -1,6 +1,7 @@
 //! Tables: create, read, list, change, delete.
 
 use holdfast_store::{Fault, KeyRange, Order, Snapshot};
+use holdfast_sync::yield_now;
 
 use super::model::{Table, TableId, TablePath, TableRefusal};
 use super::rows;
@@ -12,7 +13,7 @@ use crate::names::AccountName;
 use crate::rows::{NOTHING, Stored};
 
 /// Rows taken at a time.
-const ROWS_PER_SCAN: usize = 1000;
+const ROWS_PER_SCAN: usize = 250;
 
 type Answer<T> = Result<T, Failure<TableRefusal>>;
 
@@ -120,6 +121,7 @@ impl Domain {
                 }
                 Some(_) | None => break,
             }
+            yield_now().await;
         }
         Ok(TablePage { names, next: None })
     }

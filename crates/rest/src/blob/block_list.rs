@@ -13,6 +13,7 @@ use super::{headers, parameters, put_blob};
 use crate::answer::Answer;
 use crate::document::{self, DocumentRefusal, Limits};
 use crate::error::{Code, Error};
+use crate::lane_share::leave_lane_for;
 use crate::query::QueryRefusal;
 use crate::request::Call;
 use crate::request_body::RequestBody;
@@ -77,6 +78,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let list = call.frontend.domain().get_block_list(&command).await?;
     check_lengths(&list, call.version)?;
 
+    leave_lane_for(list.committed.len() + list.uncommitted.len()).await;
     let mut xml = Writer::document();
     xml.open("BlockList");
     let BlockList { blob, length, committed, mut uncommitted } = list;

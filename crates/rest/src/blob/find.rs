@@ -11,6 +11,7 @@ use hyper::StatusCode;
 use super::{list_blobs, tags};
 use crate::answer::Answer;
 use crate::error::Error;
+use crate::lane_share::leave_lane_for;
 use crate::listing;
 use crate::query::QueryRefusal;
 use crate::request::Call;
@@ -44,6 +45,7 @@ async fn find(
     let with_versions = command.versions;
     let found = call.frontend.domain().find_blobs(command).await?;
 
+    leave_lane_for(found.blobs.len()).await;
     let mut xml = Writer::document();
     let endpoint = listing::endpoint(call);
     let mut attributes = vec![("ServiceEndpoint", endpoint.as_str())];

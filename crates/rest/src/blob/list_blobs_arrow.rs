@@ -19,6 +19,7 @@ use super::list_blobs::{self, Include};
 use super::listed_blob::{self, Entry, Type, Value};
 use crate::answer::{Answer, AnswerBody};
 use crate::error::Error;
+use crate::lane_share::leave_lane_for;
 use crate::request::Call;
 
 const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";
@@ -29,7 +30,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     let (command, include) = list_blobs::command(call)?;
     let mut listing = call.frontend.domain().list_blobs(command).await?;
     let now = listing.now;
-    let mut batches = Vec::new();
+    let (mut batches, mut rows_count) = (Vec::new(), 0);
     loop {
         let listed = listing.next().await?;
         let rows: Vec<ListedRow<'_>> = listed
@@ -47,11 +48,13 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
         if rows.is_empty() && !batches.is_empty() {
             break;
         }
+        rows_count += rows.len();
         batches.push(columns(&rows, include));
         if rows.is_empty() {
             break;
         }
     }
+    leave_lane_for(rows_count).await;
     let marker = listing.next_marker().map(list_blobs::write_marker).unwrap_or_default();
     let body = encode(batches, marker)
         .map_err(|error| Fault::because("a listing could not be encoded", error))?;

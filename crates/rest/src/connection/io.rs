@@ -16,8 +16,9 @@ use super::framing::Framing;
 
 /// Enough for the heads of all clients and small bodies with them.
 const READ_BYTES: usize = 8 * 1024;
-/// What is read at once of a large body.
-const BODY_READ_BYTES_MAX: u64 = 256 * 1024;
+/// What is read at once of a large body. With its digests that takes a quarter of a millisecond, and
+/// then others on the thread have their turn.
+const BODY_READ_BYTES_MAX: u64 = 128 * 1024;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 pub(super) struct Io<S> {

@@ -28,11 +28,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::answer::Answer;
+use crate::heavy_pool::Work;
+use crate::lane_share::{GivenUp, LaneShare};
 use crate::patience::within;
 use bell::Bell;
 use head::HeadEnd;
 use io::Io;
-use write::{After, Output};
+use write::{After, Output, is_long};
 
 /// What is taken in of a body that nobody wants any more. Closing the connection on a client that is
 /// still sending would lose the answer that says why; beyond this it is lost.
@@ -62,6 +64,12 @@ pub enum Ended {
     Failed(std::io::Error),
 }
 
+impl From<GivenUp> for Ended {
+    fn from(why: GivenUp) -> Self {
+        Self::Failed(std::io::Error::other(why))
+    }
+}
+
 impl From<std::io::Error> for Ended {
     fn from(error: std::io::Error) -> Self {
         Self::Failed(error)
@@ -69,14 +77,10 @@ impl From<std::io::Error> for Ended {
 }
 
 /// What answers the requests of a connection.
-pub trait Handler: Sync {
+pub trait Handler: Send + Sync {
     /// The future is in a box, since a connection that waits should not hold the room that a
-    /// request needs.
-    fn handle(
-        &self,
-        head: RequestHead,
-        body: Incoming,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+    /// request needs; and it borrows nothing, since it may go on elsewhere than its connection.
+    fn handle(self: &Arc<Self>, head: RequestHead, body: Incoming) -> Work<Answer>;
 
     /// The answer to that request is about to be sent.
     fn begins_answer(&self) {}
@@ -100,13 +104,14 @@ pub async fn serve<S>(
     stream: S,
     limits: Limits,
     stopping: impl Future<Output = ()>,
-    handler: &impl Handler,
+    handler: &Arc<impl Handler>,
+    share: &LaneShare,
 ) -> Result<(), Ended>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let io = Arc::new(Mutex::new(Io::new(stream)));
-    let mut serving = pin!(serve_requests(&io, limits, stopping, handler));
+    let mut serving = pin!(serve_requests(&io, limits, stopping, handler, share));
     tokio::select! {
         biased;
         ended = &mut serving => ended,
@@ -122,7 +127,8 @@ async fn serve_requests<S>(
     io: &Arc<Mutex<Io<S>>>,
     limits: Limits,
     stopping: impl Future<Output = ()>,
-    handler: &impl Handler,
+    handler: &Arc<impl Handler>,
+    share: &LaneShare,
 ) -> Result<(), Ended>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -148,11 +154,12 @@ where
             }
             Err(ended) => return Err(ended),
         };
+        share.begin();
         io.lock().expect_body(head.framing, head.expects_continue);
         let bodiless = head.parts.method == Method::HEAD;
         let (version, keeps_alive) = (head.parts.version, head.keeps_alive);
         let body = Incoming::of(io);
-        let answer = handler.handle(head, body).await;
+        let answer = share.carry(handler.handle(head, body)).await?;
         handler.begins_answer();
         // Other requests that have come on this thread are handled before the first of them is
         // answered: the processor's caches then change from handling to sending once for all of
@@ -163,7 +170,11 @@ where
             (true, false) => After::Kept,
             _ => After::Closed,
         };
-        output.answer(answer, bodiless, version, after).await?;
+        if is_long(&answer, bodiless) {
+            output = share.carry(Box::pin(output.send(answer, version, after))).await??;
+        } else {
+            output.answer(answer, bodiless, version, after).await?;
+        }
         pass_over_body(io).await;
         handler.answered();
         if after == After::Closed || !io.lock().body.has_ended() {
@@ -197,6 +208,7 @@ where
             if passed > UNWANTED_BYTES_MAX {
                 return;
             }
+            tokio::task::yield_now().await;
         }
     };
     drop(within(UNWANTED_TIMEOUT, pass).await);

@@ -1,20 +1,24 @@
 //! Whole connections, against a handler that says what it saw.
 
 use std::convert::Infallible;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http_body_util::{BodyExt as _, Full};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::*;
 use crate::answer::AnswerBody;
+use crate::heavy_pool::HeavyPool;
+use crate::metrics::Metrics;
 use crate::request_headers::ascii;
 
 const LIMITS: Limits = Limits {
@@ -29,6 +33,8 @@ const HASTY: Limits = Limits {
     stall_timeout: Duration::from_millis(50),
     ..LIMITS
 };
+/// Of an answer that is sent in many turns.
+const LONG_BYTES: usize = 3 * 1024 * 1024;
 const IN_TIME: Duration = Duration::from_secs(60);
 
 /// Answers with the path and the body; the path can ask for another way to answer.
@@ -39,14 +45,11 @@ struct Echo {
 }
 
 impl Handler for Echo {
-    fn handle(
-        &self,
-        head: RequestHead,
-        body: Incoming,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn handle(self: &Arc<Self>, head: RequestHead, body: Incoming) -> Work<Answer> {
+        let this = Arc::clone(self);
         Box::pin(async move {
-            let answer = self.answer(head, body).await;
-            self.handled.fetch_add(1, Ordering::Relaxed);
+            let answer = this.answer(head, body).await;
+            this.handled.fetch_add(1, Ordering::Relaxed);
             answer
         })
     }
@@ -81,6 +84,11 @@ impl Echo {
             "/chunks" => AnswerBody::Stream(None, Box::pin(stream::iter(pieces))),
             "/stream" => AnswerBody::Stream(Some(5), Box::pin(stream::iter(pieces))),
             "/short" => AnswerBody::Stream(Some(9), Box::pin(stream::iter(pieces))),
+            "/long" => AnswerBody::Whole(vec![b'l'; LONG_BYTES].into()),
+            "/long-stream" => AnswerBody::Stream(
+                Some(LONG_BYTES as u64),
+                Box::pin(stream::iter([Ok(vec![b'l'; LONG_BYTES].into())])),
+            ),
             "/endless" => AnswerBody::Stream(None, Box::pin(stream::pending())),
             "/nothing" => {
                 answer.status = StatusCode::NO_CONTENT;
@@ -90,6 +98,20 @@ impl Echo {
         };
         answer
     }
+}
+
+/// As the connections of a lane are served.
+async fn serve_one(
+    server: DuplexStream,
+    limits: Limits,
+    stopping: impl Future<Output = ()>,
+    handler: &Arc<impl Handler>,
+) -> Result<(), Ended> {
+    static POOL: LazyLock<HeavyPool> = LazyLock::new(|| HeavyPool::start(1).expect("a thread"));
+    static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::new);
+    let share = LaneShare::new(Handle::current(), POOL.entrance().clone());
+    let serving = serve(server, limits, stopping, handler, &share);
+    share.count_turns(&METRICS, serving).await
 }
 
 async fn talk(mut client: DuplexStream, bytes: &[u8]) -> String {
@@ -106,9 +128,9 @@ async fn talk(mut client: DuplexStream, bytes: &[u8]) -> String {
 }
 
 /// What comes back when the bytes are sent in pieces of `piece` and the client then ends.
-async fn exchange(echo: &Echo, bytes: &[u8], piece: usize) -> (String, Result<(), Ended>) {
+async fn exchange(echo: &Arc<Echo>, bytes: &[u8], piece: usize) -> (String, Result<(), Ended>) {
     let (client, server) = duplex(piece);
-    let serving = serve(server, LIMITS, std::future::pending(), echo);
+    let serving = serve_one(server, LIMITS, std::future::pending(), echo);
     let both = async { tokio::join!(talk(client, bytes), serving) };
     tokio::time::timeout(IN_TIME, both).await.expect("in time")
 }
@@ -116,8 +138,8 @@ async fn exchange(echo: &Echo, bytes: &[u8], piece: usize) -> (String, Result<()
 #[tokio::test]
 async fn an_answer_that_is_being_worked_out_is_given_up_with_its_client() {
     let (mut client, server) = duplex(1024);
-    let echo = Echo::default();
-    let serving = serve(server, LIMITS, std::future::pending(), &echo);
+    let echo = Arc::<Echo>::default();
+    let serving = serve_one(server, LIMITS, std::future::pending(), &echo);
     let leaving = async {
         client.write_all(b"GET /endless HTTP/1.1\r\n\r\n").await.expect("sent");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -177,12 +199,12 @@ async fn answers_have_the_form_that_requests_ask_for() {
         ),
     ] {
         for piece in [1, 7, 64 * 1024] {
-            let (answer, ended) = exchange(&Echo::default(), request.as_bytes(), piece).await;
+            let (answer, ended) = exchange(&Arc::default(), request.as_bytes(), piece).await;
             assert_eq!(answer, format!("{kept}{expected}"), "{case}, {piece} at a time");
             assert!(ended.is_ok(), "{case}: {ended:?}");
         }
     }
-    let (answer, _) = exchange(&Echo::default(), b"GET /nothing HTTP/1.1\r\n\r\n", 99).await;
+    let (answer, _) = exchange(&Arc::default(), b"GET /nothing HTTP/1.1\r\n\r\n", 99).await;
     assert_eq!(answer, "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
@@ -193,7 +215,7 @@ async fn pipelined_requests_are_answered_in_order_whatever_is_left_unread() {
                      PUT /unread HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n\
                      GET /b HTTP/1.1\r\n\r\n";
     for piece in [1, 11, 64 * 1024] {
-        let echo = Echo::default();
+        let echo = Arc::<Echo>::default();
         let (answers, ended) = exchange(&echo, requests, piece).await;
         assert!(ended.is_ok(), "{ended:?}");
         assert_eq!(*echo.seen.lock(), ["PUT /a true 1", "GET /b true 0"]);
@@ -214,7 +236,7 @@ async fn what_is_no_request_is_told_so_and_ends_the_connection() {
         ("PUT / HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n", "501 Not Implemented"),
         (&large, "431 Request Header Fields Too Large"),
     ] {
-        let echo = Echo::default();
+        let echo = Arc::<Echo>::default();
         let bytes = format!("GET /a HTTP/1.1\r\n\r\n{request}GET /b HTTP/1.1\r\n\r\n");
         let (answers, ended) = exchange(&echo, bytes.as_bytes(), 64 * 1024).await;
         let last = format!("/aHTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
@@ -232,7 +254,7 @@ async fn a_body_that_is_broken_off_is_not_taken_for_whole() {
         "PUT /a HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nxy\r\n",
         "PUT /a HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nxy\r\n",
     ] {
-        let echo = Echo::default();
+        let echo = Arc::<Echo>::default();
         exchange(&echo, request.as_bytes(), 64 * 1024).await.1.ok();
         let seen = echo.seen.lock().clone();
         assert!(matches!(&seen[..], [it] if it.starts_with("PUT /a false")), "{request}: {seen:?}");
@@ -241,7 +263,7 @@ async fn a_body_that_is_broken_off_is_not_taken_for_whole() {
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_ends_the_connection() {
-    let (answer, ended) = exchange(&Echo::default(), b"GET /short HTTP/1.1\r\n\r\n", 999).await;
+    let (answer, ended) = exchange(&Arc::default(), b"GET /short HTTP/1.1\r\n\r\n", 999).await;
     assert!(answer.ends_with("content-length: 9\r\n\r\nabcde"), "{answer}");
     assert!(matches!(ended, Err(Ended::Failed(_))), "{ended:?}");
 }
@@ -251,9 +273,9 @@ async fn a_client_that_waits_is_told_to_go_on_only_if_its_body_is_wanted() {
     let head = |path: &str| {
         format!("PUT {path} HTTP/1.1\r\ncontent-length: 2\r\nExpect: 100-continue\r\n\r\n")
     };
-    let echo = Echo::default();
+    let echo = Arc::<Echo>::default();
     let (mut client, server) = duplex(64 * 1024);
-    let serving = serve(server, LIMITS, std::future::pending(), &echo);
+    let serving = serve_one(server, LIMITS, std::future::pending(), &echo);
     let talking = async {
         client.write_all(head("/a").as_bytes()).await.expect("sent");
         let mut told = [0; 25];
@@ -273,10 +295,10 @@ async fn a_client_that_waits_is_told_to_go_on_only_if_its_body_is_wanted() {
 
 #[tokio::test]
 async fn stopping_ends_an_idle_connection_and_lets_a_request_finish() {
-    let echo = Echo::default();
+    let echo = Arc::<Echo>::default();
     let (mut client, server) = duplex(64 * 1024);
     let (stop, stopped) = oneshot::channel();
-    let serving = serve(server, LIMITS, async { drop(stopped.await) }, &echo);
+    let serving = serve_one(server, LIMITS, async { drop(stopped.await) }, &echo);
     let talking = async {
         client.write_all(b"PUT /a HTTP/1.1\r\ncontent-length: 1\r\n\r\n").await.expect("sent");
         tokio::task::yield_now().await;
@@ -292,7 +314,7 @@ async fn stopping_ends_an_idle_connection_and_lets_a_request_finish() {
     assert!(answer.ends_with("connection: close\r\n\r\n/ax"), "{answer}");
 
     let (mut client, server) = duplex(64 * 1024);
-    serve(server, LIMITS, std::future::ready(()), &echo).await.expect("ends at once");
+    serve_one(server, LIMITS, std::future::ready(()), &echo).await.expect("ends at once");
     assert_eq!(client.read(&mut [0]).await.expect("read"), 0);
 }
 
@@ -306,20 +328,17 @@ struct Evicted {
 }
 
 impl Handler for Evicted {
-    fn handle(
-        &self,
-        _head: RequestHead,
-        mut body: Incoming,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn handle(self: &Arc<Self>, _head: RequestHead, mut body: Incoming) -> Work<Answer> {
+        let this = Arc::clone(self);
         Box::pin(async move {
-            self.has_come.notify_one();
-            self.goes_on.notified().await;
+            this.has_come.notify_one();
+            this.goes_on.notified().await;
             let mut received = 0;
             while let Some(Ok(bytes)) = body.next().await {
                 received += bytes.len();
             }
             assert!(received <= 1, "nobody sends more");
-            self.finished.fetch_add(1, Ordering::Relaxed);
+            this.finished.fetch_add(1, Ordering::Relaxed);
             Answer::new(StatusCode::OK)
         })
     }
@@ -336,9 +355,9 @@ impl Handler for Evicted {
 #[tokio::test]
 async fn connection_told_to_close_does_so_at_once_and_its_request_is_finished() {
     for request in ["GET /a HTTP/1.1\r\n\r\n", "PUT /a HTTP/1.1\r\ncontent-length: 9\r\n\r\nx"] {
-        let evicted = Evicted::default();
+        let evicted = Arc::<Evicted>::default();
         let (mut client, server) = duplex(64 * 1024);
-        let serving = serve(server, LIMITS, std::future::pending(), &evicted);
+        let serving = serve_one(server, LIMITS, std::future::pending(), &evicted);
         let talking = async {
             client.write_all(request.as_bytes()).await.expect("sent");
             let read = client.read(&mut [0]).await;
@@ -362,7 +381,7 @@ async fn a_connection_that_waits_too_long_is_ended() {
         let (mut client, server) = duplex(64 * 1024);
         client.write_all(sent.as_bytes()).await.expect("sent");
         let begun = Instant::now();
-        let ended = serve(server, HASTY, std::future::pending(), &Echo::default()).await;
+        let ended = serve_one(server, HASTY, std::future::pending(), &Arc::<Echo>::default()).await;
         assert!(matches!(ended, Err(Ended::Idle)), "{sent:?}: {ended:?}");
         let waited = begun.elapsed();
         assert!(waited >= HASTY.idle_timeout, "{waited:?}");
@@ -381,8 +400,8 @@ async fn a_head_that_trickles_is_cut_off_long_before_an_idle_connection() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let echo = Echo::default();
-        let serving = serve(server, limits, std::future::pending(), &echo);
+        let echo = Arc::<Echo>::default();
+        let serving = serve_one(server, limits, std::future::pending(), &echo);
         let ended = tokio::select! {
             ended = serving => ended,
             () = trickle => panic!("the server ends it"),
@@ -396,8 +415,8 @@ async fn a_head_that_trickles_is_cut_off_long_before_an_idle_connection() {
 
 #[tokio::test]
 async fn a_client_that_reads_nothing_is_given_up() {
-    let ((mut client, server), echo) = (duplex(16), Echo::default());
-    let serving = serve(server, HASTY, std::future::pending(), &echo);
+    let ((mut client, server), echo) = (duplex(16), Arc::<Echo>::default());
+    let serving = serve_one(server, HASTY, std::future::pending(), &echo);
     client.write_all(b"GET / HTTP/1.1\r\n").await.ok();
     let (ended, _) = tokio::join!(serving, client.write_all(b"\r\n"));
     assert!(matches!(ended, Err(Ended::Failed(_))), "{ended:?}");
@@ -497,9 +516,10 @@ async fn no_request_is_seen_that_others_do_not_see() {
         let bytes = random_requests(&mut random);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let piece = 1 + random(200);
-        let echo = Echo::default();
+        let echo = Arc::<Echo>::default();
         let (_, ended) = exchange(&echo, &bytes, piece).await;
-        let (ours, theirs) = (echo.seen.into_inner(), seen_by_hyper(&bytes, piece).await);
+        let (ours, theirs) =
+            (std::mem::take(&mut *echo.seen.lock()), seen_by_hyper(&bytes, piece).await);
         let whole = |seen: &[String]| {
             seen.iter().filter(|it| it.contains(" true ")).cloned().collect::<Vec<_>>()
         };
@@ -515,7 +535,7 @@ async fn no_request_is_seen_that_others_do_not_see() {
 
 #[tokio::test]
 async fn requests_that_have_come_are_all_handled_before_the_first_is_answered() {
-    let echo = Echo::default();
+    let echo = Arc::<Echo>::default();
     let [(mut client, server), (mut other_client, other_server)] = [duplex(1024), duplex(1024)];
     for client in [&mut client, &mut other_client] {
         client.write_all(b"GET /a HTTP/1.1\r\n\r\n").await.expect("sent");
@@ -525,7 +545,56 @@ async fn requests_that_have_come_are_all_handled_before_the_first_is_answered() 
         drop((client, other_client));
         echo.handled.load(Ordering::Relaxed)
     };
-    let serve = |server| serve(server, LIMITS, std::future::pending(), &echo);
+    let serve = |server| serve_one(server, LIMITS, std::future::pending(), &echo);
     let (_, handled, _) = tokio::join!(biased; serve(server), answered, serve(other_server));
     assert_eq!(handled, 2);
+}
+
+#[tokio::test]
+async fn a_long_answer_is_whole_wherever_it_is_sent_from() {
+    for path in ["/long", "/long-stream"] {
+        let echo = Arc::<Echo>::default();
+        let request = format!("GET {path} HTTP/1.1\r\n\r\nGET /next HTTP/1.1\r\n\r\n");
+        let (answers, ended) = exchange(&echo, request.as_bytes(), 64 * 1024).await;
+        assert!(ended.is_ok());
+        let bodies: Vec<_> = answers.split("\r\n\r\n").collect();
+        let [_, long, next] = bodies[..] else { panic!("{} answers", bodies.len() - 1) };
+        let sent = long.bytes().take_while(|byte| *byte == b'l').count();
+        assert_eq!((sent, next), (LONG_BYTES, "/next"), "{path}");
+    }
+}
+
+#[test]
+fn no_turn_sends_more_than_its_bytes() {
+    const TURN_BYTES: usize = 128 * 1024;
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let piece = || Bytes::from(vec![0; 100_000]);
+    let bodies = [
+        AnswerBody::Whole(vec![0; LONG_BYTES].into()),
+        AnswerBody::Stream(
+            Some(1_000_000),
+            Box::pin(stream::repeat_with(move || Ok(piece())).take(10)),
+        ),
+        AnswerBody::Stream(None, Box::pin(stream::repeat_with(move || Ok(piece())).take(10))),
+    ];
+    for body in bodies {
+        let length = body.length().unwrap_or(1_000_000);
+        let mut answer = Answer::new(StatusCode::OK);
+        answer.body = body;
+        let (mut client, server) = duplex(2 * LONG_BYTES);
+        let io = Arc::new(Mutex::new(Io::new(server)));
+        let sending =
+            Output::new(&io, LIMITS.stall_timeout).send(answer, Version::HTTP_11, After::Kept);
+        let mut sending = pin!(sending);
+        let (mut is_sent, mut received) = (false, 0);
+        while !is_sent {
+            is_sent = sending.as_mut().poll(&mut context).is_ready();
+            let mut room = vec![0; 2 * LONG_BYTES];
+            let mut room = tokio::io::ReadBuf::new(&mut room);
+            let _ = Pin::new(&mut client).poll_read(&mut context, &mut room);
+            assert!(room.filled().len() <= TURN_BYTES, "{} bytes in a turn", room.filled().len());
+            received += room.filled().len();
+        }
+        assert!(received as u64 > length, "{received} of {length}");
+    }
 }

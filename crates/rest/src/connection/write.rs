@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, Write as _};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,6 +18,10 @@ use crate::patience::within;
 /// A body up to this length is copied behind its head: cheaper than a write of two buffers.
 const COPIED_BYTES_MAX: usize = 8 * 1024;
 
+/// What is sent in one turn. A client that reads as fast as we send would otherwise have the thread
+/// for as long as the answer lasts.
+const TURN_BYTES: usize = 128 * 1024;
+
 /// What becomes of the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
@@ -26,9 +31,11 @@ pub(super) enum After {
     Closed,
 }
 
-pub(super) struct Output<'a, S> {
-    io: &'a Mutex<Io<S>>,
+pub(super) struct Output<S> {
+    io: Arc<Mutex<Io<S>>>,
     stall_timeout: Duration,
+    /// Bytes that the turn has left.
+    turn_left: usize,
     /// The head of an answer; kept for the next.
     head: Vec<u8>,
 }
@@ -42,9 +49,31 @@ enum Ending {
     Close,
 }
 
-impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
-    pub fn new(io: &'a Mutex<Io<S>>, stall_timeout: Duration) -> Self {
-        Self { io, stall_timeout, head: Vec::with_capacity(1024) }
+/// Whether an answer may take more than one turn to send.
+pub(super) fn is_long(answer: &Answer, bodiless: bool) -> bool {
+    let is_long = match &answer.body {
+        AnswerBody::Empty => false,
+        AnswerBody::Whole(bytes) => bytes.len() > TURN_BYTES,
+        AnswerBody::Stream(..) => true,
+    };
+    is_long && !bodiless
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
+    pub fn new(io: &Arc<Mutex<Io<S>>>, stall_timeout: Duration) -> Self {
+        let (io, head) = (Arc::clone(io), Vec::with_capacity(1024));
+        Self { io, stall_timeout, turn_left: TURN_BYTES, head }
+    }
+
+    /// Sends an answer that has a body, and is back when that is done.
+    pub async fn send(
+        mut self,
+        answer: Answer,
+        version: Version,
+        after: After,
+    ) -> io::Result<Self> {
+        self.answer(answer, false, version, after).await?;
+        Ok(self)
     }
 
     pub async fn answer(
@@ -59,6 +88,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
             None if version == Version::HTTP_10 => Ending::Close,
             None => Ending::Chunks,
         };
+        self.turn_left = TURN_BYTES;
         let after = if ending == Ending::Close { After::Closed } else { after };
         self.head.clear();
         write_head(&mut self.head, &answer, bodiless, ending, after);
@@ -79,7 +109,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
     }
 
     async fn stream(
-        &self,
+        &mut self,
         mut head: &[u8],
         mut pieces: impl Stream<Item = Piece> + Unpin,
         ending: Ending,
@@ -88,9 +118,10 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
         // An answer whose length is not known yet is being worked out, which may take long: nobody
         // does that for a client who has gone. What is only read is sent until it cannot be.
         let is_worked_out = !matches!(ending, Ending::Length(_));
+        let io = Arc::clone(&self.io);
         let mut next = poll_fn(|context| {
             let next = pieces.poll_next_unpin(context);
-            if next.is_pending() && is_worked_out && self.io.lock().client_is_gone(context) {
+            if next.is_pending() && is_worked_out && io.lock().client_is_gone(context) {
                 return Poll::Ready(Some(Err(ErrorKind::ConnectionAborted.into())));
             }
             next
@@ -110,6 +141,10 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
                 }
             }
             head = b"";
+            if is_worked_out {
+                // To make the next piece may take as long as to send many.
+                self.give_way().await;
+            }
         }
         match ending {
             // The client must not take a part for the whole.
@@ -130,22 +165,48 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Output<'a, S> {
         self.in_time(poll_fn(|context| self.io.lock().poll_shutdown(context))).await
     }
 
-    async fn write<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> io::Result<()> {
+    async fn write<const PARTS: usize>(&mut self, parts: [&[u8]; PARTS]) -> io::Result<()> {
         let mut slices = parts.map(IoSlice::new);
         let mut left = &mut slices[..];
         // Empty slices in front must go, or a write of nothing would pass for a closed stream.
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            let write = poll_fn(|context| self.io.lock().poll_write(context, left));
+            if self.turn_left == 0 {
+                self.give_way().await;
+            }
+            let mut now = [IoSlice::new(b""); PARTS];
+            let count = begin_of(left, self.turn_left, &mut now);
+            let write = poll_fn(|context| self.io.lock().poll_write(context, &now[..count]));
             let written = self.in_time(write).await?;
+            self.turn_left = self.turn_left.saturating_sub(written);
             IoSlice::advance_slices(&mut left, written);
         }
         Ok(())
     }
 
+    /// Lets others have a turn.
+    async fn give_way(&mut self) {
+        tokio::task::yield_now().await;
+        self.turn_left = TURN_BYTES;
+    }
+
     async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
         within(self.stall_timeout, work).await?
     }
+}
+
+/// The first bytes of `slices`, in so many slices of `begin`.
+fn begin_of<'a>(slices: &'a [IoSlice<'_>], bytes_max: usize, begin: &mut [IoSlice<'a>]) -> usize {
+    let (mut count, mut left) = (0, bytes_max);
+    for (begin, slice) in begin.iter_mut().zip(slices) {
+        let bytes = &slice[..slice.len().min(left)];
+        if bytes.is_empty() && count > 0 {
+            break;
+        }
+        *begin = IoSlice::new(bytes);
+        (count, left) = (count + 1, left - bytes.len());
+    }
+    count
 }
 
 /// Whatever its headers say, such an answer ends with them.

@@ -9,6 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::{beside, describe, parameters, place};
 use crate::answer::Answer;
 use crate::error::Error;
+use crate::lane_share::leave_lane_for;
 use crate::listing::{self, PAGE_MAX};
 use crate::query::QueryRefusal;
 use crate::request::Call;
@@ -33,6 +34,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let page = beside::run(call, command).await?;
 
+    leave_lane_for(page.entries.len()).await;
     let mut xml = Writer::document();
     let path = call.address.resource.object().unwrap_or_default();
     open(&mut xml, call, &share, path);

@@ -1,0 +1,59 @@
+//! Giving way while many rows are read: other requests of the thread have their turn in between, and
+//! the request itself can be moved to threads that are meant for long ones.
+
+use holdfast_sync::yield_now;
+
+/// To read, decode and show so many rows takes a few hundred microseconds.
+pub(crate) const ROWS_IN_TURN: usize = 100;
+/// What finding the first row of a range takes, in rows.
+const SEEK_ROWS: usize = 10;
+
+/// Counts what is done, since no clock is known here.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    left: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { left: ROWS_IN_TURN }
+    }
+}
+
+impl Pace {
+    /// After so many rows.
+    pub async fn passed(&mut self, rows: usize) {
+        match self.left.checked_sub(rows) {
+            Some(left) => self.left = left,
+            None => {
+                yield_now().await;
+                self.left = ROWS_IN_TURN;
+            }
+        }
+    }
+
+    /// After a row was looked up by itself, or a range was looked for.
+    pub async fn sought(&mut self) {
+        self.passed(SEEK_ROWS).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn a_turn_is_given_up_after_so_many_rows() {
+        let mut pace = Pace::default();
+        let mut gives_way = |rows| {
+            let mut passed = pin!(pace.passed(rows));
+            let mut context = Context::from_waker(Waker::noop());
+            let is_pending = passed.as_mut().poll(&mut context).is_pending();
+            is_pending && passed.poll(&mut context).is_ready()
+        };
+        assert_eq!([60, 40, 1, 100, 1].map(&mut gives_way), [false, false, true, false, true]);
+    }
+}
