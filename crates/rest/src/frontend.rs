@@ -145,7 +145,7 @@ impl Frontend {
         &self.fetcher
     }
 
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 

@@ -27,10 +27,14 @@ const DOUBTED: Duration = Duration::from_micros(250);
 /// The text of so many entries of a listing is written in about a quarter of a millisecond.
 const LIGHT_ENTRIES_MAX: usize = 200;
 
+/// What a request that was handed over has spent.
+const HANDED_OVER: u64 = u64::MAX;
+
 /// One for each connection.
 pub struct LaneShare {
     lane: Handle,
     pool: PoolEntrance,
+    metrics: Arc<Metrics>,
     /// Of the request at work, in nanoseconds. Written on the lane only.
     spent: AtomicU64,
     account: AtomicU64,
@@ -42,8 +46,9 @@ pub struct LaneShare {
 pub struct GivenUp;
 
 impl LaneShare {
-    pub fn new(lane: Handle, pool: PoolEntrance) -> Arc<Self> {
-        Arc::new(Self { lane, pool, spent: AtomicU64::new(0), account: AtomicU64::new(0) })
+    pub fn new(lane: Handle, pool: PoolEntrance, metrics: Arc<Metrics>) -> Arc<Self> {
+        let (spent, account) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { lane, pool, metrics, spent, account })
     }
 
     /// The next request has come.
@@ -62,7 +67,7 @@ impl LaneShare {
     }
 
     /// Runs the task of the connection and counts its turns.
-    pub async fn count_turns<T>(&self, metrics: &Metrics, task: impl Future<Output = T>) -> T {
+    pub async fn count_turns<T>(&self, task: impl Future<Output = T>) -> T {
         let mut task = pin!(task);
         poll_fn(|context| {
             let begun = Instant::now();
@@ -74,7 +79,7 @@ impl LaneShare {
             // is atomic.
             let spent = self.spent.load(Ordering::Relaxed).saturating_add(nanoseconds);
             self.spent.store(spent, Ordering::Relaxed);
-            metrics.lane_turn(nanoseconds);
+            self.metrics.lane_turn(nanoseconds);
             polled
         })
         .await
@@ -86,7 +91,9 @@ impl LaneShare {
 
     fn hand_over<T: Send + 'static>(&self, work: Work<T>) -> oneshot::Receiver<T> {
         // Whatever is left of the request follows it.
-        self.spent.store(u64::MAX, Ordering::Relaxed);
+        if self.spent.swap(HANDED_OVER, Ordering::Relaxed) != HANDED_OVER {
+            self.metrics.request_handed_over();
+        }
         let account = AccountKey(self.account.load(Ordering::Relaxed));
         self.pool.run(account, self.lane.clone(), work)
     }

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::heavy_pool::HeavyPool;
 use crate::lane_share::LaneShare;
+use crate::metrics::Metrics;
 
 /// What a thread of the blocking pool is still doing when its lane ends gets this long.
 const GRACE: Duration = Duration::from_secs(1);
@@ -40,9 +41,21 @@ struct Lane {
 
 /// A place of a connection on its lane, held for as long as the connection lives.
 pub struct Carried {
-    pub lane: Handle,
-    pub share: Arc<LaneShare>,
+    lane: Handle,
+    share: Arc<LaneShare>,
     _connection: Arc<()>,
+}
+
+/// By methods, since whoever names a field in an `async` block takes that field along and leaves the
+/// place behind.
+impl Carried {
+    pub fn lane(&self) -> &Handle {
+        &self.lane
+    }
+
+    pub fn share(&self) -> &Arc<LaneShare> {
+        &self.share
+    }
 }
 
 impl Lanes {
@@ -57,12 +70,16 @@ impl Lanes {
     }
 
     /// The lane with the fewest connections.
-    pub fn next(&self) -> Carried {
+    pub fn next(&self, metrics: &Arc<Metrics>) -> Carried {
         let fewest = self.lanes.0.iter().min_by_key(|lane| Arc::strong_count(&lane.connections));
         let lane = fewest.expect("there is at least one processor");
         Carried {
             lane: lane.runtime.clone(),
-            share: LaneShare::new(lane.runtime.clone(), self.pool.entrance().clone()),
+            share: LaneShare::new(
+                lane.runtime.clone(),
+                self.pool.entrance().clone(),
+                Arc::clone(metrics),
+            ),
             _connection: Arc::clone(&lane.connections),
         }
     }
@@ -105,20 +122,21 @@ mod tests {
     #[test]
     fn connections_go_where_the_fewest_are() {
         let lanes = Lanes::of(3).expect("threads");
-        let mut carried: Vec<_> = (0..7).map(|_| lanes.next()).collect();
+        let next = || lanes.next(&Arc::default());
+        let mut carried: Vec<_> = (0..7).map(|_| next()).collect();
         assert_eq!(counts(&lanes), [3, 2, 2]);
         drop(carried.remove(1));
         drop(carried.remove(3));
         assert_eq!(counts(&lanes), [3, 0, 2]);
-        carried.extend([lanes.next(), lanes.next()]);
+        carried.extend([next(), next()]);
         assert_eq!(counts(&lanes), [3, 2, 2]);
     }
 
     #[test]
     fn what_is_carried_stays_on_one_thread_and_ends_with_the_lanes() {
         let lanes = Lanes::of(1).expect("threads");
-        let carried = lanes.next();
-        let runtime = carried.lane.clone();
+        let carried = lanes.next(&Arc::default());
+        let runtime = carried.lane().clone();
         let on_thread = || thread::current().name().map(str::to_owned);
         let (told, tells) = std::sync::mpsc::channel();
         drop(runtime.spawn(async move {

@@ -45,6 +45,7 @@ pub struct Metrics {
 struct LaneTurns {
     longest_nanoseconds: AtomicU64,
     long: AtomicU64,
+    handed_over: AtomicU64,
 }
 
 impl Default for Metrics {
@@ -106,6 +107,11 @@ impl Metrics {
         }
     }
 
+    /// A request has used up its share of its lane.
+    pub fn request_handed_over(&self) {
+        add(&self.lanes.handed_over, 1);
+    }
+
     /// Appends everything in the Prometheus text format.
     pub fn render(&self, text: &mut String) {
         let operations = self.totals();
@@ -144,6 +150,9 @@ impl Metrics {
         let name = "holdfast_lane_long_turns_total";
         family(text, name, "counter", "Turns of a lane that took more than a millisecond.");
         sample(text, name, "", self.lanes.long.load(RELAXED));
+        let name = "holdfast_requests_handed_over_total";
+        family(text, name, "counter", "Requests that went on in the pool for long ones.");
+        sample(text, name, "", self.lanes.handed_over.load(RELAXED));
     }
 
     fn totals(&self) -> BTreeMap<(&'static str, &'static str), Totals> {
@@ -405,6 +414,23 @@ mod tests {
         let sum = format!("holdfast_request_duration_seconds_sum{{{labels}}} 60.00025");
         assert!(text.contains(&sum), "{text}");
         assert!(text.contains(&format!("_count{{{labels}}} 2")), "{text}");
+    }
+
+    #[test]
+    fn the_longest_turn_is_told_and_long_ones_are_counted() {
+        let metrics = Metrics::new();
+        for nanoseconds in [700_000, 2_500_000, 1_100_000] {
+            metrics.lane_turn(nanoseconds);
+        }
+        metrics.request_handed_over();
+        let text = rendered(&metrics);
+        for line in [
+            "holdfast_lane_longest_turn_seconds 0.0025",
+            "holdfast_lane_long_turns_total 2",
+            "holdfast_requests_handed_over_total 1",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
     }
 
     #[test]

@@ -93,8 +93,8 @@ pub async fn serve(
         let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
         let connection = Connection { endpoint, frontend, shutdown };
         let tls = tls.clone();
-        let carried = lanes.next();
-        let lane = carried.lane.clone();
+        let carried = lanes.next(connection.frontend.metrics());
+        let lane = carried.lane().clone();
         let carry = async move {
             let frontend = Arc::clone(&connection.frontend);
             let _open = frontend.metrics().connection_opened(connection.endpoint.service());
@@ -104,8 +104,8 @@ pub async fn serve(
                     return tracing::warn!(%error, "a connection could not be carried on");
                 }
             };
-            let running = connection.run(stream, address, tls, place, &carried.share);
-            carried.share.count_turns(frontend.metrics(), running).await;
+            let running = connection.run(stream, address, tls, place, carried.share());
+            carried.share().count_turns(running).await;
         };
         connections.spawn_on(carry, &lane);
         while connections.try_join_next().is_some() {}

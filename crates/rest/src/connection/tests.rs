@@ -108,10 +108,10 @@ async fn serve_one(
     handler: &Arc<impl Handler>,
 ) -> Result<(), Ended> {
     static POOL: LazyLock<HeavyPool> = LazyLock::new(|| HeavyPool::start(1).expect("a thread"));
-    static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::new);
-    let share = LaneShare::new(Handle::current(), POOL.entrance().clone());
+    static METRICS: LazyLock<Arc<Metrics>> = LazyLock::new(Arc::default);
+    let share = LaneShare::new(Handle::current(), POOL.entrance().clone(), Arc::clone(&METRICS));
     let serving = serve(server, limits, stopping, handler, &share);
-    share.count_turns(&METRICS, serving).await
+    share.count_turns(serving).await
 }
 
 async fn talk(mut client: DuplexStream, bytes: &[u8]) -> String {
@@ -518,8 +518,8 @@ async fn no_request_is_seen_that_others_do_not_see() {
         let piece = 1 + random(200);
         let echo = Arc::<Echo>::default();
         let (_, ended) = exchange(&echo, &bytes, piece).await;
-        let (ours, theirs) =
-            (std::mem::take(&mut *echo.seen.lock()), seen_by_hyper(&bytes, piece).await);
+        let ours = std::mem::take(&mut *echo.seen.lock());
+        let theirs = seen_by_hyper(&bytes, piece).await;
         let whole = |seen: &[String]| {
             seen.iter().filter(|it| it.contains(" true ")).cloned().collect::<Vec<_>>()
         };

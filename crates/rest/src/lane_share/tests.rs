@@ -11,12 +11,16 @@ fn lane() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
+fn share_of(lane: &Runtime, pool: &HeavyPool) -> Arc<LaneShare> {
+    LaneShare::new(lane.handle().clone(), pool.entrance().clone(), Arc::default())
+}
+
 /// Runs it as a part of one request.
 fn carried<T: Send + 'static>(work: Work<T>) -> T {
     let (lane, pool) = (lane(), HeavyPool::start(1).expect("a thread"));
-    let share = LaneShare::new(lane.handle().clone(), pool.entrance().clone());
+    let share = share_of(&lane, &pool);
     share.begin();
-    lane.block_on(share.count_turns(&Metrics::new(), share.carry(work))).expect("finished")
+    lane.block_on(share.count_turns(share.carry(work))).expect("finished")
 }
 
 /// Takes so much time of the processor.
@@ -73,7 +77,7 @@ fn who_is_about_to_take_long_can_leave_the_lane_first() {
 #[test]
 fn the_next_part_of_a_request_follows_it_and_the_next_request_does_not() {
     let (lane, pool) = (lane(), HeavyPool::start(1).expect("a thread"));
-    let share = LaneShare::new(lane.handle().clone(), pool.entrance().clone());
+    let share = share_of(&lane, &pool);
     let parts = async {
         share.begin();
         share.carry(Box::pin(leave_lane())).await.expect("finished");
@@ -81,13 +85,13 @@ fn the_next_part_of_a_request_follows_it_and_the_next_request_does_not() {
         share.begin();
         (answer, share.carry(Box::pin(async { is_in_pool() })).await.expect("finished"))
     };
-    assert_eq!(lane.block_on(share.count_turns(&Metrics::new(), parts)), (true, false));
+    assert_eq!(lane.block_on(share.count_turns(parts)), (true, false));
 }
 
 #[test]
 fn what_has_been_handed_over_is_finished_without_its_connection() {
     let (lane, pool) = (lane(), HeavyPool::start(1).expect("a thread"));
-    let share = LaneShare::new(lane.handle().clone(), pool.entrance().clone());
+    let share = share_of(&lane, &pool);
     let (finished, finishes) = mpsc::channel();
     let mut carrying = Box::pin(share.carry(Box::pin(async move {
         leave_lane().await;
@@ -104,7 +108,7 @@ fn what_has_been_handed_over_is_finished_without_its_connection() {
 #[test]
 fn a_request_whose_pool_has_ended_is_given_up() {
     let (lane, pool) = (lane(), HeavyPool::start(1).expect("a thread"));
-    let share = LaneShare::new(lane.handle().clone(), pool.entrance().clone());
+    let share = share_of(&lane, &pool);
     let carrying = share.carry(Box::pin(async {
         leave_lane().await;
         std::future::pending::<()>().await;
