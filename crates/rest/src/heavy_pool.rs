@@ -5,6 +5,7 @@
 //!
 //! Knows nothing of requests: it runs futures to their end, one poll in a turn.
 
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +22,15 @@ use tokio::sync::oneshot;
 /// Added to the niceness of the process. The scheduler then gives a lane that wants to run about nine
 /// times the share of one of these threads, and lets it run at once when it wakes up.
 const NICENESS: i32 = 10;
+
+thread_local! {
+    static IS_OF_POOL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is one of the pool: what it does, no short request waits for.
+pub fn is_here() -> bool {
+    IS_OF_POOL.get()
+}
 
 pub type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -182,6 +192,7 @@ impl Queue {
 impl Shared {
     fn run_tasks(&self) {
         lower_priority();
+        IS_OF_POOL.set(true);
         let mut queue = self.queue.lock();
         while !queue.has_ended {
             let Some(task) = queue.next() else {

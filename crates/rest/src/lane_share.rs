@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::heavy_pool::{AccountKey, PoolEntrance, Work};
+use crate::heavy_pool::{self, AccountKey, PoolEntrance, Work};
 use crate::metrics::Metrics;
 
 /// What a request can take of its lane. Small requests take 5 to 30 µs, so hardly one of them gets
@@ -23,6 +23,17 @@ const SHARE: Duration = Duration::from_micros(500);
 /// A turn that seems longer than this may have been interrupted by other threads, which is not the
 /// request's fault: the clock of the thread is asked.
 const DOUBTED: Duration = Duration::from_micros(250);
+
+/// What is sent or taken in of a body in one turn of a lane: about a tenth of a millisecond.
+const LANE_TURN_BYTES: usize = 128 * 1024;
+/// The same in the pool, where only other long requests wait.
+const POOL_TURN_BYTES: usize = 1024 * 1024;
+
+/// What is sent or taken in of a body before others have a turn. A client that is as fast as we are
+/// would otherwise have the thread until the body ends.
+pub(crate) fn turn_bytes() -> usize {
+    if heavy_pool::is_here() { POOL_TURN_BYTES } else { LANE_TURN_BYTES }
+}
 
 /// The text of so many entries of a listing is written in about a quarter of a millisecond.
 const LIGHT_ENTRIES_MAX: usize = 200;

@@ -12,7 +12,7 @@ use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, Structured
 use crate::connection::Incoming;
 use crate::digests_aside::DigestsAside;
 use crate::error::{Code, Error};
-use crate::lane_share::leave_lane;
+use crate::lane_share::{leave_lane, turn_bytes};
 use crate::patience::at_once;
 use crate::request::Call;
 use crate::version::Version;
@@ -22,9 +22,6 @@ const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Room that is made for a document before it has come.
 const RESERVED_BYTES_MAX: usize = 1024 * 1024;
-
-/// What is taken in of a body in one turn.
-const TURN_BYTES: usize = 128 * 1024;
 
 /// A longer document goes to the heavy pool before it is looked at: to parse it takes a millisecond
 /// or more, and so, as a rule, does what it asks for.
@@ -166,9 +163,7 @@ impl RequestBody {
 
     /// The next bytes, none of them empty.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        if self.in_turn >= TURN_BYTES {
-            // A client that sends as fast as we read would otherwise have the thread until its body
-            // ends.
+        if self.in_turn >= turn_bytes() {
             tokio::task::yield_now().await;
             self.in_turn = 0;
         }

@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::framing::Framing;
+use crate::lane_share::turn_bytes;
 
 /// Enough for the heads of all clients and small bodies with them.
 const READ_BYTES: usize = 8 * 1024;
-/// What is read at once of a large body. With its digests that takes a quarter of a millisecond, and
-/// then others on the thread have their turn.
-const BODY_READ_BYTES_MAX: u64 = 128 * 1024;
+/// What is read at once of a large body.
+const BODY_READ_BYTES_MAX: usize = 256 * 1024;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 pub(super) struct Io<S> {
@@ -144,8 +144,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Source for Io<S> {
             if self.is_continue_due() {
                 ready!(self.poll_continue(context))?;
             }
-            let left = self.body.left().unwrap_or(0).min(BODY_READ_BYTES_MAX);
-            let bytes = usize::try_from(left).unwrap_or(READ_BYTES).max(READ_BYTES);
+            let left = usize::try_from(self.body.left().unwrap_or(0)).unwrap_or(usize::MAX);
+            let bytes = left.min(BODY_READ_BYTES_MAX).min(turn_bytes()).max(READ_BYTES);
             if ready!(self.poll_read(context, bytes))? == 0 {
                 return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into())));
             }

@@ -13,14 +13,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::io::Io;
 use crate::answer::{Answer, AnswerBody, Piece};
+use crate::lane_share::turn_bytes;
 use crate::patience::within;
 
 /// A body up to this length is copied behind its head: cheaper than a write of two buffers.
 const COPIED_BYTES_MAX: usize = 8 * 1024;
-
-/// What is sent in one turn. A client that reads as fast as we send would otherwise have the thread
-/// for as long as the answer lasts.
-const TURN_BYTES: usize = 128 * 1024;
 
 /// What becomes of the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +50,7 @@ enum Ending {
 pub(super) fn is_long(answer: &Answer, bodiless: bool) -> bool {
     let is_long = match &answer.body {
         AnswerBody::Empty => false,
-        AnswerBody::Whole(bytes) => bytes.len() > TURN_BYTES,
+        AnswerBody::Whole(bytes) => bytes.len() > turn_bytes(),
         AnswerBody::Stream(..) => true,
     };
     is_long && !bodiless
@@ -62,7 +59,7 @@ pub(super) fn is_long(answer: &Answer, bodiless: bool) -> bool {
 impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
     pub fn new(io: &Arc<Mutex<Io<S>>>, stall_timeout: Duration) -> Self {
         let (io, head) = (Arc::clone(io), Vec::with_capacity(1024));
-        Self { io, stall_timeout, turn_left: TURN_BYTES, head }
+        Self { io, stall_timeout, turn_left: turn_bytes(), head }
     }
 
     /// Sends an answer that has a body, and is back when that is done.
@@ -88,7 +85,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
             None if version == Version::HTTP_10 => Ending::Close,
             None => Ending::Chunks,
         };
-        self.turn_left = TURN_BYTES;
+        self.turn_left = turn_bytes();
         let after = if ending == Ending::Close { After::Closed } else { after };
         self.head.clear();
         write_head(&mut self.head, &answer, bodiless, ending, after);
@@ -187,7 +184,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
     /// Lets others have a turn.
     async fn give_way(&mut self) {
         tokio::task::yield_now().await;
-        self.turn_left = TURN_BYTES;
+        self.turn_left = turn_bytes();
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
