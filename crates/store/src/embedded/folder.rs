@@ -161,7 +161,7 @@ fn keep_others_out(path: &Path) -> io::Result<()> {
     }
 }
 
-fn create_folder(path: &Path) -> io::Result<()> {
+pub(super) fn create_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }

@@ -104,13 +104,17 @@ impl Manifest {
     /// The one that counts; none where none was ever stored.
     pub fn load(folder: &Path) -> Result<Option<Self>, Fault> {
         let path = folder.join(FILE);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(why) => return Err(Fault::because(format!("read {}", path.display()), why)),
-        };
+        let Some(bytes) = read_if_there(&path)? else { return Ok(None) };
         let damaged = || Fault::new(format!("{} is damaged", path.display()));
         Self::decode(&bytes).map(Some).ok_or_else(damaged)
+    }
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(Fault::because(format!("read {}", path.display()), why)),
     }
 }
 
@@ -134,11 +138,7 @@ pub(in crate::embedded) mod lsm_tree_files {
     /// refused.
     pub fn load(folder: &Path) -> Result<Option<Manifest>, Fault> {
         let path = folder.join(CURRENT);
-        let current = match fs::read(&path) {
-            Ok(current) => current,
-            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(why) => return Err(Fault::because(format!("read {}", path.display()), why)),
-        };
+        let Some(current) = read_if_there(&path)? else { return Ok(None) };
         let damaged = |path: &Path| Fault::new(format!("{} is damaged", path.display()));
         let current: [u8; CURRENT_BYTES] = current.try_into().map_err(|_| damaged(&path))?;
         let mut rest = current.as_slice();

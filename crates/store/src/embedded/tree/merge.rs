@@ -1,5 +1,6 @@
 //! Flushing memtables to tables, and merging tables.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lsm_tree::merge::Merger;
@@ -159,7 +160,7 @@ struct Fences(std::iter::Peekable<std::vec::IntoIter<Box<[u8]>>>);
 
 impl Fences {
     fn new(merge: &Merge<TableFile>, levels: &Levels<TableFile>) -> Self {
-        let merged: std::collections::HashSet<u64> =
+        let merged: HashSet<u64> =
             merge.inputs.iter().flatten().map(|table| table.summary().id).collect();
         let others = levels.level(merge.level).tables().iter().map(|table| table.summary());
         let others = others.filter(|summary| !merged.contains(&summary.id));

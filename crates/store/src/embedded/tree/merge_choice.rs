@@ -13,10 +13,6 @@ use super::levels::{BOTTOM, LEVELS, Levels, Run, Summarized, bytes_of};
 /// What the choice depends on besides the tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MergeOptions {
-    /// So many runs of flushed tables are merged at once. With new keys all over, each merge writes the
-    /// whole next level again, so that many at once make for less writing; a read looks into so many
-    /// tables more, which their filters make cheap.
-    pub flushed_runs: usize,
     /// The size of the highest level in use; each one below may have `LEVEL_RATIO` times as much.
     level_bytes: u64,
     /// Fewer tombstones in a table are in nobody's way.
@@ -28,7 +24,6 @@ pub(super) struct MergeOptions {
 impl MergeOptions {
     pub fn new(table_bytes: u64) -> Self {
         Self {
-            flushed_runs: FLUSHED_RUNS,
             level_bytes: table_bytes * FLUSHED_RUNS as u64,
             tombstones_min: (table_bytes / (64 * 1024)).max(1),
             tidied_bytes_max: table_bytes * 32,
@@ -36,6 +31,9 @@ impl MergeOptions {
     }
 }
 
+/// So many runs of flushed tables are merged at once. With new keys all over, each merge writes the whole
+/// next level again, so that many at once make for less writing; a read looks into so many tables more,
+/// which their filters make cheap.
 const FLUSHED_RUNS: usize = 16;
 
 const LEVEL_RATIO: u64 = 10;
@@ -77,7 +75,7 @@ pub(super) fn choose<T: Summarized>(
         Effort::Needed => BYTES_PER_TOMBSTONE,
         Effort::Idle => IDLE_BYTES_PER_TOMBSTONE,
     };
-    if levels.flushed.len() >= options.flushed_runs {
+    if levels.flushed.len() >= FLUSHED_RUNS {
         return Some(merge_flushed(levels, options));
     }
     if let Some(level) = too_large(levels, options) {

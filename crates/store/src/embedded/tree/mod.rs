@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use holdfast_sync::Mutex;
@@ -33,7 +33,7 @@ use self::table_file::{Pinned, TableFile, TableOpener, table_id};
 use self::table_writer::{NewTables, TableLimits};
 use self::view::{FilteredMemtable, View};
 use super::engine::EngineOptions;
-use super::folder::{OpenFolder, sync_folder};
+use super::folder::{OpenFolder, create_folder};
 use super::room::Failed;
 use crate::engine::{Fault, KeyRange, Order, Write};
 
@@ -69,9 +69,7 @@ impl Tree {
     pub fn open(common: &Common<'_>, path: &Path, id: u64) -> Result<Self, Fault> {
         let broken = |why: std::io::Error| Fault::because(format!("open {}", path.display()), why);
         let tables = path.join(TABLES_FOLDER);
-        if !tables.is_dir() {
-            fs::create_dir(&tables).and_then(|()| sync_folder(path)).map_err(broken)?;
-        }
+        create_folder(&tables).map_err(broken)?;
         let manifest = match Manifest::load(path)? {
             Some(manifest) => manifest,
             None if table_files(&tables).map_err(broken)?.is_empty() => {
@@ -155,7 +153,7 @@ impl Tree {
     pub fn tombstones_in_memory(&self) -> u64 {
         let view = self.view.load();
         let active = view.memtables.first();
-        active.map_or(0, |it| it.tombstones.load(std::sync::atomic::Ordering::Relaxed))
+        active.map_or(0, |it| it.tombstones.load(Ordering::Relaxed))
     }
 
     pub fn bytes(&self) -> u64 {
@@ -200,7 +198,7 @@ impl Tree {
     fn manifest_of(&self, levels: &Levels<TableFile>) -> Manifest {
         let named = |run: &Run<TableFile>| run.tables().iter().map(|it| it.named()).collect();
         Manifest {
-            next_id: self.next_id.load(std::sync::atomic::Ordering::Relaxed),
+            next_id: self.next_id.load(Ordering::Relaxed),
             flushed: levels.flushed.iter().map(named).collect(),
             levels: std::array::from_fn(|number| named(levels.level(number))),
         }

@@ -15,7 +15,7 @@ use super::table_file::TableOpener;
 /// When tables end.
 #[derive(Clone, Copy)]
 pub(super) struct TableLimits {
-    pub bytes: u64,
+    bytes: u64,
     /// So many tombstones in a row get tables of their own: they can then be merged with just what they
     /// delete, and tables that nothing is deleted from are left alone.
     tombstones_apart: u64,
