@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use holdfast_store::{Batch, CommitError, Engine, Extents, Fault};
-use holdfast_sync::AsyncMutexGuard;
 
 use crate::content::{
-    self, ByteSource, INLINE_BYTES_MAX, INLINE_PART_BYTES_MAX, ReceiveFailure, Received, Sealing,
+    self, ByteSource, INLINE_BYTES_MAX, INLINE_PART_BYTES_MAX, ReceiveFailure, Received, Released,
+    Sealing,
 };
 use crate::emptying::Emptying;
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
 use crate::features::Features;
-use crate::latch::Latches;
+use crate::latch::{Latches, Turn};
 use crate::live_leases::LiveLeases;
 use crate::queue::KnownQueues;
 use crate::rows::{self, Stored};
@@ -23,7 +23,7 @@ use crate::service_properties::KnownProperties;
 use crate::share::KnownShares;
 use crate::share::opens::Opens;
 use crate::time::{Clock, Timestamp};
-use crate::transact::{Transaction, transact};
+use crate::transact::{Transaction, transact, transact_pipelined};
 
 /// How far the ETags of a run may have gone past the time that was last recorded. The recording is
 /// due every few seconds, see [`crate::background`]; this leaves room for a stalled one.
@@ -143,6 +143,28 @@ impl Domain {
     {
         let attempt = |transaction: Transaction| attempt(transaction.at(self.now()));
         let done = transact(&*self.engine, &self.latches, latched, attempt).await;
+        self.free_released(done)
+    }
+
+    /// For changes after which nothing in memory has to follow in their order, see
+    /// [`transact_pipelined`].
+    pub(crate) async fn transact_pipelined<T, R, F>(
+        &self,
+        latched: &[Bytes],
+        mut attempt: impl FnMut(Transaction) -> F,
+    ) -> Result<T, Failure<R>>
+    where
+        F: Future<Output = Result<(T, Transaction), Failure<R>>>,
+    {
+        let attempt = |transaction: Transaction| attempt(transaction.at(self.now()));
+        let done = transact_pipelined(&*self.engine, &self.latches, latched, attempt).await;
+        self.free_released(done)
+    }
+
+    fn free_released<T, R>(
+        &self,
+        done: Result<(T, Released), Failure<R>>,
+    ) -> Result<T, Failure<R>> {
         let (outcome, released) = done?;
         released.free(&*self.extents);
         Ok(outcome)
@@ -150,7 +172,7 @@ impl Domain {
 
     /// Waits for the turn of what `keys` name, for whoever looks at more than rows before a
     /// transaction. Nobody has another turn while waiting for this one.
-    pub(crate) async fn turn(&self, keys: &[Bytes]) -> Vec<AsyncMutexGuard<'_, ()>> {
+    pub(crate) async fn turn(&self, keys: &[Bytes]) -> Turn<'_> {
         self.latches.acquire(keys).await
     }
 

@@ -9,6 +9,9 @@ use holdfast_sync::{AsyncMutex, AsyncMutexGuard};
 /// writers at work.
 const QUEUES: usize = 8192;
 
+/// Ends when it is dropped.
+pub type Turn<'a> = Vec<AsyncMutexGuard<'a, ()>>;
+
 pub struct Latches {
     queues: Box<[AsyncMutex<()>]>,
 }
@@ -20,20 +23,31 @@ impl Default for Latches {
 }
 
 impl Latches {
-    /// Waits for the turn of every one of `keys`. Queues are taken in one order by everybody, so
-    /// that two operations on the same objects cannot wait for each other.
-    pub async fn acquire<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<AsyncMutexGuard<'_, ()>> {
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let mut queues: Vec<usize> =
-            keys.iter().map(|key| hasher.hash_one(key.as_ref()) as usize % QUEUES).collect();
-        queues.sort_unstable();
-        queues.dedup();
+    /// Waits for the turn of every one of `keys`.
+    pub async fn acquire<K: AsRef<[u8]>>(&self, keys: &[K]) -> Turn<'_> {
+        let queues = queues_of(keys);
         let mut held = Vec::with_capacity(queues.len());
         for queue in queues {
             held.push(self.queues[queue].lock().await);
         }
         held
     }
+
+    /// The turn of every one of `keys`, if nobody has any of them.
+    pub fn try_acquire<K: AsRef<[u8]>>(&self, keys: &[K]) -> Option<Turn<'_>> {
+        queues_of(keys).into_iter().map(|queue| self.queues[queue].try_lock().ok()).collect()
+    }
+}
+
+/// Queues are taken in one order by everybody, so that two operations on the same objects cannot wait
+/// for each other.
+fn queues_of<K: AsRef<[u8]>>(keys: &[K]) -> Vec<usize> {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let mut queues: Vec<usize> =
+        keys.iter().map(|key| hasher.hash_one(key.as_ref()) as usize % QUEUES).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    queues
 }
 
 #[cfg(all(test, feature = "shuttle"))]

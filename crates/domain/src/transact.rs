@@ -3,7 +3,9 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use holdfast_store::{Batch, CommitError, Engine, Fault, KeyRange, Order, Row, Snapshot};
+use holdfast_store::{
+    Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Placed, Row, Snapshot,
+};
 
 use crate::content::{References, Released};
 use crate::failure::Failure;
@@ -28,12 +30,16 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    /// On the newest durable state.
     pub async fn begin(engine: &dyn Engine) -> Result<Self, Fault> {
-        let snapshot = engine.snapshot().await?;
+        Ok(Self::on(engine.snapshot().await?))
+    }
+
+    fn on(snapshot: Box<dyn Snapshot>) -> Self {
         let batch = Batch::since(snapshot.moment());
         let now = Timestamp::default();
         let (references, usage) = (References::default(), Vec::new());
-        Ok(Self { snapshot, batch, references, now, usage })
+        Self { snapshot, batch, references, now, usage }
     }
 
     pub fn at(mut self, now: Timestamp) -> Self {
@@ -83,26 +89,76 @@ impl Transaction {
         self.usage.push(change);
     }
 
-    async fn commit(mut self, engine: &dyn Engine) -> Result<Released, CommitError> {
+    /// Gives the writes their place among the commits; they are durable later.
+    async fn place(mut self, engine: &dyn Engine) -> Result<PlacedTransaction, CommitError> {
         let released = self.references.settle(&*self.snapshot, &mut self.batch).await;
         let released = released.map_err(CommitError::Fault)?;
+        let rests_on = self.snapshot.moment();
         // The snapshot goes first: holding it during the sync would only keep old rows alive.
         drop(self.snapshot);
-        if !self.batch.writes().is_empty()
-            && let Err(error) = engine.commit(self.batch).await
-        {
-            if matches!(error, CommitError::OutcomeUnknown(_)) {
-                self.usage.into_iter().for_each(UsageChange::unknown);
-            }
-            return Err(error);
+        let usage = self.usage;
+        if self.batch.writes().is_empty() {
+            return Ok(PlacedTransaction { awaited: Awaited::Basis(rests_on), released, usage });
         }
-        self.usage.into_iter().for_each(UsageChange::committed);
-        Ok(released)
+        match engine.place(self.batch).await {
+            Ok(placed) => {
+                Ok(PlacedTransaction { awaited: Awaited::Batch(placed), released, usage })
+            }
+            Err(error) => {
+                tell_usage_of(&error, usage);
+                Err(error)
+            }
+        }
+    }
+
+    async fn commit(self, engine: &dyn Engine) -> Result<Released, CommitError> {
+        self.place(engine).await?.durable(engine).await
+    }
+}
+
+/// A transaction whose writes have their place among the commits.
+struct PlacedTransaction {
+    awaited: Awaited,
+    released: Released,
+    usage: Vec<UsageChange>,
+}
+
+/// What has to be durable before anybody is told.
+enum Awaited {
+    Batch(Placed),
+    /// Nothing is written: what was read.
+    Basis(Moment),
+}
+
+impl PlacedTransaction {
+    async fn durable(self, engine: &dyn Engine) -> Result<Released, CommitError> {
+        let durable = match self.awaited {
+            Awaited::Batch(placed) => placed.durable().await,
+            Awaited::Basis(moment) => engine.settled(&moment).await.map_err(CommitError::Fault),
+        };
+        match durable {
+            Ok(()) => {
+                self.usage.into_iter().for_each(UsageChange::committed);
+                Ok(self.released)
+            }
+            Err(error) => {
+                tell_usage_of(&error, self.usage);
+                Err(error)
+            }
+        }
+    }
+}
+
+fn tell_usage_of(error: &CommitError, usage: Vec<UsageChange>) {
+    if matches!(error, CommitError::OutcomeUnknown(_)) {
+        usage.into_iter().for_each(UsageChange::unknown);
     }
 }
 
 /// Runs `attempt` on fresh snapshots until its writes commit, it is refused, or the attempts are
-/// used up. `latched` names the objects it changes. The result comes with what to free.
+/// used up. `latched` names the objects it changes: nobody else has a turn on them until the writes
+/// are durable, so that what follows in memory happens in the same order. The result comes with what
+/// to free.
 pub async fn transact<T, R, F>(
     engine: &dyn Engine,
     latches: &Latches,
@@ -118,6 +174,57 @@ where
         let (outcome, transaction) = attempt(transaction).await?;
         match transaction.commit(engine).await {
             Ok(released) => return Ok((outcome, released)),
+            // By something that may not be durable yet, and would not be seen before it is.
+            Err(CommitError::Conflict) => {
+                let newest = engine.placed_snapshot().await?.moment();
+                engine.settled(&newest).await?;
+            }
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Err(Failure::Busy)
+}
+
+/// As [`transact`], but the next one has its turn as soon as the writes have their place among the
+/// commits. So any number of changes of one object share a sync. Every answer waits until all that it
+/// rests on is durable; a refusal that rests on what is durable waits for nobody.
+pub async fn transact_pipelined<T, R, F>(
+    engine: &dyn Engine,
+    latches: &Latches,
+    latched: &[Bytes],
+    mut attempt: impl FnMut(Transaction) -> F,
+) -> Result<(T, Released), Failure<R>>
+where
+    F: Future<Output = Result<(T, Transaction), Failure<R>>>,
+{
+    let turn = match latches.try_acquire(latched) {
+        Some(turn) => turn,
+        None => {
+            let on_durable = attempt(Transaction::begin(engine).await?).await;
+            if let Err(Failure::Refused(refusal)) = on_durable {
+                return Err(Failure::Refused(refusal));
+            }
+            latches.acquire(latched).await
+        }
+    };
+    for _ in 0..ATTEMPTS_MAX {
+        let transaction = Transaction::on(engine.placed_snapshot().await?);
+        let rests_on = transaction.snapshot.moment();
+        let (outcome, transaction) = match attempt(transaction).await {
+            Ok(decided) => decided,
+            Err(Failure::Refused(refusal)) => {
+                drop(turn);
+                return Err(Failure::Refused(
+                    durable_refusal(engine, refusal, &rests_on, &mut attempt).await?,
+                ));
+            }
+            Err(other) => return Err(other),
+        };
+        match transaction.place(engine).await {
+            Ok(placed) => {
+                drop(turn);
+                return Ok((outcome, placed.durable(engine).await?));
+            }
             Err(CommitError::Conflict) => {}
             Err(other) => return Err(other.into()),
         }
@@ -125,89 +232,25 @@ where
     Err(Failure::Busy)
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use holdfast_store::memory::MemoryEngine;
-
-    use super::*;
-
-    fn counter(value: Option<Bytes>) -> u64 {
-        value.map_or(0, |bytes| u64::from_be_bytes(bytes.as_ref().try_into().expect("8 bytes")))
+/// A refusal that can be told: what is durable supports one, too, or has become what this one rests on.
+async fn durable_refusal<T, R, F>(
+    engine: &dyn Engine,
+    refusal: R,
+    rests_on: &Moment,
+    attempt: &mut impl FnMut(Transaction) -> F,
+) -> Result<R, Fault>
+where
+    F: Future<Output = Result<(T, Transaction), Failure<R>>>,
+{
+    let durable = Transaction::begin(engine).await?;
+    if durable.snapshot.moment() == *rests_on {
+        return Ok(refusal);
     }
-
-    async fn increment(engine: &dyn Engine, latches: &Latches, latched: &[Bytes]) -> u64 {
-        let key = Bytes::from_static(b"counter");
-        let incremented: Result<(u64, Released), Failure<()>> =
-            transact(engine, latches, latched, async |mut transaction: Transaction| {
-                let next = counter(transaction.get(&key).await?) + 1;
-                transaction.put(key.clone(), next.to_be_bytes().to_vec());
-                // Lets others commit between the read and the commit of this attempt.
-                tokio::task::yield_now().await;
-                Ok((next, transaction))
-            })
-            .await;
-        incremented.expect("the counter is incremented").0
+    if let Err(Failure::Refused(durable)) = attempt(durable).await {
+        return Ok(durable);
     }
-
-    #[tokio::test]
-    async fn concurrent_increments_under_one_latch_lose_nothing() {
-        let (engine, latches) = (Arc::new(MemoryEngine::default()), Arc::new(Latches::default()));
-        let tasks = (0..100).map(|_| {
-            let (engine, latches) = (Arc::clone(&engine), Arc::clone(&latches));
-            tokio::spawn(async move {
-                increment(&*engine, &latches, &[Bytes::from_static(b"counter")]).await
-            })
-        });
-        let mut seen: Vec<u64> = Vec::new();
-        for task in tasks.collect::<Vec<_>>() {
-            seen.push(task.await.expect("no panic"));
-        }
-        seen.sort_unstable();
-        assert_eq!(seen, (1..=100).collect::<Vec<_>>());
-    }
-
-    #[tokio::test]
-    async fn without_a_latch_the_expectations_alone_prevent_a_lost_update() {
-        let (engine, latches) = (MemoryEngine::default(), Latches::default());
-        let (first, second) =
-            tokio::join!(increment(&engine, &latches, &[]), increment(&engine, &latches, &[]));
-        assert_eq!(first.max(second), 2, "both increments counted");
-        assert_eq!(engine.statistics().conflicts, 1, "one of them had to try again");
-    }
-
-    #[tokio::test]
-    async fn an_operation_that_never_wins_is_told_so_after_bounded_attempts() {
-        let (engine, latches) = (MemoryEngine::default(), Latches::default());
-        let attempts = AtomicUsize::new(0);
-        let key = Bytes::from_static(b"contended");
-        let outcome: Result<((), Released), Failure<()>> =
-            transact(&engine, &latches, &[], async |mut transaction: Transaction| {
-                attempts.fetch_add(1, Ordering::Relaxed);
-                transaction.get(&key).await?;
-                transaction.put(key.clone(), "mine");
-                let mut other = Batch::blind();
-                other.put(key.clone(), "theirs");
-                engine.commit(other).await.expect("blind writes always commit");
-                Ok(((), transaction))
-            })
-            .await;
-        assert!(matches!(outcome, Err(Failure::Busy)), "{outcome:?}");
-        assert_eq!(attempts.load(Ordering::Relaxed), ATTEMPTS_MAX);
-    }
-
-    #[tokio::test]
-    async fn a_refusal_commits_nothing() {
-        let (engine, latches) = (MemoryEngine::default(), Latches::default());
-        let outcome: Result<((), Released), Failure<&str>> =
-            transact(&engine, &latches, &[], async |mut transaction: Transaction| {
-                transaction.put("key", "value");
-                Err(Failure::Refused("no"))
-            })
-            .await;
-        assert!(matches!(outcome, Err(Failure::Refused("no"))));
-        assert_eq!(engine.statistics().commits, 0);
-    }
+    engine.settled(rests_on).await.map(|()| refusal)
 }
+
+#[cfg(test)]
+mod tests;

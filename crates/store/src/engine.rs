@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use holdfast_sync::oneshot;
 
 /// Longest key a caller may use; every engine must take it.
 pub const KEY_BYTES_MAX: usize = 8 * 1024;
@@ -27,6 +28,24 @@ pub trait Engine: Send + Sync + 'static {
     /// Applies all writes of the batch or none. `Ok` means durable, to the degree the engine was
     /// opened with.
     async fn commit(&self, batch: Batch) -> Result<(), CommitError>;
+
+    /// Gives the batch its place among the commits: `Ok` means that it will be committed there unless the
+    /// engine fails, and that it is seen by [`Engine::placed_snapshot`]. Nobody may be told before
+    /// [`Placed::durable`] has returned.
+    async fn place(&self, batch: Batch) -> Result<Placed, CommitError> {
+        self.commit(batch).await.map(|()| Placed::durable_already())
+    }
+
+    /// The newest state with the batches that have their place and are not durable yet. To decide on what
+    /// is about to be; whoever answers by it waits with [`Engine::settled`] first.
+    async fn placed_snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
+        self.snapshot().await
+    }
+
+    /// Waits until all that a snapshot of this moment sees is durable.
+    async fn settled(&self, _moment: &Moment) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// Why the engine no longer accepts commits, once a write or sync has failed.
     fn poisoned(&self) -> Option<Fault>;
@@ -277,6 +296,28 @@ pub enum CommitError {
     /// Nothing was applied.
     #[error("the batch was not committed")]
     Fault(#[source] Fault),
+}
+
+/// A batch that has its place among the commits.
+#[must_use = "it is not durable yet"]
+pub struct Placed(Option<oneshot::Receiver<Result<(), CommitError>>>);
+
+impl Placed {
+    pub fn durable_already() -> Self {
+        Self(None)
+    }
+
+    /// Durable, or not, when its outcome is told.
+    pub fn awaiting(outcome: oneshot::Receiver<Result<(), CommitError>>) -> Self {
+        Self(Some(outcome))
+    }
+
+    pub async fn durable(self) -> Result<(), CommitError> {
+        let Some(outcome) = self.0 else { return Ok(()) };
+        outcome.await.unwrap_or_else(|_| {
+            Err(CommitError::OutcomeUnknown(Fault::new("the committing thread has ended")))
+        })
+    }
 }
 
 /// A failure of the store itself: I/O, corruption, or a store that has been poisoned by one.

@@ -14,6 +14,6 @@ mod pins;
 pub mod postgres;
 
 pub use engine::{
-    Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Row, Snapshot, Write,
+    Batch, CommitError, Engine, Fault, KeyRange, Moment, Order, Placed, Row, Snapshot, Write,
 };
 pub use extents::{Extent, ExtentId, ExtentWriter, Extents};

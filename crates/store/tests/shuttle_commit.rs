@@ -153,3 +153,67 @@ fn a_failed_write_or_sync_acknowledges_nobody_and_loses_nothing_acknowledged() {
         });
     });
 }
+
+/// Counts one more on what is placed. Answers with the highest count that it was told is there: its own
+/// when that is durable or, where others counted instead, what it has settled on.
+async fn count_on_placed(engine: &EmbeddedEngine) -> u64 {
+    let mut told = 0;
+    for round in 0..4_u64 {
+        let Ok(snapshot) = engine.placed_snapshot().await else { break };
+        let Ok(row) = snapshot.get(b"count").await else { break };
+        let seen = number(row);
+        if round % 2 == 1 {
+            // A refusal, say: nothing is written, but the answer rests on what was seen.
+            if engine.settled(&snapshot.moment()).await.is_err() {
+                break;
+            }
+            told = told.max(seen);
+            continue;
+        }
+        let mut batch = Batch::since(snapshot.moment());
+        batch.expect_row("count").put("count", (seen + 1).to_be_bytes().to_vec());
+        batch.put("filling", vec![1; 3000]);
+        match engine.place(batch).await {
+            Ok(placed) => match placed.durable().await {
+                Ok(()) => told = told.max(seen + 1),
+                Err(_) => break,
+            },
+            Err(CommitError::Conflict) => {}
+            Err(_) => break,
+        }
+    }
+    told
+}
+
+#[test]
+fn whoever_is_answered_by_what_is_placed_finds_it_after_a_failure() {
+    let _turn = disk::exclusive();
+    explore(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let engine = open(folder.path());
+        disk::start(folder.path());
+        disk::fail_after(thread_rng().gen_range(0..16));
+        let told = future::block_on(async {
+            let writers = [0, 1, 2].map(|_| {
+                let engine = Arc::clone(&engine);
+                future::spawn(async move { count_on_placed(&engine).await })
+            });
+            let mut told = 0;
+            for writer in writers {
+                told = told.max(writer.await.expect("done"));
+            }
+            while disk::has_failed() && engine.poisoned().is_none() {
+                future::yield_now().await;
+            }
+            told
+        });
+        drop(engine);
+        disk::stop();
+        let engine = open(folder.path());
+        let kept = future::block_on(async {
+            let snapshot = engine.snapshot().await.expect("a snapshot");
+            number(snapshot.get(b"count").await.expect("read"))
+        });
+        assert!(kept >= told, "told of {told}, {kept} are kept");
+    });
+}

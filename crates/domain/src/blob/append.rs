@@ -46,7 +46,7 @@ impl Domain {
             command;
         let length = content.length();
         let written = self
-            .transact(&[path.latch()], async |mut transaction| {
+            .transact_pipelined(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
                 let target = Target::read(&mut transaction, &path).await?;
                 let existing = target.current.clone();
@@ -77,7 +77,7 @@ impl Domain {
         command: SealAppendBlob,
     ) -> Result<Blob, Failure<BlobRefusal>> {
         let SealAppendBlob { path, conditions, append_conditions, lease_id } = command;
-        self.transact(&[path.latch()], async |mut transaction| {
+        self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
             let target = Target::read(&mut transaction, &path).await?;
             let existing = target.current.clone();

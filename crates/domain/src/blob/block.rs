@@ -111,7 +111,7 @@ impl Domain {
     pub async fn put_block(&self, command: PutBlock) -> Result<(), Failure<BlobRefusal>> {
         let PutBlock { path, id, content, encryption, lease_id, create_only } = command;
         let written = self
-            .transact(&[path.latch()], async |mut transaction| {
+            .transact_pipelined(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
                 let target = Target::read(&mut transaction, &path).await?;
                 decide_stage(target.current.as_ref(), lease_id, create_only, stamp.now)

@@ -85,7 +85,7 @@ impl PageRanges {
 impl Domain {
     pub async fn put_pages(&self, command: PutPages) -> Result<Blob, Failure<BlobRefusal>> {
         let written = self
-            .transact(&[command.path.latch()], async |mut transaction| {
+            .transact_pipelined(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
                 let target = Target::read(&mut transaction, &command.path).await?;
                 let mut blob = decide_pages(target.current.clone(), &command, stamp)

@@ -55,7 +55,7 @@ impl Domain {
     pub async fn put_blob(&self, command: PutBlob) -> Result<Blob, Failure<BlobRefusal>> {
         let keeping = self.keeping(&command.path.container.account).await?;
         let written = self
-            .transact(&[command.path.latch()], async |mut transaction| {
+            .transact_pipelined(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
                 let target = Target::read(&mut transaction, &command.path).await?;
                 let existing = target.current.as_ref();

@@ -36,7 +36,7 @@ impl Domain {
     pub async fn set_blob_metadata(&self, command: SetBlobMetadata) -> Answer<Blob> {
         let SetBlobMetadata { path, metadata, conditions, lease_id, encryption } = command;
         let keeping = self.keeping(&path.container.account).await?;
-        self.transact(&[path.latch()], async |mut transaction| {
+        self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
             let target = Target::read(&mut transaction, &path).await?;
             let existing = target.current.clone();
@@ -52,7 +52,7 @@ impl Domain {
 
     pub async fn set_blob_properties(&self, command: SetBlobProperties) -> Answer<Blob> {
         let SetBlobProperties { path, conditions, lease_id, .. } = &command;
-        self.transact(&[path.latch()], async |mut transaction| {
+        self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
             let target = Target::read(&mut transaction, path).await?;
             let existing = target.current.clone();

@@ -44,7 +44,7 @@ impl Domain {
         command: SnapshotBlob,
     ) -> Result<Snapshotted, Failure<BlobRefusal>> {
         let keeping = self.keeping(&command.path.container.account).await?;
-        self.transact(&[command.path.latch()], async |mut transaction| {
+        self.transact_pipelined(&[command.path.latch()], async |mut transaction| {
             let stamp = self.stamp();
             let target = Target::read(&mut transaction, &command.path).await?;
             let existing = target.current.as_ref();

@@ -39,7 +39,7 @@ impl Domain {
     }
 
     pub async fn set_blob_tags(&self, command: SetBlobTags) -> Result<(), Failure<BlobRefusal>> {
-        self.transact(&[command.path.latch()], async |mut transaction| {
+        self.transact_pipelined(&[command.path.latch()], async |mut transaction| {
             let target = Target::read(&mut transaction, &command.path).await?;
             let found = target.find(&mut transaction, command.which).await?;
             decide_tags(found.as_ref().map(Found::blob), &command, transaction.now)

@@ -127,7 +127,7 @@ impl Domain {
         table_key: &Bytes,
         changes: &[EntityChange],
     ) -> Result<Vec<EntityETag>, Failure<RefusedChange>> {
-        self.transact(latched, async |mut transaction| {
+        self.transact_pipelined(latched, async |mut transaction| {
             let table: Option<TableId> = read(&mut transaction, table_key).await?;
             let Some(TableId(table)) = table else {
                 return Err(refused(0)(EntityRefusal::TableNotFound));

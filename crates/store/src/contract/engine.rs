@@ -43,6 +43,9 @@ macro_rules! engine_contract {
             batch_is_seen_whole_or_not_at_all,
             reopening_sees_exactly_what_was_committed,
             expectations_work_after_reopening,
+            a_placed_batch_is_decided_on_before_it_is_durable,
+            a_batch_decided_before_one_that_is_placed_conflicts,
+            placed_increments_lose_nothing,
         );
     };
     (@cases $fixture:expr, $($case:ident,)*) => {
@@ -490,4 +493,82 @@ pub async fn expectations_work_after_reopening(fixture: &dyn EngineFixture) {
     };
     engine.commit(decided()).await.unwrap();
     assert!(is_conflict(&engine.commit(decided()).await));
+}
+
+pub async fn a_placed_batch_is_decided_on_before_it_is_durable(fixture: &dyn EngineFixture) {
+    let engine = fixture.create().await;
+    for round in 0..50_u32 {
+        let value = Bytes::copy_from_slice(&round.to_be_bytes());
+        let mut first = Batch::blind();
+        first.put("first", value.clone());
+        let first = engine.place(first).await.unwrap();
+        let seen = engine.placed_snapshot().await.unwrap();
+        assert_eq!(seen.get(b"first").await.unwrap(), Some(value.clone()));
+        let mut second = Batch::since(seen.moment());
+        second.expect_row("first").expect_range(KeyRange::prefix("f")).put("second", value.clone());
+        let second = engine.place(second).await.expect("nothing has changed since");
+        second.durable().await.unwrap();
+        let durable = engine.snapshot().await.unwrap();
+        assert_eq!(
+            durable.get(b"first").await.unwrap(),
+            Some(value.clone()),
+            "it is the older one"
+        );
+        assert_eq!(durable.get(b"second").await.unwrap(), Some(value));
+        engine.settled(&seen.moment()).await.unwrap();
+        first.durable().await.unwrap();
+    }
+}
+
+pub async fn a_batch_decided_before_one_that_is_placed_conflicts(fixture: &dyn EngineFixture) {
+    let engine = fixture.create().await;
+    put(&*engine, "row", "before").await;
+    let snapshot = engine.snapshot().await.unwrap();
+    let mut changing = Batch::blind();
+    changing.put("row", "after");
+    let placed = engine.place(changing).await.unwrap();
+    let decided = |expect: fn(&mut Batch)| {
+        let mut batch = Batch::since(snapshot.moment());
+        expect(&mut batch);
+        batch
+    };
+    for (case, expect) in [
+        ("row", (|it| _ = it.expect_row("row").put("row", "late")) as fn(&mut Batch)),
+        ("range", |it| _ = it.expect_range(KeyRange::prefix("r")).put("other", "late")),
+        ("without writes", |it| _ = it.expect_row("row")),
+    ] {
+        let outcome = engine.commit(decided(expect)).await;
+        assert!(is_conflict(&outcome), "{case}: {outcome:?}");
+    }
+    let newest = engine.placed_snapshot().await.unwrap();
+    engine.settled(&newest.moment()).await.unwrap();
+    let durable = engine.snapshot().await.unwrap();
+    assert_eq!(durable.get(b"row").await.unwrap(), Some("after".into()));
+    placed.durable().await.unwrap();
+}
+
+pub async fn placed_increments_lose_nothing(fixture: &dyn EngineFixture) {
+    let engine = fixture.create().await;
+    let turn = Arc::new(tokio::sync::Mutex::new(()));
+    let tasks = (0..200).map(|_| {
+        let (engine, turn) = (Arc::clone(&engine), Arc::clone(&turn));
+        tokio::spawn(async move {
+            let alone = turn.lock().await;
+            let snapshot = engine.placed_snapshot().await.unwrap();
+            let value = snapshot.get(b"count").await.unwrap();
+            let next = value.map_or(0, |value| value[0]) + 1;
+            let mut batch = Batch::since(snapshot.moment());
+            batch.expect_row("count").put("count", vec![next]);
+            let placed = engine.place(batch).await.expect("nobody else has a turn");
+            drop(alone);
+            placed.durable().await.unwrap();
+            let durable = engine.snapshot().await.unwrap().get(b"count").await.unwrap();
+            assert!(durable.is_some_and(|value| value[0] >= next), "acknowledged");
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let count = engine.snapshot().await.unwrap().get(b"count").await.unwrap();
+    assert_eq!(count, Some(vec![200].into()));
 }

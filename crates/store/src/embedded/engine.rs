@@ -6,24 +6,25 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_sync::thread::{self, JoinHandle};
-use holdfast_sync::{Condvar, Mutex, mpsc, oneshot, yield_now};
+use holdfast_sync::{Condvar, Mutex, yield_now};
 
-use super::commit::{Caller, Committer, QUEUE_MAX, Waiting};
+use super::commit::Committer;
 use super::folder::{DataFolder, OpenFolder};
 use super::log::{Fill, SegmentHeader, Spare};
+use super::placing::Placing;
 use super::recent::RecentWrites;
 use super::recovery::FoundLog;
 use super::room::{Reserve, Room, is_no_room};
 use super::row_cache::RowCache;
 use super::shared::{Shared, Upkeep};
-use super::snapshots::{SHARDS, Snapshots, shard_of_this_thread};
+use super::snapshots::{SHARDS, Seen, Snapshots, shard_of_this_thread};
 use super::tree::{Scanned, hash_of};
 use super::trees::Trees;
 use super::upkeep::{Compactor, Flusher, SPARES_MAX};
 use super::{Durability, OpenError};
 use crate::engine::{
     Batch, CommitError, Engine, EngineStatistics, Fault, KEY_BYTES_MAX, KeyRange, Moment, Order,
-    Row, Snapshot, VALUE_BYTES_MAX, Write,
+    Placed, Row, Snapshot, VALUE_BYTES_MAX, Write,
 };
 
 pub(super) const LOG_FOLDER: &str = "log";
@@ -79,8 +80,7 @@ impl Default for EngineOptions {
 pub struct EmbeddedEngine {
     shared: Arc<Shared>,
     readers: [Arc<Reader>; SHARDS],
-    /// Gone when the engine is closing.
-    queue: Option<mpsc::Sender<Waiting>>,
+    placing: Arc<Placing>,
     committer: Option<JoinHandle<()>>,
     upkeep: Vec<JoinHandle<()>>,
 }
@@ -110,7 +110,8 @@ impl EmbeddedEngine {
 
     fn start(shared: Arc<Shared>, found: FoundLog, options: &EngineOptions) -> Result<Self, Fault> {
         let (last_sequence, sealed) = found.replay(&shared)?;
-        shared.snapshots.publish(last_sequence);
+        shared.snapshots.publish_placed(last_sequence);
+        shared.snapshots.publish_durable(last_sequence);
         let last_incarnation = found.last_incarnation();
         let next_file = Arc::new(AtomicU64::new(found.next_file));
 
@@ -156,21 +157,20 @@ impl EmbeddedEngine {
         })()
         .map_err(|why| Fault::because("beginning the log failed", why))?;
 
-        let (sender, queue) = mpsc::channel(QUEUE_MAX);
         let recent = RecentWrites::new(
             last_sequence,
             options.recent_writes_max,
             options.recent_key_bytes_max,
         );
+        let placing = Placing::new(Arc::clone(&shared), recent, last_sequence, &segment);
+        let placing = Arc::new(placing);
         let committer = Committer {
             shared: Arc::clone(&shared),
-            queue,
+            placing: Arc::clone(&placing),
             segment,
-            recent,
             durability: options.durability,
             segment_bytes: options.log_segment_bytes,
             next_file: Arc::clone(&next_file),
-            next_sequence: last_sequence + 1,
         };
         let flusher = Flusher {
             shared: Arc::clone(&shared),
@@ -180,8 +180,7 @@ impl EmbeddedEngine {
         let compactor = Compactor { shared: Arc::clone(&shared) };
         let readers =
             std::array::from_fn(|shard| Arc::new(Reader { shared: Arc::clone(&shared), shard }));
-        let mut engine =
-            Self { shared, readers, queue: Some(sender), committer: None, upkeep: Vec::new() };
+        let mut engine = Self { shared, readers, placing, committer: None, upkeep: Vec::new() };
         // Should a thread not start, the drop of `engine` stops the others.
         engine.upkeep.push(spawn("row-flush", move || flusher.run())?);
         engine.upkeep.push(spawn("row-compact", move || compactor.run())?);
@@ -199,8 +198,8 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 
 impl Drop for EmbeddedEngine {
     fn drop(&mut self) {
-        // What is queued is still committed; then the upkeep stops, leaving the rest to the log.
-        drop(self.queue.take());
+        // What is placed is still committed; then the upkeep stops, leaving the rest to the log.
+        self.placing.close();
         if let Some(committer) = self.committer.take() {
             let _ = committer.join();
         }
@@ -215,24 +214,26 @@ impl Drop for EmbeddedEngine {
 #[async_trait]
 impl Engine for EmbeddedEngine {
     async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
-        let reader = Arc::clone(&self.readers[shard_of_this_thread()]);
-        let before = reader.shared.snapshots.hold(reader.shard);
-        Ok(Box::new(EmbeddedSnapshot { reader, before }))
+        Ok(self.hold(Seen::Durable))
+    }
+
+    async fn placed_snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
+        let snapshot = self.hold(Seen::Placed);
+        // Afterwards: what is placed once the store is poisoned is not seen.
+        self.poisoned().map_or(Ok(snapshot), Err)
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
+        self.place(batch).await?.durable().await
+    }
+
+    async fn place(&self, batch: Batch) -> Result<Placed, CommitError> {
         check_limits(&batch).map_err(CommitError::Fault)?;
-        let closed = || CommitError::Fault(Fault::new("the row store is closed"));
-        let queue = self.queue.as_ref().ok_or_else(closed)?;
-        let (answer, answered) = oneshot::channel();
-        if queue.send(Waiting { batch, caller: Caller::new(answer) }).await.is_err() {
-            return Err(self.poisoned().map_or_else(closed, CommitError::Fault));
-        }
-        answered.await.unwrap_or_else(|_| {
-            let fault = self.poisoned();
-            let fault = fault.unwrap_or_else(|| Fault::new("the committing thread has ended"));
-            Err(CommitError::OutcomeUnknown(fault))
-        })
+        self.placing.place(batch).await
+    }
+
+    async fn settled(&self, moment: &Moment) -> Result<(), Fault> {
+        self.placing.settled(moment.sequence).await
     }
 
     fn poisoned(&self) -> Option<Fault> {
@@ -250,6 +251,14 @@ impl Engine for EmbeddedEngine {
             syncs: self.shared.syncs.load(Ordering::Relaxed),
             rows: self.shared.trees.approximate_len(),
         }
+    }
+}
+
+impl EmbeddedEngine {
+    fn hold(&self, seen: Seen) -> Box<dyn Snapshot> {
+        let reader = Arc::clone(&self.readers[shard_of_this_thread()]);
+        let before = reader.shared.snapshots.hold(reader.shard, seen);
+        Box::new(EmbeddedSnapshot { reader, seen, before })
     }
 }
 
@@ -285,6 +294,7 @@ struct Reader {
 
 struct EmbeddedSnapshot {
     reader: Arc<Reader>,
+    seen: Seen,
     /// It sees the batches with a lower sequence.
     before: u64,
 }
@@ -299,6 +309,7 @@ impl Snapshot for EmbeddedSnapshot {
         if key.is_empty() {
             return Ok(None);
         }
+        self.check_readable()?;
         let Shared { row_cache: cache, trees, .. } = &*self.reader.shared;
         let hash = hash_of(key);
         if let Some(value) = cache.get(hash, key, self.before) {
@@ -316,6 +327,7 @@ impl Snapshot for EmbeddedSnapshot {
         if range.is_empty() {
             return Ok(Vec::new());
         }
+        self.check_readable()?;
         let mut parts = self.reader.shared.trees.parts_of(range);
         if order == Order::Descending {
             parts.reverse();
@@ -338,12 +350,23 @@ impl Snapshot for EmbeddedSnapshot {
     }
 }
 
+impl EmbeddedSnapshot {
+    /// What was placed when the store was poisoned is not read any more: it may be lost.
+    fn check_readable(&self) -> Result<(), Fault> {
+        match (self.seen, self.reader.shared.poison.get()) {
+            (Seen::Placed, Some(fault)) => Err(fault.clone()),
+            (Seen::Placed, None) | (Seen::Durable, _) => Ok(()),
+        }
+    }
+}
+
 fn reading_failed(why: lsm_tree::Error) -> Fault {
     Fault::because("reading rows failed", why)
 }
 
 impl Drop for EmbeddedSnapshot {
     fn drop(&mut self) {
-        self.reader.shared.snapshots.release(self.reader.shard, self.before);
+        let Self { reader, seen, before } = self;
+        reader.shared.snapshots.release(reader.shard, *seen, *before);
     }
 }

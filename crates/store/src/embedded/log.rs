@@ -205,16 +205,14 @@ pub(super) struct ActiveSegment {
 }
 
 impl ActiveSegment {
-    pub fn has_room_for(&self, bytes: usize) -> bool {
-        self.position + bytes as u64 <= self.spare.capacity
+    pub fn bytes_left(&self) -> u64 {
+        self.spare.capacity - self.position
     }
 
     pub fn append(&mut self, group: &Group) -> io::Result<()> {
-        self.spare.file.write_all_at(&group.bytes, self.position)?;
-        self.position += group.bytes.len() as u64;
-        if let Some((sequence, _)) = group.records.last() {
-            self.last_sequence = *sequence;
-        }
+        self.spare.file.write_all_at(&group.content(), self.position)?;
+        self.position += group.bytes();
+        self.last_sequence = group.last_sequence;
         Ok(())
     }
 
@@ -235,24 +233,104 @@ pub(super) struct SealedSegment {
     pub checkpoint: Checkpoint,
 }
 
+/// A batch as the log holds it, but for what its place among the others decides.
+pub(super) struct Record(BytesMut);
+
+/// Where a record stands.
+pub(super) struct RecordPlace {
+    pub incarnation: u64,
+    pub sequence: u64,
+    pub is_first_of_group: bool,
+}
+
+/// A record that can be written. Its checksum covers its place.
+pub(super) struct PlacedRecord(Bytes);
+
+impl Record {
+    pub fn encode(writes: &[Write]) -> Self {
+        let mut bytes = BytesMut::with_capacity(RECORD_HEADER_BYTES + payload_bytes(writes));
+        bytes.put_bytes(0, RECORD_HEADER_BYTES);
+        encode_writes(&mut bytes, writes);
+        Self(bytes)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn place(self, place: &RecordPlace) -> PlacedRecord {
+        let Self(mut bytes) = self;
+        let payload = bytes.len() - RECORD_HEADER_BYTES;
+        let kind = match place.is_first_of_group {
+            true => RECORD_FIRST_OF_GROUP,
+            false => RECORD_CONTINUES_GROUP,
+        };
+        let mut header = &mut bytes[4..RECORD_HEADER_BYTES];
+        header.put_u32_le(payload as u32);
+        header.put_u64_le(place.incarnation);
+        header.put_u64_le(place.sequence);
+        header.put_u32_le(kind);
+        let checksum = crc32c::crc32c(&bytes[4..]);
+        bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+        PlacedRecord(bytes.freeze())
+    }
+}
+
+impl PlacedRecord {
+    /// The writes, which share the memory of the record. So a row is never kept alive together with a
+    /// whole request body.
+    pub fn writes(&self) -> Vec<Write> {
+        decode_writes(&self.0.slice(RECORD_HEADER_BYTES..)).expect("a record decodes as encoded")
+    }
+}
+
 /// Records that are written and synced together.
+#[derive(Default)]
 pub(super) struct Group {
-    bytes: Bytes,
-    /// Sequence and payload of each record.
-    pub records: Vec<(u64, Bytes)>,
+    records: Vec<PlacedRecord>,
+    /// Without what fills its last block.
+    bytes: usize,
+    pub last_sequence: u64,
 }
 
-/// The size in the log of a group of batches with these payload sizes.
-pub(super) fn group_bytes(payload_bytes: impl Iterator<Item = usize>) -> usize {
-    let records = payload_bytes.map(record_bytes).sum::<usize>();
-    records.next_multiple_of(BLOCK_BYTES)
+impl Group {
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// What the group takes of a segment.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.next_multiple_of(BLOCK_BYTES) as u64
+    }
+
+    /// What it takes with one more record of so many bytes.
+    pub fn bytes_with(&self, record_bytes: usize) -> u64 {
+        let bytes = self.bytes + record_bytes.next_multiple_of(RECORD_ALIGNMENT);
+        bytes.next_multiple_of(BLOCK_BYTES) as u64
+    }
+
+    pub fn push(&mut self, record: PlacedRecord, sequence: u64) {
+        self.bytes += record.0.len().next_multiple_of(RECORD_ALIGNMENT);
+        self.records.push(record);
+        self.last_sequence = sequence;
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let mut content = Vec::with_capacity(self.bytes() as usize);
+        for PlacedRecord(record) in &self.records {
+            content.extend_from_slice(record);
+            content.resize(content.len().next_multiple_of(RECORD_ALIGNMENT), 0);
+        }
+        content.resize(content.len().next_multiple_of(BLOCK_BYTES), 0);
+        content
+    }
 }
 
-fn record_bytes(payload: usize) -> usize {
-    (RECORD_HEADER_BYTES + payload).next_multiple_of(RECORD_ALIGNMENT)
-}
-
-pub(super) fn payload_bytes(writes: &[Write]) -> usize {
+fn payload_bytes(writes: &[Write]) -> usize {
     writes
         .iter()
         .map(|write| match write {
@@ -260,34 +338,6 @@ pub(super) fn payload_bytes(writes: &[Write]) -> usize {
             Write::Delete { key } => 1 + 2 + key.len(),
         })
         .sum()
-}
-
-impl Group {
-    pub fn encode(incarnation: u64, batches: &[(u64, Vec<Write>)]) -> Self {
-        let size = group_bytes(batches.iter().map(|(_, writes)| payload_bytes(writes)));
-        let mut bytes = BytesMut::with_capacity(size);
-        let mut payloads = Vec::with_capacity(batches.len());
-        for (sequence, writes) in batches {
-            let start = bytes.len();
-            let kind = if start == 0 { RECORD_FIRST_OF_GROUP } else { RECORD_CONTINUES_GROUP };
-            bytes.put_u32_le(0);
-            bytes.put_u32_le(payload_bytes(writes) as u32);
-            bytes.put_u64_le(incarnation);
-            bytes.put_u64_le(*sequence);
-            bytes.put_u32_le(kind);
-            bytes.put_u32_le(0);
-            encode_writes(&mut bytes, writes);
-            let checksum = crc32c::crc32c(&bytes[start + 4..]);
-            bytes[start..start + 4].copy_from_slice(&checksum.to_le_bytes());
-            payloads.push((*sequence, start + RECORD_HEADER_BYTES..bytes.len()));
-            bytes.resize(bytes.len().next_multiple_of(RECORD_ALIGNMENT), 0);
-        }
-        bytes.resize(size, 0);
-        let bytes = bytes.freeze();
-        let records =
-            payloads.into_iter().map(|(sequence, range)| (sequence, bytes.slice(range))).collect();
-        Self { bytes, records }
-    }
 }
 
 fn encode_writes(bytes: &mut BytesMut, writes: &[Write]) {
@@ -413,7 +463,8 @@ impl Iterator for SegmentReader {
             self.position = self.position.next_multiple_of(BLOCK_BYTES);
         }
         let found = self.record_at(self.position)?;
-        self.position += record_bytes(found.payload.len());
+        self.position +=
+            (RECORD_HEADER_BYTES + found.payload.len()).next_multiple_of(RECORD_ALIGNMENT);
         self.last_sequence = found.sequence;
         Some((found.sequence, found.payload))
     }
@@ -442,6 +493,17 @@ mod tests {
         Write::Put { key: key.to_owned().into(), value: vec![b'v'; value_bytes].into() }
     }
 
+    fn group(incarnation: u64, batches: &[(u64, Vec<Write>)]) -> Vec<u8> {
+        let mut group = Group::default();
+        for (sequence, writes) in batches {
+            let is_first_of_group = group.is_empty();
+            let place = RecordPlace { incarnation, sequence: *sequence, is_first_of_group };
+            group.push(Record::encode(writes).place(&place), *sequence);
+        }
+        assert_eq!(group.bytes(), group.content().len() as u64);
+        group.content()
+    }
+
     /// Three groups: records 11 and 12, record 13, records 14 and 15.
     fn segment() -> (Vec<u8>, Vec<usize>) {
         let mut content = HEADER.encode();
@@ -455,7 +517,7 @@ mod tests {
             vec![(14, vec![put("d", 9)]), (15, vec![put("e", 4100)])],
         ] {
             starts.push(content.len());
-            content.extend_from_slice(&Group::encode(7, &batches).bytes);
+            content.extend_from_slice(&group(7, &batches));
         }
         content.resize(content.len() + 3 * BLOCK_BYTES, 0xAA);
         (content, starts)
@@ -502,8 +564,8 @@ mod tests {
     #[test]
     fn record_of_an_earlier_incarnation_ends_the_segment() {
         let (mut content, starts) = segment();
-        let stale = Group::encode(6, &[(14, vec![put("d", 9)])]);
-        content[starts[2]..starts[2] + stale.bytes.len()].copy_from_slice(&stale.bytes);
+        let stale = group(6, &[(14, vec![put("d", 9)])]);
+        content[starts[2]..starts[2] + stale.len()].copy_from_slice(&stale);
         assert_eq!(sequences(&content).0, [11, 12, 13]);
     }
 
@@ -532,7 +594,9 @@ mod tests {
 
     #[test]
     fn payload_that_lies_about_its_lengths_is_refused() {
-        let whole = Group::encode(1, &[(1, vec![put("key", 20)])]).records[0].1.clone();
+        let place = RecordPlace { incarnation: 1, sequence: 1, is_first_of_group: true };
+        let PlacedRecord(record) = Record::encode(&[put("key", 20)]).place(&place);
+        let whole = record.slice(RECORD_HEADER_BYTES..);
         assert!(decode_writes(&whole).is_some());
         for end in 1..whole.len() {
             assert!(decode_writes(&whole.slice(..end)).is_none(), "cut at {end}");

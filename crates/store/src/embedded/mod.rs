@@ -4,11 +4,13 @@
 //! `docs/on-disk-format.md` describes the files and argues every crash;
 //! `docs/design/0001-write-ahead-log.md` says why it is built this way.
 
+mod caller;
 mod commit;
 mod engine;
 mod folder;
 mod log;
 mod own_rows;
+mod placing;
 mod recent;
 mod recovery;
 mod room;

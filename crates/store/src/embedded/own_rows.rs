@@ -58,7 +58,7 @@ impl OwnRows {
     /// The row as the snapshot `before` sees it, if this thread keeps it.
     pub fn get(&self, hash: u64, key: &[u8], before: u64) -> Option<Bytes> {
         // Whatever is visible to the snapshot was noted before it was published.
-        let written = self.written(hash).load(Ordering::Relaxed);
+        let written = self.newest_batch(hash);
         with_place(hash, |Place { kept, next }| {
             let found = self.holds(kept, hash, key) && written < kept.since && kept.since <= before;
             found.then(|| {
@@ -86,6 +86,11 @@ impl OwnRows {
     /// A batch is writing the row. To be called before any snapshot can see the batch.
     pub fn forget(&self, hash: u64, sequence: u64) {
         self.written(hash).fetch_max(sequence, Ordering::Relaxed);
+    }
+
+    /// The newest batch that wrote a row of this hash, or of one that is not told from it.
+    pub fn newest_batch(&self, hash: u64) -> u64 {
+        self.written(hash).load(Ordering::Relaxed)
     }
 
     fn written(&self, hash: u64) -> &AtomicU64 {

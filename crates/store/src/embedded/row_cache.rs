@@ -3,9 +3,9 @@
 //! The few that a thread asks for all the time it keeps for itself, see `own_rows`.
 //!
 //! An entry is the newest state of its row and answers every snapshot from the one on that has read
-//! it. The committing thread drops the entries of the rows that it writes before anybody can see
-//! what it wrote. A reader that is overtaken by that thread must not bring back what was dropped,
-//! which is why each shard knows the newest batch that wrote a row of it.
+//! it. Whoever places a batch drops the entries of the rows that it writes before anybody can see
+//! what it wrote. A reader that is overtaken by that must not bring back what was dropped, which is
+//! why the newest batch that wrote a row is known by the hash of the row.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -30,8 +30,6 @@ pub(super) struct RowCache {
 }
 
 struct Shard {
-    /// The newest batch that wrote a row of this shard.
-    written: u64,
     /// What was asked for lately. When it is full it becomes the older generation, and what of that
     /// has not been asked for again meanwhile is dropped.
     newer: Generation,
@@ -78,7 +76,8 @@ impl RowCache {
             return;
         }
         let mut shard = self.shard(hash).lock();
-        if shard.written >= before || !shard.is_asked_again(hash) {
+        // Under the lock: a batch that is not noted here yet drops the row again.
+        if self.own_rows.newest_batch(hash) >= before || !shard.is_asked_again(hash) {
             return;
         }
         // Copies, since the originals keep whole blocks of tables or groups of the log alive.
@@ -90,7 +89,6 @@ impl RowCache {
     pub fn forget(&self, hash: u64, sequence: u64) {
         self.own_rows.forget(hash, sequence);
         let mut shard = self.shard(hash).lock();
-        shard.written = shard.written.max(sequence);
         if let Some(entry) = shard.newer.remove(&hash) {
             shard.newer_bytes -= entry.bytes();
         }
@@ -106,7 +104,6 @@ impl RowCache {
 impl Shard {
     fn new() -> Self {
         Self {
-            written: 0,
             newer: Generation::default(),
             older: Generation::default(),
             newer_bytes: 0,

@@ -19,6 +19,11 @@ impl<T> AsyncMutex<T> {
         let_others_go_on();
         self.0.lock().await
     }
+
+    pub fn try_lock(&self) -> Result<sync::MutexGuard<'_, T>, sync::TryLockError> {
+        let_others_go_on();
+        self.0.try_lock()
+    }
 }
 
 #[derive(Debug, Default)]
