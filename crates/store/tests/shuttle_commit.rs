@@ -44,7 +44,11 @@ async fn increment(engine: &EmbeddedEngine) -> u64 {
         }
         match engine.commit(batch).await {
             Ok(()) => return next,
-            Err(CommitError::Conflict) => {}
+            Err(CommitError::Conflict) => {
+                // What has come in between is perhaps not durable, and then not seen yet.
+                let newest = engine.placed_snapshot().await.expect("a snapshot").moment();
+                engine.settled(&newest).await.expect("durable");
+            }
             Err(other) => panic!("{other:?}"),
         }
     }
