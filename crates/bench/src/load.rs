@@ -315,6 +315,7 @@ fn processor_time_of_this_thread() -> Duration {
 mod tests {
     use super::*;
     use crate::ceiling;
+    use crate::workload::Parts;
 
     const PLAN: Plan = Plan {
         connections: 5,
@@ -323,7 +324,8 @@ mod tests {
         duration: Duration::from_secs(60),
         count: Some(203),
     };
-    const SETTINGS: Settings = Settings { payload_bytes: 100, objects: 10 };
+    const SETTINGS: Settings =
+        Settings { payload_bytes: 100, objects: 10, parts: Parts { count: 2, bytes: 100 } };
 
     #[test]
     fn counted_run_makes_exactly_that_many_operations() {

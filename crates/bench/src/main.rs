@@ -24,7 +24,7 @@ use load::{Plan, Target};
 use neighbour::Neighbours;
 use report::{Figures, HEADINGS};
 use servers::{Server, install_azurite};
-use workload::{Kind, Settings, WorkloadName};
+use workload::{Kind, Parts, Settings, WorkloadName};
 
 #[derive(Parser)]
 #[command(name = "holdfast-bench", version, about)]
@@ -112,9 +112,15 @@ struct Load {
     /// Bytes of content in a blob, message or entity.
     #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(..=268_435_456))]
     payload: u32,
-    /// Objects that exist before a load that reads: 1000, but 5000 to list and 4 to download.
+    /// Objects that exist before a load that reads: 1000, but 5000 to list and 4 to download or to read in ranges.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     objects: Option<u64>,
+    /// Blocks of a blob that is read in ranges.
+    #[arg(long, default_value_t = Parts::default().count, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    parts: u32,
+    /// Bytes of each of those blocks.
+    #[arg(long, default_value_t = Parts::default().bytes, value_parser = clap::value_parser!(u32).range(1..=268_435_456))]
+    part_bytes: u32,
     /// How long a run is measured.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=3600))]
     seconds: u16,
@@ -174,7 +180,8 @@ impl Load {
 
     fn settings(&self) -> Settings {
         let objects = self.objects.unwrap_or_else(|| self.workload.objects_default());
-        Settings { payload_bytes: self.payload as usize, objects }
+        let parts = Parts { count: self.parts, bytes: self.part_bytes };
+        Settings { payload_bytes: self.payload as usize, objects, parts }
     }
 }
 
@@ -216,7 +223,8 @@ fn execute(command: Command) -> Result<u64, Box<dyn Error>> {
         }
         Command::Churn { holdfast, kind, payload, objects } => {
             let server = Server::holdfast(&holdfast, &[])?;
-            let settings = Settings { payload_bytes: payload as usize, objects };
+            let parts = Parts::default();
+            let settings = Settings { payload_bytes: payload as usize, objects, parts };
             churn::churn(&server, kind, settings)?;
             Ok(0)
         }

@@ -5,11 +5,12 @@ use crate::client::Failure;
 use crate::load::{Plan, Target};
 use crate::report::{Figures, HEADINGS, median};
 use crate::servers::Server;
-use crate::workload::{Settings, WorkloadName};
+use crate::workload::{Parts, Settings, WorkloadName};
 
 /// Connections of the client that is watched.
 const CONNECTIONS: usize = 2;
-const SMALL: Settings = Settings { payload_bytes: 4096, objects: 1000 };
+const SMALL: Settings =
+    Settings { payload_bytes: 4096, objects: 1000, parts: Parts { count: 1, bytes: 1 } };
 
 pub struct Neighbours {
     pub workload: WorkloadName,

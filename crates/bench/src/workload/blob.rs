@@ -22,6 +22,7 @@ pub enum Operation {
     List,
     Upload,
     Download,
+    GetRange,
     PutOne,
     /// If it is still what was read.
     ReplaceOne,
@@ -43,7 +44,11 @@ impl Blobs {
             operation,
             settings,
             container: format!("/{}", unique_name()),
-            payload: payload(settings.payload_bytes),
+            payload: payload(if operation == Operation::GetRange {
+                settings.parts.bytes as usize
+            } else {
+                settings.payload_bytes
+            }),
             workers: AtomicU64::new(0),
         }
     }
@@ -76,6 +81,7 @@ impl Workload for Blobs {
             | Operation::List
             | Operation::Upload
             | Operation::Download
+            | Operation::GetRange
             | Operation::PutOne => Ok(()),
         }
     }
@@ -87,14 +93,23 @@ impl Workload for Blobs {
             | Operation::PutOne
             | Operation::ReplaceOne
             | Operation::AppendToOne => 0,
-            Operation::Get | Operation::Head | Operation::List | Operation::Download => {
-                self.settings.objects
-            }
+            Operation::Get
+            | Operation::Head
+            | Operation::List
+            | Operation::Download
+            | Operation::GetRange => self.settings.objects,
         }
     }
 
     async fn populate(&self, client: &mut Client, index: u64) -> Result<(), Failure> {
-        put(client, &format!("{}/{index}", self.container), &self.payload).await.map(drop)
+        let path = format!("{}/{index}", self.container);
+        match self.settings.parts.count {
+            parts if self.operation == Operation::GetRange && parts > 1 => {
+                let parts = (0..parts).map(|_| self.payload.clone());
+                put_blocks(client, &path, parts).await.map(drop)
+            }
+            _ => put(client, &path, &self.payload).await.map(drop),
+        }
     }
 
     async fn remove(&self, client: &mut Client, index: u64) -> Result<(), Failure> {
@@ -108,7 +123,7 @@ impl Workload for Blobs {
             operation: self.operation,
             container: self.container.clone(),
             payload: self.payload.clone(),
-            objects: self.settings.objects,
+            settings: self.settings,
             sequence: Sequence::new(number + 1),
             number,
             puts: 0,
@@ -126,7 +141,7 @@ struct BlobWorker {
     operation: Operation,
     container: String,
     payload: Bytes,
-    objects: u64,
+    settings: Settings,
     sequence: Sequence,
     /// Of this worker among all of the workload, so that no two write the same blob.
     number: u64,
@@ -144,11 +159,22 @@ impl Worker for BlobWorker {
             }
             Operation::Upload => {
                 self.name_new();
-                upload(client, &self.path, &self.payload).await
+                let starts = (0..self.payload.len()).step_by(BLOCK_BYTES);
+                let end = |start| self.payload.len().min(start + BLOCK_BYTES);
+                let blocks = starts.map(|start| self.payload.slice(start..end(start)));
+                put_blocks(client, &self.path, blocks).await
             }
             Operation::Download => {
                 self.name_any();
                 download(client, &self.path, self.payload.len()).await
+            }
+            Operation::GetRange => {
+                self.name_any();
+                let Settings { parts, payload_bytes, .. } = self.settings;
+                let length = u64::from(parts.count) * u64::from(parts.bytes);
+                let start = self.sequence.below(length.saturating_sub(payload_bytes as u64) + 1);
+                let end = length.min(start + payload_bytes as u64);
+                get_range(client, &self.path, start, end).await
             }
             Operation::Get => {
                 self.name_any();
@@ -196,7 +222,7 @@ impl BlobWorker {
     }
 
     fn name_any(&mut self) {
-        let index = self.sequence.below(self.objects);
+        let index = self.sequence.below(self.settings.objects);
         self.name(format_args!("{index}"));
     }
 }
@@ -252,13 +278,20 @@ async fn append(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64,
     }
 }
 
-async fn upload(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {
+/// Returns how many bytes they have together.
+async fn put_blocks(
+    client: &mut Client,
+    path: &str,
+    blocks: impl Iterator<Item = Bytes> + Send,
+) -> Result<u64, Failure> {
     let mut list = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
-    for (number, start) in (0..payload.len()).step_by(BLOCK_BYTES).enumerate() {
+    let mut bytes = 0;
+    for (number, block) in blocks.enumerate() {
+        bytes += block.len() as u64;
         let id = STANDARD.encode(format!("{number:06}"));
         let call = Call {
             query: &[("blockid", &id), ("comp", "block")],
-            body: payload.slice(start..payload.len().min(start + BLOCK_BYTES)),
+            body: block,
             ..Call::new(Method::PUT, path)
         };
         client.call(call, 201).await?;
@@ -272,17 +305,21 @@ async fn upload(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64,
         ..Call::new(Method::PUT, path)
     };
     client.call(call, 201).await?;
-    Ok(payload.len() as u64)
+    Ok(bytes)
 }
 
 async fn download(client: &mut Client, path: &str, length: usize) -> Result<u64, Failure> {
     for start in (0..length).step_by(BLOCK_BYTES) {
-        let end = length.min(start + BLOCK_BYTES);
-        let range = format!("bytes={start}-{}", end - 1);
-        let call = Call { headers: &[("x-ms-range", &range)], ..Call::new(Method::GET, path) };
-        if client.call(call, 206).await? != (end - start) as u64 {
-            return Err(Failure::Wrong("the range has another length"));
-        }
+        get_range(client, path, start as u64, length.min(start + BLOCK_BYTES) as u64).await?;
     }
     Ok(length as u64)
+}
+
+async fn get_range(client: &mut Client, path: &str, start: u64, end: u64) -> Result<u64, Failure> {
+    let range = format!("bytes={start}-{}", end - 1);
+    let call = Call { headers: &[("x-ms-range", &range)], ..Call::new(Method::GET, path) };
+    if client.call(call, 206).await? != end - start {
+        return Err(Failure::Wrong("the range has another length"));
+    }
+    Ok(end - start)
 }

@@ -28,6 +28,8 @@ pub enum WorkloadName {
     Upload,
     /// Get Blob of every 8 MiB of one of `--objects` blobs, one after the other; one operation.
     Download,
+    /// Get Blob of `--payload` bytes at any place of one of `--objects` blobs of `--parts` blocks.
+    GetRange,
     /// Create Container and Delete Container in turn; each is an operation.
     CreateDeleteContainer,
     /// Put Message.
@@ -63,7 +65,7 @@ impl WorkloadName {
     pub fn objects_default(self) -> u64 {
         match self {
             Self::ListBlobs | Self::ScanEntities => 5000,
-            Self::Download => 4,
+            Self::Download | Self::GetRange => 4,
             Self::HotEntity => 1,
             Self::PutBlob
             | Self::GetBlob
@@ -88,6 +90,20 @@ impl WorkloadName {
 pub struct Settings {
     pub payload_bytes: usize,
     pub objects: u64,
+    pub parts: Parts,
+}
+
+/// What a blob that is read in ranges is made of. One part is put with the blob.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    pub count: u32,
+    pub bytes: u32,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self { count: 1000, bytes: 64 * 1024 }
+    }
 }
 
 #[async_trait]
@@ -142,6 +158,7 @@ pub fn build(name: WorkloadName, settings: Settings) -> Vec<Arc<dyn Workload>> {
         WorkloadName::ListBlobs => blobs(blob::Operation::List),
         WorkloadName::Upload => blobs(blob::Operation::Upload),
         WorkloadName::Download => blobs(blob::Operation::Download),
+        WorkloadName::GetRange => blobs(blob::Operation::GetRange),
         WorkloadName::HotBlob => blobs(blob::Operation::PutOne),
         WorkloadName::HotBlobIfMatch => blobs(blob::Operation::ReplaceOne),
         WorkloadName::HotAppend => blobs(blob::Operation::AppendToOne),
