@@ -56,20 +56,65 @@ pub(crate) async fn entries(
     map: u64,
     range: Range<u64>,
 ) -> Result<Vec<(u64, Entry)>, Fault> {
-    if ground(snapshot, map).await?.is_some() {
-        let found = visible(snapshot, map, range, ROWS_PER_SCAN).await?;
-        return Ok(found.into_iter().map(|seen| (seen.offset, seen.entry)).collect());
+    Walk::new(map, range).next(snapshot).await
+}
+
+/// Goes through a range of a map, always with the same snapshot.
+#[derive(Clone)]
+pub(super) struct Walk {
+    map: u64,
+    /// Where entries have not been looked for yet.
+    rest: Range<u64>,
+    /// An entry that begins before the rest may reach into it.
+    inside: bool,
+    /// Whether the map lies upon another, once that is known.
+    layered: Option<bool>,
+}
+
+impl Walk {
+    pub fn new(map: u64, range: Range<u64>) -> Self {
+        Self { map, inside: range.start > 0, rest: range, layered: None }
     }
-    let mut rest = range;
-    loop {
-        let mut found = own_entries(snapshot, map, rest.clone()).await?;
-        let Some((offset, entry)) = found.last() else { return Ok(found) };
-        rest.start = offset + entry.length;
-        // Where nothing is below, a cover that was left is as good as none.
-        found.retain(|(_, entry)| !entry.is_cover());
-        if !found.is_empty() || rest.is_empty() {
-            return Ok(found);
+
+    /// Goes through a part of the rest.
+    pub fn part(&self, range: Range<u64>) -> Self {
+        Self { layered: self.layered, ..Self::new(self.map, range) }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next entries, as [`entries`] has them; none at the end.
+    pub async fn next(&mut self, snapshot: &dyn Snapshot) -> Result<Vec<(u64, Entry)>, Fault> {
+        let mut found = Vec::new();
+        while found.is_empty() && !self.is_done() {
+            found = match self.is_layered(snapshot).await? {
+                true => {
+                    let seen = visible(snapshot, self.map, self.rest.clone(), ROWS_PER_SCAN);
+                    seen.await?.into_iter().map(|seen| (seen.offset, seen.entry)).collect()
+                }
+                false if self.inside => own_entries(snapshot, self.map, self.rest.clone()).await?,
+                false => entries_from(snapshot, self.map, self.rest.clone()).await?,
+            };
+            self.inside = false;
+            self.rest.start = match found.last() {
+                Some((offset, entry)) if found.len() >= ROWS_PER_SCAN => offset + entry.length,
+                Some(_) | None => self.rest.end,
+            };
+            // Where nothing is below, a cover that was left is as good as none.
+            found.retain(|(_, entry)| !entry.is_cover());
         }
+        Ok(found)
+    }
+
+    async fn is_layered(&mut self, snapshot: &dyn Snapshot) -> Result<bool, Fault> {
+        if let Some(layered) = self.layered {
+            return Ok(layered);
+        }
+        let layered = ground(snapshot, self.map).await?.is_some();
+        self.layered = Some(layered);
+        Ok(layered)
     }
 }
 
@@ -178,22 +223,32 @@ pub(super) async fn own_entries(
     map: u64,
     range: Range<u64>,
 ) -> Result<Vec<(u64, Entry)>, Fault> {
-    let mut found = Vec::new();
-    if range.start > 0
-        && let Some((offset, entry)) = entry_before(snapshot, map, range.start).await?
-        && offset + entry.length > range.start
-    {
-        found.push((offset, entry));
+    if range.start == 0 || range.is_empty() {
+        return entries_from(snapshot, map, range).await;
+    }
+    // The entry that the range begins in is often all that it touches.
+    let first = entry_before(snapshot, map, range.start + 1).await?;
+    let first = first.filter(|(offset, entry)| offset + entry.length > range.start);
+    let mut found = Vec::from_iter(first);
+    let from = found.last().map_or(range.start, |(offset, entry)| offset + entry.length);
+    found.extend(entries_from(snapshot, map, from..range.end).await?);
+    Ok(found)
+}
+
+/// Entries of this map alone that begin in `range`.
+async fn entries_from(
+    snapshot: &dyn Snapshot,
+    map: u64,
+    range: Range<u64>,
+) -> Result<Vec<(u64, Entry)>, Fault> {
+    if range.is_empty() {
+        return Ok(Vec::new());
     }
     let within = KeyRange::prefix(rows::map_entries(map));
     let within = within.starting_at(rows::map_entry(map, range.start));
     let within = within.ending_before(rows::map_entry(map, range.end));
-    if !within.is_empty() {
-        for row in snapshot.scan(&within, Order::Ascending, ROWS_PER_SCAN).await? {
-            found.push(decode(&row)?);
-        }
-    }
-    Ok(found)
+    let rows = snapshot.scan(&within, Order::Ascending, ROWS_PER_SCAN).await?;
+    rows.iter().map(decode).collect()
 }
 
 /// The last entry of this map alone that begins before `offset`.

@@ -8,14 +8,24 @@ use bytes::{Buf, Bytes, BytesMut};
 use holdfast_store::extents::Pin;
 use holdfast_store::{Extent, ExtentId, Extents, Fault, Snapshot};
 
-use super::layers;
+use super::layers::Walk;
 use super::references::ExtentRow;
 use super::seal::{FRAME_BYTES, FrameKey};
-use super::{Content, CustomerKey, Part, Piece, Seal, missing_extent, missing_inline};
+use super::{Content, CustomerKey, Entry, Part, Piece, Seal, missing_extent, missing_inline};
+use crate::pace::Pace;
 use crate::rows::{self, Stored};
 
 /// Zeros handed out at a time.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// Short pieces are handed out together, since each that goes to a client costs a write: so many bytes,
+/// of so many pieces. Of longer ones the copy would cost more.
+const TOGETHER_BYTES_MAX: u64 = 64 * 1024;
+const TOGETHER_PIECES_MAX: usize = 64;
+
+/// What a reader keeps of a map that it has gone through, and the entries read at a time; the rest is
+/// looked up again. Clients that read slowly are many.
+const KEPT_BYTES_MAX: usize = 128 * 1024;
 
 /// A range of a content, handed out piece by piece; what it reads stays in place until it is
 /// dropped, whatever happens to the blob meanwhile.
@@ -63,6 +73,20 @@ impl Span {
         }
     }
 
+    /// What it takes up in memory, but for the keys of sealed parts.
+    fn kept_bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Bytes(bytes) => bytes.len(),
+                Self::Zeros(_) => 0,
+                Self::Extent(extent, _) => size_of_val(&*extent.checksums),
+                Self::Sealed(span) => {
+                    let sealed: usize = span.sealed.iter().map(Self::kept_bytes).sum();
+                    size_of::<SealedSpan>() + sealed
+                }
+            }
+    }
+
     fn part(&self, range: Range<u64>) -> Self {
         match self {
             Self::Bytes(bytes) => {
@@ -96,7 +120,8 @@ fn parts(spans: &VecDeque<Span>, range: Range<u64>) -> VecDeque<Span> {
 #[derive(Clone)]
 struct Unread {
     snapshot: Arc<dyn Snapshot>,
-    map: u64,
+    walk: Walk,
+    /// What there are no spans of yet.
     range: Range<u64>,
 }
 
@@ -131,14 +156,12 @@ impl ContentReader {
             }
             Content::Extents(pieces) => {
                 reader.spans = extent_spans(&*snapshot, pieces, range).await?;
-                reader.pin(pieces.iter().map(Piece::extent).collect());
+                reader.pin(&pieces.iter().map(Piece::extent).collect::<Vec<_>>());
             }
             Content::Mapped(map) => {
-                let pinned = reader.pin_map(&*snapshot, *map, range.clone()).await?;
-                let snapshot = Arc::from(snapshot);
-                reader.unread = Some(Unread { snapshot, map: *map, range });
-                reader.pin(pinned);
-                reader.look_up().await?;
+                let walk = Walk::new(*map, range.clone());
+                let unread = Unread { snapshot: Arc::from(snapshot), walk, range };
+                reader.read_map(unread).await?;
             }
         }
         drop(pin);
@@ -160,20 +183,37 @@ impl ContentReader {
             _pin: self._pin.clone(),
         };
         let begin = self.spans.iter().map(Span::length).sum();
-        if let Some(Unread { snapshot, map, range: unread }) = &self.unread
+        if let Some(Unread { snapshot, walk, range: unread }) = &self.unread
             && begin < range.end
         {
             let start = unread.start + range.start.saturating_sub(begin);
             let range = start..unread.start + (range.end - begin);
-            part.unread = Some(Unread { snapshot: Arc::clone(snapshot), map: *map, range });
+            let (snapshot, walk) = (Arc::clone(snapshot), walk.part(range.clone()));
+            part.unread = Some(Unread { snapshot, walk, range });
         }
         part
     }
 
     pub async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
-        while self.spans.is_empty() && self.unread.is_some() {
-            self.look_up().await?;
+        let Some(first) = self.next_piece().await? else { return Ok(None) };
+        let (mut length, mut together) = (first.len() as u64, BytesMut::new());
+        for _ in 1..TOGETHER_PIECES_MAX {
+            if self.remaining == 0 || length + self.next_length().await? > TOGETHER_BYTES_MAX {
+                break;
+            }
+            if together.is_empty() {
+                together.reserve(TOGETHER_BYTES_MAX.min(length + self.remaining) as usize);
+                together.extend_from_slice(&first);
+            }
+            let Some(piece) = self.next_piece().await? else { break };
+            together.extend_from_slice(&piece);
+            length += piece.len() as u64;
         }
+        Ok(Some(if together.is_empty() { first } else { together.freeze() }))
+    }
+
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, Fault> {
+        self.look_up().await?;
         let bytes = match self.spans.pop_front() {
             Some(Span::Sealed(mut span)) => {
                 let bytes = span.next(&*self.extents).await?;
@@ -194,52 +234,79 @@ impl ContentReader {
         Ok(bytes)
     }
 
-    fn pin(&mut self, ids: Vec<ExtentId>) {
-        self._pin = Some(Arc::new(self.extents.pin(&ids)));
+    /// The bytes that follow in one place; not all of them need come as one piece.
+    async fn next_length(&mut self) -> Result<u64, Fault> {
+        self.look_up().await?;
+        Ok(self.spans.front().map_or(0, Span::length))
     }
 
-    /// Every extent that the range of the map needs.
-    async fn pin_map(
-        &self,
-        snapshot: &dyn Snapshot,
-        map: u64,
-        range: Range<u64>,
-    ) -> Result<Vec<ExtentId>, Fault> {
-        let mut ids = Vec::new();
-        let mut from = range.start;
-        while from < range.end {
-            let found = layers::entries(snapshot, map, from..range.end).await?;
-            let Some((offset, entry)) = found.last() else { break };
-            from = offset + entry.length;
+    fn pin(&mut self, ids: &[ExtentId]) {
+        self._pin = Some(Arc::new(self.extents.pin(ids)));
+    }
+
+    /// Goes through the map once: pins every extent that the range needs, and keeps what comes first.
+    async fn read_map(&mut self, mut unread: Unread) -> Result<(), Fault> {
+        let mut pinned = Vec::new();
+        let mut walk = unread.walk.clone();
+        let (mut kept, mut pace) = (0, Pace::default());
+        while !walk.is_done() {
+            let found = walk.next(&*unread.snapshot).await?;
             for (_, entry) in &found {
-                ids.extend(entry.part.pieces().iter().map(Piece::extent));
+                pinned.extend(entry.part.pieces().iter().map(Piece::extent));
             }
+            if kept < KEPT_BYTES_MAX {
+                kept += self.add_spans(&mut unread, &found).await?;
+                unread.walk = walk.clone();
+            }
+            pace.passed(found.len()).await;
         }
-        Ok(ids)
+        self.pin(&pinned);
+        self.go_on_with(unread);
+        Ok(())
     }
 
-    /// Looks up the next entries of the map. The snapshot is let go with the last ones.
+    /// Looks up the next entries of the map if there is nothing else.
     async fn look_up(&mut self) -> Result<(), Fault> {
-        let Some(Unread { snapshot, map, range }) = self.unread.take() else { return Ok(()) };
-        let found = layers::entries(&*snapshot, map, range.clone()).await?;
-        let mut at = range.start;
-        for (offset, entry) in &found {
-            if *offset > at {
-                self.spans.push_back(Span::Zeros(offset - at));
-            }
-            let end = (offset + entry.length).min(range.end);
-            let begin = (*offset).max(range.start);
-            let range = entry.start + begin - offset..entry.start + end - offset;
-            let spans = self.part_spans(&*snapshot, &entry.part, range).await?;
-            self.spans.extend(spans);
-            at = end;
-        }
-        if found.is_empty() {
-            self.spans.push_back(Span::Zeros(range.end - at));
-        } else if at < range.end {
-            self.unread = Some(Unread { snapshot, map, range: at..range.end });
+        while self.spans.is_empty()
+            && let Some(mut unread) = self.unread.take()
+        {
+            let found = unread.walk.next(&*unread.snapshot).await?;
+            self.add_spans(&mut unread, &found).await?;
+            self.go_on_with(unread);
+            Pace::default().passed(found.len()).await;
         }
         Ok(())
+    }
+
+    /// The snapshot is let go with the last entries.
+    fn go_on_with(&mut self, unread: Unread) {
+        if !unread.walk.is_done() {
+            self.unread = Some(unread);
+        } else if !unread.range.is_empty() {
+            self.spans.push_back(Span::Zeros(unread.range.end - unread.range.start));
+        }
+    }
+
+    /// The spans of the next entries and of the zeros between them. Returns what they take up.
+    async fn add_spans(
+        &mut self,
+        unread: &mut Unread,
+        found: &[(u64, Entry)],
+    ) -> Result<usize, Fault> {
+        let before = self.spans.len();
+        let rest = &mut unread.range;
+        for (offset, entry) in found {
+            if *offset > rest.start {
+                self.spans.push_back(Span::Zeros(offset - rest.start));
+            }
+            let end = (offset + entry.length).min(rest.end);
+            let begin = (*offset).max(rest.start);
+            let range = entry.start + begin - offset..entry.start + end - offset;
+            let spans = self.part_spans(&*unread.snapshot, &entry.part, range).await?;
+            self.spans.extend(spans);
+            rest.start = end;
+        }
+        Ok(self.spans.iter().skip(before).map(Span::kept_bytes).sum())
     }
 
     async fn part_spans(
@@ -372,3 +439,6 @@ async fn read_extent_row(snapshot: &dyn Snapshot, id: ExtentId) -> Result<Extent
     let ExtentRow { length, checksums, .. } = ExtentRow::decode(&row)?;
     Ok(Extent { id, length, checksums })
 }
+
+#[cfg(test)]
+mod tests;
