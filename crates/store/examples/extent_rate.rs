@@ -26,10 +26,12 @@ struct Case {
     writers: usize,
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 7] = [
     Case { name: "4 KiB, 64 writers", bytes: 4 << 10, writers: 64 },
     Case { name: "64 KiB, 8 writers", bytes: 64 << 10, writers: 8 },
+    Case { name: "256 KiB, 8 writers", bytes: 256 << 10, writers: 8 },
     Case { name: "1 MiB, 1 writer", bytes: 1 << 20, writers: 1 },
+    Case { name: "1 MiB, 8 writers", bytes: 1 << 20, writers: 8 },
     Case { name: "8 MiB, 1 writer", bytes: 8 << 20, writers: 1 },
     Case { name: "8 MiB, 8 writers", bytes: 8 << 20, writers: 8 },
 ];

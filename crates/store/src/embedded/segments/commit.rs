@@ -23,6 +23,10 @@ const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// pays for the journal.
 const AHEAD_BLOCKS: u64 = 512;
 
+/// A batch of this length (512 KiB) gets no zeros behind it: a few of the same would fill them, so that
+/// the disk would write nearly everything twice, and to write it takes longer than the journal.
+const SHORT_BATCH_BLOCKS: u64 = 128;
+
 /// Blocks that a writer has for itself. Dropped, they can be claimed by others; so whoever still
 /// writes to them keeps the claim.
 pub(super) struct Claim {
@@ -195,7 +199,10 @@ impl Batch {
         self.streams.sort_unstable_by_key(|stream| (stream.run.segment, stream.run.start));
         self.write(shared);
         let zeros = match self.streams.last() {
-            Some(last) if shared.options.durability == Durability::Fsync => {
+            Some(last)
+                if shared.options.durability == Durability::Fsync
+                    && self.blocks() < SHORT_BATCH_BLOCKS =>
+            {
                 ahead.advance(shared, last.run)
             }
             Some(_) | None => None,
@@ -211,6 +218,10 @@ impl Batch {
         for reply in self.syncs {
             drop(reply.send(synced.clone()));
         }
+    }
+
+    fn blocks(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.run.blocks).sum()
     }
 
     /// Writes neighbours with one call. Streams that did not fit on the disk leave the batch.

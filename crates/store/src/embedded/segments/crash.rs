@@ -26,6 +26,7 @@ pub(super) struct Disk(Arc<DiskState>);
 pub(super) struct DiskState {
     names: Mutex<Names>,
     operations: AtomicU64,
+    bytes_written: AtomicU64,
     /// The operation that fails, with the error to give; 0 for none.
     fails_at: AtomicU64,
     /// After that failure nothing works any more: the power is gone.
@@ -196,6 +197,7 @@ impl SegmentFile for File {
             let done = if allowed.is_ok() { slice.len() } else { slice.len() / 2 };
             content.now[offset..offset + done].copy_from_slice(&slice[..done]);
             content.unsynced.extend(offset / BLOCK..(offset + done).div_ceil(BLOCK));
+            self.disk.0.bytes_written.fetch_add(done as u64, Ordering::SeqCst);
             offset += slice.len();
         }
         allowed
@@ -374,6 +376,24 @@ async fn without_syncs_a_crash_loses_what_was_acknowledged() {
         losses += usize::from(kept.is_err());
     }
     assert!(losses > 0);
+}
+
+/// They would be half of what the disk writes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn zeros_are_written_behind_short_streams_and_not_behind_long_ones() {
+    let disk = Disk::default();
+    let options =
+        SegmentOptions { segment_bytes: 16 * SEGMENT_BYTES, ..options(Durability::Fsync) };
+    let extents = SegmentExtents::on_disk(Box::new(disk.clone()), options).unwrap();
+    let written = || disk.0.bytes_written.swap(0, Ordering::SeqCst);
+    for length in [512 * 1024, 1024 * 1024, 1024 * 1024] {
+        drop(write(&extents, content(1, length)).await.unwrap());
+        assert_eq!(written(), length as u64);
+    }
+    drop(write(&extents, content(2, BLOCK)).await.unwrap());
+    assert_eq!(written(), BLOCK_BYTES + 2 * 1024 * 1024);
+    drop(write(&extents, content(3, BLOCK)).await.unwrap());
+    assert_eq!(written(), BLOCK_BYTES);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
