@@ -1,5 +1,6 @@
 mod held_engine;
 
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -129,7 +130,7 @@ async fn pipelined_changes_of_one_object_wait_for_one_sync_and_lose_nothing() {
                 let counted: Result<(u64, Released), Failure<()>> = transact_pipelined(
                     &*engine,
                     &latches,
-                    &[key.clone()],
+                    slice::from_ref(&key),
                     async |mut transaction| {
                         let next = counter(transaction.get(&key).await?) + 1;
                         transaction.put(key.clone(), next.to_be_bytes().to_vec());
@@ -202,11 +203,13 @@ async fn what_writes_nothing_waits_for_what_it_has_read() {
         let (engine, latches) = (Arc::clone(&engine), Arc::clone(&latches));
         async move {
             let key = Bytes::from_static(b"object");
-            let seen: Result<(bool, Released), Failure<()>> =
-                transact_pipelined(&*engine, &latches, &[key.clone()], async |mut transaction| {
-                    Ok((transaction.get(&key).await?.is_some(), transaction))
-                })
-                .await;
+            let seen: Result<(bool, Released), Failure<()>> = transact_pipelined(
+                &*engine,
+                &latches,
+                slice::from_ref(&key),
+                async |mut transaction| Ok((transaction.get(&key).await?.is_some(), transaction)),
+            )
+            .await;
             seen.expect("no refusal").0
         }
     });

@@ -298,13 +298,13 @@ impl Placing {
             let (Waiting { prepared, placed }, sequence, place) = {
                 let mut state = self.state.lock();
                 state.is_admitting = !state.line.is_empty();
-                let Some(next) = state.line.front() else { return None };
+                let next = state.line.front()?;
                 let wants_flush = self.shared.wants_flush.load(Ordering::Relaxed);
                 if !state.has_room_for(&next.prepared) || wants_flush {
                     let alone = Group::default().bytes_with(next.prepared.record.bytes());
                     return Some(alone);
                 }
-                let Some(next) = state.line.pop_front() else { return None };
+                let next = state.line.pop_front()?;
                 match self.accept(&mut state, &next.prepared.batch) {
                     Ok(sequence) => (next, sequence, state.place_of(sequence)),
                     Err(conflict) => {
