@@ -149,13 +149,26 @@ fn crate_names() -> Vec<String> {
     names
 }
 
-/// The code of a Rust source up to its unit tests, line by line, without comments.
+/// The code of a Rust source but for its unit tests, line by line, without comments.
 fn code_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
-    source
-        .lines()
-        .enumerate()
-        .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
-        .map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+    let mut is_test = false;
+    source.lines().enumerate().filter_map(move |(index, line)| {
+        is_test |= line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test");
+        if !is_test {
+            return Some((index + 1, line.split("//").next().unwrap_or_default()));
+        }
+        // The item behind the attribute ends where a line at its own indentation closes it.
+        is_test = line.starts_with([' ', '#']) || !line.ends_with([';', '}']);
+        None
+    })
+}
+
+#[test]
+fn code_goes_on_behind_tests() {
+    let source = "use a;\n#[cfg(test)]\nmod tests;\nfn b() {} // c\n#[cfg(test)]\n#[path = \"x\"]\n\
+                  mod more {\n    fn d() {}\n\n}\nfn e() {}\n";
+    let lines: Vec<_> = code_lines(source).collect();
+    assert_eq!(lines, [(1, "use a;"), (4, "fn b() {} "), (11, "fn e() {}")]);
 }
 
 fn assert_none(findings: &[String]) {
