@@ -290,6 +290,7 @@ const UNSAFE: &[&str] = &[
     "crates/store/src/embedded/log.rs",
     "crates/store/src/embedded/segments/buffer.rs",
     "crates/store/src/embedded/segments/file.rs",
+    "crates/store/src/embedded/segments/huge_pages.rs",
 ];
 /// Never shipped.
 const TOOLS: &[&str] = &["bench", "fuzz", "testkit"];

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use holdfast_sync::Mutex;
 
 use super::BLOCK_BYTES;
+use super::huge_pages::{HugeChunk, HugeChunks};
 
 /// The unit in which a long stream is written, and the most a writer gathers before it writes.
 pub(super) const CHUNK_BYTES: usize = 1024 * 1024;
-/// Chunk buffers kept for reuse: a fresh one costs 256 page faults.
-const CHUNKS_KEPT_MAX: usize = 24;
+/// Chunk buffers kept for reuse besides those in huge pages: a fresh one costs 256 page faults.
+const CHUNKS_KEPT_MAX: usize = 8;
 const BLOCK: usize = BLOCK_BYTES as usize;
 
 /// Bytes appended one after the other. What lies behind them, up to a whole block, is zeros.
@@ -21,6 +22,8 @@ pub(super) struct Buffer {
     start: NonNull<u8>,
     capacity: usize,
     length: usize,
+    /// If the memory is not its own.
+    huge: Option<HugeChunk>,
 }
 
 // SAFETY: the buffer owns its memory alone, as a `Vec<u8>` does.
@@ -34,7 +37,11 @@ impl Buffer {
         // SAFETY: the layout is never of size zero.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, capacity, length: 0 }
+        Self { start, capacity, length: 0, huge: None }
+    }
+
+    fn in_huge_page(huge: HugeChunk) -> Self {
+        Self { start: huge.start, capacity: CHUNK_BYTES, length: 0, huge: Some(huge) }
     }
 
     /// A small buffer; [`Buffer::append`] grows it to a chunk when there is need.
@@ -96,7 +103,7 @@ impl Buffer {
     }
 
     fn all(&self) -> &[u8] {
-        // SAFETY: `capacity` bytes were allocated and initialized with zeros.
+        // SAFETY: `capacity` bytes were allocated and initialized with zeros, for as long as this lasts.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.capacity) }
     }
 
@@ -108,8 +115,10 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: allocated with this very layout.
-        unsafe { dealloc(self.start.as_ptr(), layout_of(self.capacity)) }
+        if self.huge.is_none() {
+            // SAFETY: allocated with this very layout.
+            unsafe { dealloc(self.start.as_ptr(), layout_of(self.capacity)) }
+        }
     }
 }
 
@@ -119,11 +128,18 @@ fn layout_of(capacity: usize) -> Layout {
 
 /// Chunk buffers waiting to be used again.
 #[derive(Default)]
-pub(super) struct Chunks(Mutex<Vec<Buffer>>);
+pub(super) struct Chunks {
+    huge: Arc<HugeChunks>,
+    /// Those that are not in huge pages.
+    kept: Mutex<Vec<Buffer>>,
+}
 
 impl Chunks {
     pub(super) fn take(&self) -> Buffer {
-        let kept = self.0.lock().pop();
+        if let Some(huge) = self.huge.take() {
+            return Buffer::in_huge_page(huge);
+        }
+        let kept = self.kept.lock().pop();
         kept.unwrap_or_else(|| Buffer::with_capacity(CHUNK_BYTES))
     }
 
@@ -142,11 +158,11 @@ impl Chunks {
     }
 
     pub(super) fn give_back(&self, mut buffer: Buffer) {
-        if buffer.capacity != CHUNK_BYTES {
+        if buffer.capacity != CHUNK_BYTES || buffer.huge.is_some() {
             return;
         }
         buffer.length = 0;
-        let mut kept = self.0.lock();
+        let mut kept = self.kept.lock();
         if kept.len() < CHUNKS_KEPT_MAX {
             kept.push(buffer);
         }

@@ -10,6 +10,7 @@ mod commit;
 #[cfg(test)]
 mod crash;
 mod file;
+mod huge_pages;
 mod met;
 mod queue;
 mod read;
