@@ -4,6 +4,7 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 use holdfast_domain::content::ContentReader;
 use holdfast_domain::failure::Fault;
+use tokio::sync::Semaphore;
 
 use super::Result;
 use super::waiting::patiently;
@@ -69,10 +70,19 @@ pub async fn read_pieces(
     let reader = reader.map_err(refusals::of_handle)?;
     let length = reader.remaining();
     let stretches = (0..length).step_by(STRETCH_BYTES as usize);
-    let stretches =
-        stretches.map(|start| read_all(reader.part(start..length.min(start + STRETCH_BYTES))));
+    let stretches = stretches.map(|start| {
+        let part = reader.part(start..length.min(start + STRETCH_BYTES));
+        in_turn(&call.connection.reading, read_all(part))
+    });
     let pieces = try_join_all(stretches).await.map_err(|fault| refusals::of_fault(&fault))?;
     Ok(pieces.concat())
+}
+
+/// Clients take what they read in its order: one that gets a later answer first keeps it, asks for no
+/// more meanwhile, and the disk is idle while it catches up.
+async fn in_turn<T>(turns: &Semaphore, reading: impl Future<Output = T>) -> T {
+    let _turn = turns.acquire().await.expect("never closed");
+    reading.await
 }
 
 async fn read_all(mut reader: ContentReader) -> std::result::Result<Vec<Bytes>, Fault> {
@@ -91,5 +101,41 @@ fn nothing(file: &OpenFile) -> Result<Vec<Bytes>> {
         Ok(Vec::new())
     } else {
         Err(Status::ACCESS_DENIED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::task::Poll;
+
+    use futures_util::poll;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_later_read_waits_for_the_stretches_of_an_earlier_one() {
+        let turns = Semaphore::new(2);
+        let (first_ends, first) = oneshot::channel::<()>();
+        let (_second_never_ends, second) = oneshot::channel::<()>();
+        let mut earlier =
+            Box::pin(try_join_all([first, second].map(|stretch| in_turn(&turns, stretch))));
+        let mut later = Box::pin(in_turn(&turns, ready(())));
+        assert!(poll!(&mut earlier).is_pending());
+        assert_eq!(poll!(&mut later), Poll::Pending, "although it has all it needs");
+        first_ends.send(()).expect("it is waited for");
+        assert!(poll!(&mut earlier).is_pending());
+        assert_eq!(poll!(&mut later), Poll::Ready(()), "there is a turn again");
+    }
+
+    #[tokio::test]
+    async fn a_read_that_is_given_up_gives_back_its_turn() {
+        let turns = Semaphore::new(1);
+        let (_never_ends, first) = oneshot::channel::<()>();
+        let mut given_up = Box::pin(in_turn(&turns, first));
+        assert!(poll!(&mut given_up).is_pending());
+        drop(given_up);
+        in_turn(&turns, ready(())).await;
     }
 }

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -55,6 +55,9 @@ const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024 + 64 * 1024;
 const READ_BUFFER_BYTES: usize = 4096;
 /// One authentication under way is a few KiB.
 const SESSIONS_MAX: usize = 64;
+/// As many stretches as the longest read has: the disk is busy with them, and more at once would only
+/// let a later read be answered before an earlier one.
+const STRETCHES_AT_ONCE_MAX: usize = 8;
 
 pub struct Connection {
     /// No other connection has or had it.
@@ -72,6 +75,8 @@ pub struct Connection {
     /// What clients are to give up.
     pub(crate) breaks: Breaks,
     pub(crate) pipes: Pipes,
+    /// The turns of what is read from the store, in the order in which it was asked for.
+    pub(crate) reading: Semaphore,
 }
 
 /// How a session ends.
@@ -110,6 +115,7 @@ impl Connection {
             ),
             breaks: Breaks::default(),
             pipes: Pipes::default(),
+            reading: Semaphore::new(STRETCHES_AT_ONCE_MAX),
         });
         let mut at_work = JoinSet::new();
         let told = Arc::clone(&connection);
