@@ -93,7 +93,7 @@ pub const SETTINGS: &[Setting] = &[
          process, but the newest writes may be lost with the machine"),
 
     row(FEATURES, "versioning", Kind::Switch, "", "false",
-        "Keep what every change of a blob replaces as a version"),
+        "Keep the earlier state of a blob as a version at every change"),
     row(FEATURES, "container-retention-days", Kind::Value, "DAYS", "0",
         "A deleted container can be restored for this many days, at most 365"),
     row(FEATURES, "container-name-hold-seconds", Kind::Value, "SECONDS", "0",
@@ -110,20 +110,20 @@ pub const SETTINGS: &[Setting] = &[
     row(LISTENERS, "host", Kind::Value, "ADDRESS", "127.0.0.1",
         "Listen on this address"),
     row(LISTENERS, "blob-port", Kind::Value, "PORT", "10000",
-        "Blob service; 0 is any free port, off is not served"),
+        "Port of the Blob service; 0: any free port, off: not served"),
     row(LISTENERS, "queue-port", Kind::Value, "PORT", "10001",
-        "Queue service"),
+        "Port of the Queue service"),
     row(LISTENERS, "table-port", Kind::Value, "PORT", "10002",
-        "Table service"),
+        "Port of the Table service"),
     row(LISTENERS, "file-port", Kind::Value, "PORT", "10003",
-        "File service (REST)"),
+        "Port of the File service over REST"),
     row(LISTENERS, "smb-port", Kind::Value, "PORT", "10445",
-        "File service (SMB)"),
+        "Port of the File service over SMB"),
     row(LISTENERS, "web-port", Kind::Value, "PORT", "off",
-        "Static websites of the accounts; they are on the Blob port too, under the host names \
+        "Port of the accounts' static websites; the Blob port has them too, under the host names \
          ACCOUNT.web.* and ACCOUNT.zN.web.*"),
     row(LISTENERS, "admin-port", Kind::Value, "PORT", "10099",
-        "/healthz, /readyz and /metrics"),
+        "Port of /healthz, /readyz and /metrics"),
     row(LISTENERS, "tls-cert", Kind::Path, "FILE", "",
         "Serve HTTPS with this certificate chain (PEM); needs --tls-key"),
     row(LISTENERS, "tls-key", Kind::Path, "FILE", "",
@@ -146,37 +146,37 @@ pub const SETTINGS: &[Setting] = &[
     row(ACCESS, "oauth-keys-url", Kind::Value, "URL", "",
         "Fetch the issuer's public keys from here instead, and again when they change"),
     row(ACCESS, "role-assignment", Kind::List, "role=ROLE,account=NAME,...", "",
-        "Give a built-in role to who has object-id=ID, group=ID, issuer=URL or claim.NAME=TEXT, in \
-         an account (* for all) or its container=, queue=, table= or share= (repeatable). Without \
-         one a bearer token may do nothing"),
+        "Give a built-in role to callers with object-id=ID, group=ID, issuer=URL or \
+         claim.NAME=TEXT, in an account (* for all) or in one container=, queue=, table= or share= \
+         of it (repeatable). A bearer token without a role may do nothing"),
     row(ACCESS, "oauth-development", Kind::Switch, "", "false",
-        "Accept bearer tokens without checking their signature: anyone can be anyone, on a loopback \
-         address only"),
+        "Accept bearer tokens without checking their signature, so that anyone can claim to be \
+         anyone; on loopback addresses only"),
     row(ACCESS, "smb-encryption", Kind::Value, "required|outside|when-asked", "outside",
-        "Which SMB clients have to encrypt: all, those on other machines, or none that does not ask"),
+        "Which SMB clients must encrypt: all, those on other machines, or none; others may"),
     row(ACCESS, "smb-signing", Kind::Value, "required|when-asked", "when-asked",
-        "Whether SMB clients that do not encrypt have to sign"),
+        "Whether SMB clients that do not encrypt must sign"),
     row(ACCESS, "smb-access-lists", Kind::Value, "ignored|enforced", "ignored",
-        "Whether the access lists of files keep SMB clients out; Azure: not those with the key"),
+        "Whether the access lists of files restrict SMB clients; Azure: not those with the key"),
     row(ACCESS, "copy-source-host", Kind::List, "HOST[:PORT]", "",
-        "Let copies read from this host, *.SUFFIX or * (repeatable); a private address needs its \
-         host or itself named exactly. Without any: from this server only"),
+        "Let copies read from this host, *.SUFFIX or * (repeatable); a private address only if it \
+         or its host is named exactly. Without any, copies read from this server only"),
     row(ACCESS, "copy-source-ca", Kind::Path, "FILE", "",
         "Trust the authorities in this file (PEM) for copies over https, besides the public ones"),
 
     row(LIMITS, "max-connections", Kind::Value, "COUNT", "10000",
-        "Connections open at once, over all services; fewer where the limit of open files is lower"),
+        "Open connections of all services together; fewer if the limit of open files is lower"),
     row(LIMITS, "max-connections-per-address", Kind::Value, "COUNT|PERCENT%", "50%",
-        "Of those, how many one address can be sure of; it loses what it has beyond to other \
-         addresses when there are no more"),
+        "How many of these one address can keep; when all are in use, its connections beyond that \
+         are closed to make place for others"),
     row(LIMITS, "min-connections-per-service", Kind::Value, "COUNT|PERCENT%", "5%",
-        "Of those, how many each service can have whatever the others have"),
+        "How many of these each service can have, however many the others use"),
     row(LIMITS, "idle-timeout", Kind::Value, "TIME", "120s",
         "Close a connection that has had no request for this long"),
     row(LIMITS, "body-timeout", Kind::Value, "TIME", "30s",
-        "Give up on a request whose body has not moved for this long"),
+        "Give up on a request whose body makes no progress for this long"),
     row(LIMITS, "max-header-bytes", Kind::Value, "BYTES", "65536",
-        "The longest request line and headers"),
+        "The most bytes of a request line and its headers together"),
 
     row(LOGGING, "log", Kind::Value, "LEVEL|FILTER", "info",
         "error, warn, info, debug, trace or off, or a filter such as info,holdfast_rest=debug"),

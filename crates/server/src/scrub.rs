@@ -1,6 +1,6 @@
 //! `holdfast scrub --data DIR`: compares everything in a data folder that no server has open with its
-//! checksums, and names what is hurt. Exit code 0 is a folder that is whole, 1 one that is hurt, 2 a
-//! command that cannot be followed.
+//! checksums, and prints one line per damaged place. Exit code 0: no damage; 1: damage; 2: the command
+//! cannot be followed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -22,7 +22,7 @@ const USAGE: u8 = 2;
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let data = Arg::new("data").long("data").value_name("DIR").required(true);
     let command = Command::new("holdfast scrub")
-        .about("Compares a data folder with its checksums and names what is hurt")
+        .about("Compares a data folder with its checksums and prints one line per damaged place")
         .no_binary_name(true)
         .arg(
             data.value_parser(value_parser!(OsString))
@@ -38,12 +38,12 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     let path = given.get_one::<OsString>("data").expect("it is required");
     match scrub(Path::new(path)) {
         Ok(found) if found.is_empty() => {
-            println!("whole: {}", Path::new(path).display());
+            println!("no damage: {}", Path::new(path).display());
             ExitCode::SUCCESS
         }
         Ok(found) => {
             for line in found {
-                println!("hurt: {line}");
+                println!("damaged: {line}");
             }
             ExitCode::from(HURT)
         }
@@ -90,7 +90,7 @@ fn describe(damage: &Damage) -> String {
 fn describe_extent(path: &Path, extent: &HurtExtent) -> Vec<String> {
     let file = path.join("segments").join(format!("{:08}.seg", extent.id.segment));
     let owners = match extent.owners.as_slice() {
-        [] => "what has these bytes is not known".to_owned(),
+        [] => "it is not known what these bytes belong to".to_owned(),
         owners => format!("these bytes belong to {}", owners.join(" and ")),
     };
     let line = |piece: &u64| {

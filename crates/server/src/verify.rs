@@ -15,25 +15,25 @@ use holdfast_testkit::verify::{Plan, Progress, run};
 use crate::{BAD_SETTINGS, FAULT};
 
 /// Check the concurrency of a running server, this one or another of the same protocol: many
-/// clients write, update, lease and read the same objects at once, and what they were answered is
-/// compared with everything that a correct server could have answered. Everything happens in
-/// containers, queues, tables and shares of its own, which are removed again.
+/// clients write, update, lease and read the same objects at once, and every answer is compared
+/// with what a correct server could have answered. The run uses containers, queues, tables and
+/// shares of its own, and removes them at its end.
 #[derive(Parser)]
 #[command(name = "holdfast verify", version)]
 struct Arguments {
     /// The server: UseDevelopmentStorage=true, or AccountName=…;AccountKey=…;BlobEndpoint=http://…
     #[arg(long, value_name = "STRING", default_value = "UseDevelopmentStorage=true")]
     connection_string: String,
-    /// End after this long; 1 if neither this nor a number of operations is given.
+    /// End after this many minutes; 1 if no other limit is given.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     minutes: Option<u64>,
-    /// The same in seconds.
+    /// End after this many seconds.
     #[arg(long, conflicts_with = "minutes", value_parser = clap::value_parser!(u64).range(1..))]
     seconds: Option<u64>,
     /// End after this many operations.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     operations: Option<u64>,
-    /// Make the choices of an earlier run again; how they meet is the server's.
+    /// Repeat the random choices of an earlier run; the timing may still differ.
     #[arg(long)]
     seed: Option<u64>,
     /// Clients of each workload.
@@ -104,7 +104,7 @@ async fn watched(account: Account, plan: Plan) -> Report {
         tokio::select! {
             report = &mut running => return report,
             _ = ticks.tick() => println!(
-                "{:>6.0} s  {} operations, {} of them maybe, {} violations",
+                "{:>6.0} s  {} operations, {} with an unknown outcome, {} violations",
                 begun.elapsed().as_secs_f64(),
                 progress.operations.load(Ordering::Relaxed),
                 progress.maybes.load(Ordering::Relaxed),

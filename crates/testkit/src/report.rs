@@ -93,7 +93,7 @@ impl fmt::Display for Report {
         writeln!(
             formatter,
             "{:<16} {:>12} {:>8} {:>8} {:>9} {:>11}",
-            "workload", "operations", "maybe", "objects", "unjudged", "violations"
+            "workload", "operations", "unknown", "objects", "unjudged", "violations"
         )?;
         for figures in &self.workloads {
             let Figures { workload, operations, maybes, objects, unjudged, violations } = figures;
