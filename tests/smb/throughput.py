@@ -1,6 +1,6 @@
 """Compares the throughput of Holdfast with that of Debian's smbd: one disk, one run, by turns, by smbclient.
 
-    .local/python/bin/python tests/smb/throughput.py --program target/release/holdfast --folder /var/tmp/smb
+    .local/python/bin/python tests/smb/throughput.py --program target/dist/holdfast --folder /var/tmp/smb
 
 Big: one file put and got over a connection that is plain, signed or encrypted, in MiB a second.
 Small: files of 4 KiB over several connections at once, each operation in operations a second.
