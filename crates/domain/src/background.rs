@@ -70,9 +70,9 @@ impl Domain {
         Ok(more)
     }
 
-    /// Removes some of what a deleted container held, and with the last of it its sentence.
-    async fn empty_condemned_container(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let container = rows::condemned_id(sentence)?;
+    /// Removes some of what a deleted container held, and with the last of it the row that condemns it.
+    async fn empty_condemned_container(&self, condemned_key: &Bytes) -> Result<(), Failure<()>> {
+        let container = rows::condemned_id(condemned_key)?;
         let place = rows::container_place(container);
         let kinds: [(Bytes, Release); 3] = [
             (rows::blobs(container, ""), release_blob),
@@ -95,7 +95,7 @@ impl Domain {
                     }
                 }
                 if removed.len() < ROWS_PER_COMMIT {
-                    transaction.delete(sentence.clone());
+                    transaction.delete(condemned_key.clone());
                     transaction.delete(place.clone());
                 }
                 Ok((removed, transaction))
@@ -112,16 +112,16 @@ impl Domain {
         Ok(())
     }
 
-    /// Removes some of the blocks of an upload that was given up, and with the last ones its
-    /// sentence.
-    async fn remove_condemned_upload(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let blocks = rows::blocks(rows::condemned_id(sentence)?);
+    /// Removes some of the blocks of an upload that was given up, and with the last ones the
+    /// row that condemns it.
+    async fn remove_condemned_upload(&self, condemned_key: &Bytes) -> Result<(), Failure<()>> {
+        let blocks = rows::blocks(rows::condemned_id(condemned_key)?);
         let rest = self.emptying.rest(&blocks);
         let removed = self
             .transact(&[], async |mut transaction| {
                 let found = transaction.scan(&rest, ROWS_PER_COMMIT).await?;
                 if found.len() < ROWS_PER_COMMIT {
-                    transaction.delete(sentence.clone());
+                    transaction.delete(condemned_key.clone());
                 }
                 for row in &found {
                     content::release_part(&mut transaction, &Block::decode(&row.value)?.part);
@@ -134,9 +134,9 @@ impl Domain {
         Ok(())
     }
 
-    /// Removes some of the entities of a deleted table, and with the last ones its sentence.
-    async fn empty_condemned_table(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let entities = table::rows::entities(table::rows::table_of(sentence)?);
+    /// Removes some of the entities of a deleted table, and with the last ones the row that condemns it.
+    async fn empty_condemned_table(&self, condemned_key: &Bytes) -> Result<(), Failure<()>> {
+        let entities = table::rows::entities(table::rows::table_of(condemned_key)?);
         let rest = self.emptying.rest(&entities);
         let removed = self
             .transact(&[], async |mut transaction| {
@@ -144,7 +144,7 @@ impl Domain {
                 let snapshot = transaction.snapshot();
                 let found = keys(snapshot.scan(&rest, Order::Ascending, ROWS_PER_COMMIT).await?);
                 if found.len() < ROWS_PER_COMMIT {
-                    transaction.delete(sentence.clone());
+                    transaction.delete(condemned_key.clone());
                 }
                 for key in &found {
                     transaction.delete(key.clone());

@@ -7,9 +7,8 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order};
 use serde::{Deserialize, Serialize};
 
-use crate::blob::{Past, drop_idle_upload, purge_container, remove_expired};
-use crate::content;
-use crate::domain::{Domain, read};
+use crate::blob::{drop_idle_upload, purge_container, purge_retained, remove_expired};
+use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::held_name;
 use crate::rows::{self, Stored};
@@ -50,7 +49,7 @@ impl Due {
 
     async fn run(&self, transaction: &mut Transaction, now: Timestamp) -> Result<(), Fault> {
         match self {
-            Self::PurgePast(key) => purge_past(transaction, key, now).await,
+            Self::PurgePast(key) => purge_retained(transaction, key, now).await,
             Self::PurgeContainer(key) => purge_container(transaction, key, now).await,
             Self::FreeName(key) => held_name::free(transaction, key, now).await,
             Self::DropUpload(key, id) => drop_idle_upload(transaction, key, *id, now).await,
@@ -85,19 +84,4 @@ impl Domain {
         })
         .await
     }
-}
-
-async fn purge_past(
-    transaction: &mut Transaction,
-    key: &Bytes,
-    now: Timestamp,
-) -> Result<(), Fault> {
-    let past: Option<Past> = read(transaction, key).await?;
-    if let Some(past) = past
-        && past.deleted.is_some_and(|deleted| deleted.until <= now)
-    {
-        content::release(transaction, &past.blob.content);
-        transaction.delete(key.clone());
-    }
-    Ok(())
 }

@@ -10,7 +10,6 @@ use holdfast_store::{
 use crate::content::{References, Released};
 use crate::failure::Failure;
 use crate::latch::Latches;
-use crate::share::UsageChange;
 use crate::time::Timestamp;
 
 /// With the latch held, a conflict comes only from rows the operation shares with others (its
@@ -25,9 +24,19 @@ pub struct Transaction {
     pub(crate) references: References,
     /// For what becomes something else by itself, such as a blob that expires.
     pub(crate) now: Timestamp,
-    /// What is told whether it was committed.
-    usage: Vec<UsageChange>,
+    awaiting_outcome: AwaitingOutcome,
 }
+
+/// Something in memory that follows a commit. One that is dropped without a call knows that nothing
+/// was committed.
+pub(crate) trait AwaitsOutcome: Send {
+    fn committed(self: Box<Self>);
+
+    /// It may have been committed or not.
+    fn unknown(self: Box<Self>);
+}
+
+type AwaitingOutcome = Vec<Box<dyn AwaitsOutcome>>;
 
 impl Transaction {
     /// On the newest durable state.
@@ -38,8 +47,8 @@ impl Transaction {
     fn on(snapshot: Box<dyn Snapshot>) -> Self {
         let batch = Batch::since(snapshot.moment());
         let now = Timestamp::default();
-        let (references, usage) = (References::default(), Vec::new());
-        Self { snapshot, batch, references, now, usage }
+        let (references, awaiting_outcome) = (References::default(), Vec::new());
+        Self { snapshot, batch, references, now, awaiting_outcome }
     }
 
     pub fn at(mut self, now: Timestamp) -> Self {
@@ -85,8 +94,8 @@ impl Transaction {
         self.batch.even_without_room();
     }
 
-    pub(crate) fn note_usage(&mut self, change: UsageChange) {
-        self.usage.push(change);
+    pub(crate) fn tell_outcome(&mut self, to: impl AwaitsOutcome + 'static) {
+        self.awaiting_outcome.push(Box::new(to));
     }
 
     /// Gives the writes their place among the commits; they are durable later.
@@ -96,16 +105,18 @@ impl Transaction {
         let rests_on = self.snapshot.moment();
         // The snapshot goes first: holding it during the sync would only keep old rows alive.
         drop(self.snapshot);
-        let usage = self.usage;
+        let awaiting_outcome = self.awaiting_outcome;
         if self.batch.writes().is_empty() {
-            return Ok(PlacedTransaction { awaited: Awaited::Basis(rests_on), released, usage });
+            let awaited = Awaited::Basis(rests_on);
+            return Ok(PlacedTransaction { awaited, released, awaiting_outcome });
         }
         match engine.place(self.batch).await {
             Ok(placed) => {
-                Ok(PlacedTransaction { awaited: Awaited::Batch(placed), released, usage })
+                let awaited = Awaited::Batch(placed);
+                Ok(PlacedTransaction { awaited, released, awaiting_outcome })
             }
             Err(error) => {
-                tell_usage_of(&error, usage);
+                tell_of_failure(&error, awaiting_outcome);
                 Err(error)
             }
         }
@@ -120,7 +131,7 @@ impl Transaction {
 struct PlacedTransaction {
     awaited: Awaited,
     released: Released,
-    usage: Vec<UsageChange>,
+    awaiting_outcome: AwaitingOutcome,
 }
 
 /// What has to be durable before anybody is told.
@@ -138,20 +149,20 @@ impl PlacedTransaction {
         };
         match durable {
             Ok(()) => {
-                self.usage.into_iter().for_each(UsageChange::committed);
+                self.awaiting_outcome.into_iter().for_each(AwaitsOutcome::committed);
                 Ok(self.released)
             }
             Err(error) => {
-                tell_usage_of(&error, self.usage);
+                tell_of_failure(&error, self.awaiting_outcome);
                 Err(error)
             }
         }
     }
 }
 
-fn tell_usage_of(error: &CommitError, usage: Vec<UsageChange>) {
+fn tell_of_failure(error: &CommitError, awaiting_outcome: AwaitingOutcome) {
     if matches!(error, CommitError::OutcomeUnknown(_)) {
-        usage.into_iter().for_each(UsageChange::unknown);
+        awaiting_outcome.into_iter().for_each(AwaitsOutcome::unknown);
     }
 }
 

@@ -14,7 +14,7 @@ use holdfast_domain::share::{
     CreateSymbolicLink, FileCopyRefusal, FileCopySource, FileRefusal, FromSource, GetNode,
     LinkTarget, Located, NodeProperties, Protocol, ShareState, TimeChange, Wanted,
 };
-use support::share::{Answer, Files, at, get, new_file, refusal};
+use support::share::{Answer, AtOnce, Files, at, get, new_file, refusal};
 use support::{Body, content};
 
 const NOW: ShareState = ShareState::Current;
@@ -52,7 +52,7 @@ fn elsewhere(length: u64) -> SourceElsewhere {
 }
 
 async fn run(files: &Files, command: CopyFile) -> Result<Located, FileCopyRefusal> {
-    match files.store.domain.copy_file(command).await {
+    match files.store.domain.at_once(command).await {
         Ok(located) => Ok(located),
         Err(Failure::Refused(refusal)) => Err(refusal),
         Err(failure) => panic!("{failure:?}"),
@@ -108,7 +108,7 @@ async fn properties_of_a_copy_are_given_or_those_of_the_source() {
     let attributes = Attributes::HIDDEN.with(Attributes::SYSTEM);
     let properties = NodeProperties { attributes: Some(attributes), ..NodeProperties::default() };
     let command = CreateFile { properties, ..new_file("f", 10) };
-    let source = refusal(files.store.domain.create_file(command).await).expect("created").node;
+    let source = refusal(files.store.domain.at_once(command).await).expect("created").node;
     files.store.clock.pass(std::time::Duration::from_secs(10));
     let plain = run(&files, copy("p", of_file("f", NOW))).await.expect("copied").node;
     assert_eq!(plain.attributes, Attributes::ARCHIVE);
@@ -152,12 +152,12 @@ async fn a_pending_copy_keeps_others_away_until_it_ends() {
         copy_id: copy_id.to_owned(),
         lease_id: None,
     };
-    let aborted = refusal(domain.abort_file_copy(&abort("copy")).await).err();
+    let aborted = refusal(domain.at_once(abort("copy")).await).err();
     assert_eq!(aborted, Some(FileRefusal::NoCopyPending));
     run(&files, awaited()).await.expect("again");
-    let aborted = refusal(domain.abort_file_copy(&abort("other")).await).err();
+    let aborted = refusal(domain.at_once(abort("other")).await).err();
     assert_eq!(aborted, Some(FileRefusal::CopyIdMismatch));
-    refusal(domain.abort_file_copy(&abort("copy")).await).expect("aborted");
+    refusal(domain.at_once(abort("copy")).await).expect("aborted");
     assert_eq!(files.read("f", NOW).await, Ok(Vec::new()));
 }
 
@@ -174,7 +174,7 @@ async fn a_copy_that_nobody_goes_on_with_fails_at_the_next_start() {
 
 async fn hard_link(files: &Files, from: &str, to: &str) -> Answer<Located> {
     let command = CreateHardLink { address: at(to), target: at(from), lease_id: None };
-    refusal(files.store.domain.create_hard_link(&command).await)
+    refusal(files.store.domain.at_once(command).await)
 }
 
 fn links(located: &Located) -> Option<u32> {
@@ -229,16 +229,16 @@ async fn links_are_for_shares_of_nfs() {
         lease_id: None,
     };
     let files = Files::of(Protocol::Nfs).await;
-    let made = refusal(files.store.domain.create_symbolic_link(&link("l")).await).expect("made");
+    let made = refusal(files.store.domain.at_once(link("l")).await).expect("made");
     assert!(!made.node.is_directory() && made.node.file().is_none());
     let command = GetNode { wanted: Wanted::SymbolicLink, ..get("L") };
-    let found = refusal(files.store.domain.get_node(&command).await).expect("found");
+    let found = refusal(files.store.domain.at_once(command).await).expect("found");
     assert_eq!(found.node, made.node);
-    let again = refusal(files.store.domain.create_symbolic_link(&link("l")).await).err();
+    let again = refusal(files.store.domain.at_once(link("l")).await).err();
     assert_eq!(again, Some(FileRefusal::AlreadyExists));
     files.delete("l").await.expect("deleted");
     let files = Files::new().await;
-    let refused = refusal(files.store.domain.create_symbolic_link(&link("l")).await).err();
+    let refused = refusal(files.store.domain.at_once(link("l")).await).err();
     assert_eq!(refused, Some(FileRefusal::OtherProtocol));
     files.create_file("f", 1).await.expect("created");
     let refused = hard_link(&files, "f", "g").await.err();

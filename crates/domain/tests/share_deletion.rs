@@ -17,7 +17,7 @@ use holdfast_domain::share::{
     CopiedProperties, CopyFile, CreateHardLink, CreateSymbolicLink, FileCopyRefusal,
     FileCopySource, FileRefusal, LinkTarget, NodeProperties, Protocol, ShareState,
 };
-use support::share::{Files, at, get, new_directory, new_file, path, rename, share};
+use support::share::{AtOnce, Files, at, get, new_directory, new_file, path, rename, share};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 const PENDING: FileRefusal = FileRefusal::Opens(EnterRefusal::DeletePending);
@@ -56,15 +56,15 @@ fn copy(to: &str, from: &str) -> CopyFile {
 /// Everything that would bring something into `doomed`.
 async fn nothing_comes_in(files: &Files, client: &Client) {
     let domain = &files.store.domain;
-    let created = domain.beside_opens(new_file("doomed/new", 1), PATIENCE).await;
+    let created = domain.rest_call(new_file("doomed/new", 1), PATIENCE).await;
     assert_eq!(refused(created), PENDING, "Create File");
-    let created = domain.beside_opens(new_directory("doomed/new"), PATIENCE).await;
+    let created = domain.rest_call(new_directory("doomed/new"), PATIENCE).await;
     assert_eq!(refused(created), PENDING, "Create Directory");
-    let renamed = domain.rename_beside_opens(rename("file", "doomed/new"), PATIENCE).await;
+    let renamed = domain.rest_rename(rename("file", "doomed/new"), PATIENCE).await;
     assert_eq!(refused(renamed), PENDING, "Rename File");
-    let renamed = domain.rename_beside_opens(rename("directory", "doomed/new"), PATIENCE).await;
+    let renamed = domain.rest_rename(rename("directory", "doomed/new"), PATIENCE).await;
     assert_eq!(refused(renamed), PENDING, "Rename Directory");
-    let copied = domain.beside_opens(copy("doomed/new", "file"), PATIENCE).await;
+    let copied = domain.rest_call(copy("doomed/new", "file"), PATIENCE).await;
     assert_eq!(refused(copied), FileCopyRefusal::Destination(PENDING), "Copy File");
     for options in [Options::default(), Options { directory: true, ..Options::default() }] {
         let opened = domain.open_handle(&wants(client, "doomed/new", options)).await;
@@ -109,8 +109,8 @@ async fn nothing_comes_into_a_directory_that_is_open_to_be_deleted() {
     let doomed = handles::open(&files.store, &wants(&client, "doomed", options)).await.handle;
     nothing_comes_in(&files, &client).await;
     let domain = &files.store.domain;
-    assert_eq!(refused(domain.beside_opens(get("doomed"), PATIENCE).await), PENDING);
-    let listed = domain.beside_opens(support::share::list(""), PATIENCE).await.expect("listed");
+    assert_eq!(refused(domain.rest_call(get("doomed"), PATIENCE).await), PENDING);
+    let listed = domain.rest_call(support::share::list(""), PATIENCE).await.expect("listed");
     let names: Vec<_> = listed.entries.iter().filter_map(|node| node.name.clone()).collect();
     assert!(!names.iter().any(|name| name.as_str() == "doomed"), "6.5 hidden in listings");
     close(&files.store, &doomed).await;
@@ -125,7 +125,7 @@ async fn a_directory_that_is_spared_takes_something_again() {
     let domain = &files.store.domain;
     domain.set_handle_disposition(&handle, true).await.expect("it is empty");
     domain.set_handle_disposition(&handle, false).await.expect("spared");
-    domain.beside_opens(new_file("doomed/new", 1), PATIENCE).await.expect("created");
+    domain.rest_call(new_file("doomed/new", 1), PATIENCE).await.expect("created");
     let marked = domain.set_handle_disposition(&handle, true).await;
     assert_eq!(refused(marked), HandleRefusal::DirectoryNotEmpty);
     let options = Options { delete_on_close: true, ..Options::default() };
@@ -151,9 +151,9 @@ async fn links_do_not_come_into_a_directory_that_goes() {
         properties: NodeProperties::default(),
         lease_id: None,
     };
-    assert_eq!(refused(domain.create_symbolic_link(&symbolic).await), PENDING);
+    assert_eq!(refused(domain.at_once(symbolic).await), PENDING);
     let hard = CreateHardLink { address: at("doomed/new"), target: at("file"), lease_id: None };
-    assert_eq!(refused(domain.create_hard_link(&hard).await), PENDING);
+    assert_eq!(refused(domain.at_once(hard).await), PENDING);
 }
 
 /// What was told to both is true in the end, whoever came first.
@@ -169,7 +169,7 @@ async fn a_deletion_and_an_addition_are_never_both_acknowledged() {
             let (files, name) = (Arc::clone(&files), format!("{name}/{child}"));
             tokio::spawn(async move {
                 let command = new_file(&name, 1);
-                files.store.domain.beside_opens(command, PATIENCE).await.is_ok()
+                files.store.domain.rest_call(command, PATIENCE).await.is_ok()
             })
         });
         let adding: Vec<_> = adding.collect();

@@ -13,7 +13,7 @@ use holdfast_domain::share::{
     Wanted,
 };
 use holdfast_store::{KeyRange, Order};
-use support::share::{Files, at, get};
+use support::share::{AtOnce, Files, at, get};
 
 const OPERATIONS: usize = 600;
 const RUNS: u64 = 6;
@@ -277,7 +277,7 @@ impl Run {
             set_archive: false,
             lease_id: None,
         };
-        let done = match self.files.store.domain.copy_file(command).await {
+        let done = match self.files.store.domain.at_once(command).await {
             Ok(_) => Ok(()),
             Err(Failure::Refused(
                 FileCopyRefusal::SourceFile(refusal) | FileCopyRefusal::Destination(refusal),

@@ -15,7 +15,9 @@ use holdfast_domain::share::{
 };
 use holdfast_domain::time::{Clock, Timestamp};
 use support::counting::CountingEngine;
-use support::share::{Files, at, get, lease_id, list, new_file, refusal, rename, set, share};
+use support::share::{
+    AtOnce, Files, at, get, lease_id, list, new_file, refusal, rename, set, share,
+};
 
 const NOW: ShareState = ShareState::Current;
 
@@ -26,7 +28,7 @@ fn read_only() -> NodeProperties {
 async fn lease(files: &Files, path: &str, number: u8) {
     let action = LeaseAction::Acquire { proposed: None, duration: LeaseDuration::INFINITE };
     let command = LeaseFile { address: at(path), action, fresh_id: lease_id(number) };
-    let (_, outcome) = refusal(files.store.domain.lease_file(&command).await).expect("leased");
+    let (_, outcome) = refusal(files.store.domain.at_once(command).await).expect("leased");
     assert_eq!(outcome, LeaseOutcome::Acquired(lease_id(number)));
 }
 
@@ -73,7 +75,7 @@ async fn what_is_refused_of_nodes() {
                 files
                     .store
                     .domain
-                    .get_node(&GetNode { wanted: Wanted::Directory, ..get("d/f") })
+                    .at_once(GetNode { wanted: Wanted::Directory, ..get("d/f") })
                     .await,
             )
             .map(drop),
@@ -99,7 +101,7 @@ async fn listings_go_by_folded_names_page_by_page() {
         assert_eq!(names, ["A", "ab", "b", "B1", "c", "Z"], "{limit} a page");
     }
     let command = ListDirectory { prefix: "B".to_owned(), ..list("") };
-    let page = refusal(files.store.domain.list_directory(&command).await).expect("listed");
+    let page = refusal(files.store.domain.at_once(command).await).expect("listed");
     let names: Vec<_> = page.entries.iter().flat_map(|node| &node.name).collect();
     assert_eq!(names.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["b", "B1"]);
     assert_eq!(page.next, None);
@@ -131,7 +133,7 @@ async fn what_is_refused_of_renames() {
         files.create_file(file, 10).await.expect("created");
     }
     let command = CreateFile { properties: read_only(), ..new_file("r", 1) };
-    refusal(files.store.domain.create_file(command).await).expect("created");
+    refusal(files.store.domain.at_once(command).await).expect("created");
     for (cell, from, to, replace, expected) in [
         ("6.3 into itself", "d", "d/e/d", false, FileRefusal::IntoItself),
         ("6.3 onto itself and below", "d", "D/x", true, FileRefusal::IntoItself),
@@ -148,10 +150,10 @@ async fn what_is_refused_of_renames() {
         assert_eq!(files.rename(from, to, replace).await.err(), Some(expected), "{cell}");
     }
     let command = RenameNode { replace: true, ignore_read_only: true, ..rename("f", "r") };
-    let renamed = refusal(files.store.domain.rename_node(&command).await).expect("6.3 ignored");
+    let renamed = refusal(files.store.domain.rename_at_once(command).await).expect("6.3 ignored");
     assert!(renamed.replaced.is_some());
     let command = RenameNode { replace: true, by_handle: true, ..rename("d", "g") };
-    let by_handle = refusal(files.store.domain.rename_node(&command).await).map(drop);
+    let by_handle = refusal(files.store.domain.rename_at_once(command).await).map(drop);
     assert_eq!(by_handle, Err(FileRefusal::AlreadyExists), "a directory onto a file, over SMB");
     files.create_directory("new").await.expect("created");
     files.create_file("old", 10).await.expect("created");
@@ -187,10 +189,10 @@ async fn a_rename_asks_both_leases_and_keeps_that_of_the_source() {
             FileRefusal::LeaseAccess(AccessRefusal::IdMismatch),
         ),
     ] {
-        let answer = files.store.domain.rename_node(&command(source, destination)).await;
+        let answer = files.store.domain.rename_at_once(command(source, destination)).await;
         assert_eq!(refusal(answer).err(), Some(expected), "{cell}");
     }
-    let renamed = files.store.domain.rename_node(&command(Some(1), Some(2))).await;
+    let renamed = files.store.domain.rename_at_once(command(Some(1), Some(2))).await;
     let node = refusal(renamed).expect("2.6 both ids").located.node;
     assert_eq!(node.file().and_then(|file| file.lease.id()), Some(lease_id(1)));
     assert_eq!(files.store.domain.live_leases(), 1);
@@ -208,11 +210,11 @@ async fn a_lease_guards_writes_and_stays_when_the_file_is_created_again() {
     assert_eq!(files.resize("f", 1).await.err(), missing, "2.6 Set File Properties");
     assert_eq!(files.delete("f").await.err(), missing, "2.6 Delete File");
     let command = CreateFile { lease_id: Some(lease_id(1)), ..new_file("f", 20) };
-    let created = refusal(files.store.domain.create_file(command).await).expect("with its id");
+    let created = refusal(files.store.domain.at_once(command).await).expect("with its id");
     assert_eq!(created.node.id, id, "6.5 whoever has it open has it open still");
     assert_eq!(created.node.file().and_then(|file| file.lease.id()), Some(lease_id(1)));
     let absent = CreateFile { lease_id: Some(lease_id(1)), ..new_file("n", 1) };
-    let refused = refusal(files.store.domain.create_file(absent).await).err();
+    let refused = refusal(files.store.domain.at_once(absent).await).err();
     let not_present = FileRefusal::LeaseAccess(AccessRefusal::NotPresent);
     assert_eq!(refused, Some(not_present), "2.6 on a file that does not exist");
 }
@@ -221,7 +223,7 @@ async fn a_lease_guards_writes_and_stays_when_the_file_is_created_again() {
 async fn read_only_files_are_not_written() {
     let files = Files::new().await;
     let command = CreateFile { properties: read_only(), ..new_file("f", 10) };
-    refusal(files.store.domain.create_file(command).await).expect("created");
+    refusal(files.store.domain.at_once(command).await).expect("created");
     let metadata = SetNodeMetadata {
         address: at("f"),
         wanted: Wanted::File,
@@ -232,12 +234,12 @@ async fn read_only_files_are_not_written() {
     assert_eq!(files.create_file("f", 1).await.err(), read_only, "6.5 Create File");
     assert_eq!(files.write("f", 0, &[1]).await.err(), read_only, "6.5 Put Range");
     assert_eq!(files.resize("f", 1).await.err(), read_only, "6.5 Set File Properties");
-    let set_metadata = files.store.domain.set_node_metadata(&metadata).await;
+    let set_metadata = files.store.domain.at_once(metadata).await;
     assert_eq!(refusal(set_metadata).err(), read_only, "6.5 Set File Metadata");
     let archive =
         NodeProperties { attributes: Some(Attributes::ARCHIVE), ..NodeProperties::default() };
     let command = SetNodeProperties { properties: archive, ..set("f") };
-    refusal(files.store.domain.set_node_properties(&command).await).expect("it is taken away");
+    refusal(files.store.domain.at_once(command).await).expect("it is taken away");
     files.write("f", 0, &[1]).await.expect("written");
 }
 
@@ -259,8 +261,7 @@ async fn changes_leave_their_times() {
     assert_ne!(written.etag, created.etag);
     files.store.clock.pass(step);
     let set_one = set("f");
-    let changed =
-        refusal(files.store.domain.set_node_properties(&set_one).await).expect("set").node;
+    let changed = refusal(files.store.domain.at_once(set_one).await).expect("set").node;
     assert_eq!(changed.times.written, written.times.written, "properties are no data");
     assert_eq!(changed.times.changed, files.store.clock.now());
     assert_ne!(changed.etag, written.etag);
@@ -273,8 +274,7 @@ async fn changes_leave_their_times() {
     };
     files.store.clock.pass(step);
     let command = SetNodeProperties { properties, length: Some(5), ..set("f") };
-    let resized =
-        refusal(files.store.domain.set_node_properties(&command).await).expect("set").node;
+    let resized = refusal(files.store.domain.at_once(command).await).expect("set").node;
     assert_eq!((resized.times.created, resized.times.changed), (given, given));
     assert_eq!(resized.times.written, written.times.written, "preserved, though it is resized");
     files.store.clock.pass(step);
@@ -292,13 +292,13 @@ async fn whoever_looked_before_is_told_when_something_else_is_there() {
     let by_path = at("f").expecting(Expected::Node(file.node.id));
     let write = async |address: &NodeAddress| {
         let command = SetNodeProperties { address: address.clone(), length: Some(7), ..set("f") };
-        refusal(files.store.domain.set_node_properties(&command).await).map(drop)
+        refusal(files.store.domain.at_once(command).await).map(drop)
     };
     assert_eq!(write(&by_place).await, Ok(()));
     assert_eq!(write(&by_path).await, Ok(()));
     let nothing = at("f").expecting(Expected::Nothing);
     let command = CreateFile { address: nothing, ..new_file("f", 1) };
-    let created = refusal(files.store.domain.create_file(command).await);
+    let created = refusal(files.store.domain.at_once(command).await);
     assert_eq!(created.err(), Some(FileRefusal::Moved));
     files.rename("f", "g", false).await.expect("renamed");
     files.create_file("f", 10).await.expect("another");
@@ -332,7 +332,7 @@ async fn a_path_costs_a_row_for_each_name_and_a_rename_a_few_whatever_is_below()
     let (read, _) = engine.take();
     assert_eq!(read, 1 + 9, "the share and each name");
     let command = ListDirectory { limit: 100, ..list("d") };
-    refusal(files.store.domain.list_directory(&command).await).expect("listed");
+    refusal(files.store.domain.at_once(command).await).expect("listed");
     let (read, _) = engine.take();
     assert!(read <= 300, "{read} rows for a page of 100");
     files.rename("d", "e", false).await.expect("renamed");
@@ -353,7 +353,7 @@ async fn a_deleted_directory_and_a_new_child_do_not_miss_each_other() {
                 files.delete("d/f").await.expect("deleted");
                 let command =
                     DeleteNode { address: at("d"), wanted: Wanted::Directory, lease_id: None };
-                refusal(files.store.domain.delete_node(&command).await).expect("deleted");
+                refusal(files.store.domain.at_once(command).await).expect("deleted");
             }
             (deleted, created) => panic!("{deleted:?} and {:?}", created.map(|found| found.node)),
         }

@@ -5,9 +5,10 @@ mod support;
 use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::Difference::{Cleared, Written};
 use holdfast_domain::share::{
-    FileRefusal, ListRanges, NodeAddress, PastEnd, PutRange, RangeChange, ShareState, TimeChange,
+    FileRefusal, GetFile, ListRanges, NodeAddress, PastEnd, PutRange, RangeChange, ShareState,
+    TimeChange,
 };
-use support::share::{Files, list_ranges, put_range, refusal, share};
+use support::share::{AtOnce, Files, list_ranges, put_range, refusal, share};
 
 const NOW: ShareState = ShareState::Current;
 const TIB: u64 = 1 << 40;
@@ -19,7 +20,7 @@ async fn files_are_sparse_and_told_in_pieces_of_512_bytes() {
     files.write("f", 600, &[1; 10]).await.expect("written");
     files.write("f", TIB - 1, &[2; 2]).await.expect("written");
     files.write("f", 4 * TIB - 5, &[3; 5]).await.expect("written");
-    let ranges = files.ranges(&list_ranges("f", None)).await.expect("listed");
+    let ranges = files.ranges(list_ranges("f", None)).await.expect("listed");
     let written = |range| (Written, range);
     assert_eq!(
         ranges,
@@ -31,12 +32,12 @@ async fn files_are_sparse_and_told_in_pieces_of_512_bytes() {
         range: Some(ReadRange { first: 700, last: Some(TIB - 1) }),
         ..list_ranges("f", None)
     };
-    let ranges = files.ranges(&part).await.expect("listed");
+    let ranges = files.ranges(part).await.expect("listed");
     assert_eq!(ranges, [written(512..1024), written(TIB - 512..TIB)]);
     let rest = ListRanges { start_from: 1024, ..list_ranges("f", None) };
-    assert_eq!(files.ranges(&rest).await.expect("listed")[0], written(TIB - 512..TIB + 512));
+    assert_eq!(files.ranges(rest.clone()).await.expect("listed")[0], written(TIB - 512..TIB + 512));
     let past = ListRanges { range: Some(ReadRange { first: 4 * TIB, last: None }), ..rest };
-    let refused = files.ranges(&past).await.err();
+    let refused = files.ranges(past).await.err();
     assert_eq!(refused, Some(FileRefusal::InvalidRange { length: 4 * TIB }));
 }
 
@@ -49,14 +50,14 @@ async fn clearing_frees_whole_pieces_and_zeroes_the_rest() {
     let mut expected = vec![1; 3000];
     expected[100..1700].fill(0);
     assert_eq!(files.read("f", NOW).await, Ok(expected));
-    let ranges = files.ranges(&list_ranges("f", None)).await.expect("listed");
+    let ranges = files.ranges(list_ranges("f", None)).await.expect("listed");
     assert_eq!(ranges, [(Written, 0..512), (Written, 1536..3000)], "6.3 the rest is zeroed");
     files.clear("f", 0..3000).await.expect("cleared");
-    assert_eq!(files.ranges(&list_ranges("f", None)).await, Ok(Vec::new()));
+    assert_eq!(files.ranges(list_ranges("f", None)).await, Ok(Vec::new()));
     files.store.collect_garbage().await;
     assert_eq!(files.store.bytes_in_extents(), 0);
     files.clear("f", 10..20).await.expect("cleared");
-    let ranges = files.ranges(&list_ranges("f", None)).await.expect("listed");
+    let ranges = files.ranges(list_ranges("f", None)).await.expect("listed");
     assert_eq!(ranges, [(Written, 0..512)], "zeros were written");
 }
 
@@ -74,7 +75,7 @@ async fn a_file_grows_only_for_whoever_asks_for_it() {
         written: Some(TimeChange::Preserve),
         ..put_range("f", 2000, RangeChange::Write(received))
     };
-    let written = refusal(files.store.domain.put_range(command).await).expect("written");
+    let written = refusal(files.store.domain.at_once(command).await).expect("written");
     assert_eq!(written.node.length(), 2100);
     let mut expected = vec![0; 2100];
     expected[2000..].fill(9);
@@ -84,7 +85,7 @@ async fn a_file_grows_only_for_whoever_asks_for_it() {
         past_end: PastEnd::Grows,
         ..put_range("f", (4 << 40) - 1, RangeChange::Write(received))
     };
-    let refused = refusal(files.store.domain.put_range(command).await).err();
+    let refused = refusal(files.store.domain.at_once(command).await).err();
     assert_eq!(refused, Some(FileRefusal::TooLong));
 }
 
@@ -98,7 +99,7 @@ async fn what_a_shorter_file_has_lost_does_not_come_back() {
     let mut expected = vec![0; 2000];
     expected[..700].fill(1);
     assert_eq!(files.read("f", NOW).await, Ok(expected));
-    let ranges = files.ranges(&list_ranges("f", None)).await.expect("listed");
+    let ranges = files.ranges(list_ranges("f", None)).await.expect("listed");
     assert_eq!(ranges, [(Written, 0..1024)]);
     files.resize("f", 0).await.expect("empty");
     files.store.collect_garbage().await;
@@ -112,8 +113,10 @@ async fn a_download_sees_one_state_to_its_end() {
     for offset in (0..200_000).step_by(10_000) {
         files.write("f", offset, &[1; 10_000]).await.expect("written");
     }
-    let mut download =
-        refusal(files.store.domain.get_file(&support::share::get("f"), None).await).expect("read");
+    let mut download = refusal(
+        files.store.domain.at_once(GetFile { file: support::share::get("f"), range: None }).await,
+    )
+    .expect("read");
     files.write("f", 0, &[2; 100_000]).await.expect("written");
     files.delete("f").await.expect("deleted");
     files.store.collect_garbage().await;
@@ -135,17 +138,17 @@ async fn ranges_written_and_cleared_since_a_snapshot_are_told_as_cleared() {
     files.write("f", 0, &[1; 1536]).await.expect("written");
     let second = files.snapshot().await;
     files.clear("f", 512..1024).await.expect("cleared");
-    let since_first = files.ranges(&list_ranges("f", Some(first))).await;
+    let since_first = files.ranges(list_ranges("f", Some(first))).await;
     let cleared = (Cleared, 512..1024);
     let expected = vec![(Written, 0..512), cleared.clone(), (Written, 1024..1536)];
     assert_eq!(since_first, Ok(expected));
-    assert_eq!(files.ranges(&list_ranges("f", Some(second))).await, Ok(vec![cleared]));
+    assert_eq!(files.ranges(list_ranges("f", Some(second))).await, Ok(vec![cleared]));
     let written = vec![(Written, 0..512), (Written, 1024..1536)];
-    assert_eq!(files.ranges(&list_ranges("f", None)).await, Ok(written));
+    assert_eq!(files.ranges(list_ranges("f", None)).await, Ok(written));
     files.clear("f", 0..2048).await.expect("cleared");
-    let since_first = files.ranges(&list_ranges("f", Some(first))).await;
+    let since_first = files.ranges(list_ranges("f", Some(first))).await;
     assert_eq!(since_first, Ok(vec![(Cleared, 0..2048)]));
-    assert_eq!(files.ranges(&list_ranges("f", None)).await, Ok(vec![]));
+    assert_eq!(files.ranges(list_ranges("f", None)).await, Ok(vec![]));
 }
 
 #[tokio::test]
@@ -158,17 +161,17 @@ async fn what_has_changed_since_a_snapshot() {
     files.clear("f", 2048..3072).await.expect("cleared");
     let second = files.snapshot().await;
     files.write("f", 5000, &[3; 10]).await.expect("written");
-    let changes = files.ranges(&list_ranges("f", Some(first))).await.expect("compared");
+    let changes = files.ranges(list_ranges("f", Some(first))).await.expect("compared");
     let (written, cleared) = ((Written, 512..1536), (Cleared, 2048..3072));
     assert_eq!(changes, [written.clone(), cleared.clone(), (Written, 4608..5120)]);
     let mut between = list_ranges("f", Some(first));
     between.file.state = second;
-    assert_eq!(files.ranges(&between).await, Ok(vec![written, cleared]));
+    assert_eq!(files.ranges(between).await, Ok(vec![written, cleared]));
     let mut backwards = list_ranges("f", Some(second));
     backwards.file.state = first;
-    assert_eq!(files.ranges(&backwards).await.err(), Some(FileRefusal::PreviousSnapshotNewer));
+    assert_eq!(files.ranges(backwards).await.err(), Some(FileRefusal::PreviousSnapshotNewer));
     files.delete_snapshot(first).await;
-    let gone = files.ranges(&list_ranges("f", Some(first))).await.err();
+    let gone = files.ranges(list_ranges("f", Some(first))).await.err();
     assert_eq!(gone, Some(FileRefusal::PreviousSnapshotNotFound));
 }
 
@@ -181,21 +184,25 @@ async fn only_states_of_one_file_are_compared() {
     let state = files.snapshot().await;
     files.create_file("new", 512).await.expect("created");
     let command = list_ranges("new", Some(state));
-    assert_eq!(files.ranges(&command).await.err(), Some(FileRefusal::NotFound), "6.3 missing");
+    assert_eq!(files.ranges(command).await.err(), Some(FileRefusal::NotFound), "6.3 missing");
     files.rename("f", "h", false).await.expect("renamed");
     files.write("h", 0, &[1; 512]).await.expect("written");
     let command = list_ranges("h", Some(state));
-    let renamed = files.ranges(&command).await.err();
+    let renamed = files.ranges(command.clone()).await.err();
     assert_eq!(renamed, Some(FileRefusal::GenerationMismatch), "6.3 renamed");
     let command = ListRanges { follow_rename: true, ..command };
-    assert_eq!(files.ranges(&command).await, Ok(vec![(Written, 0..512)]), "6.3 support-rename");
+    assert_eq!(files.ranges(command).await, Ok(vec![(Written, 0..512)]), "6.3 support-rename");
     files.create_file("f", 512).await.expect("another");
-    let replaced = files.ranges(&list_ranges("f", Some(state))).await.err();
+    let replaced = files.ranges(list_ranges("f", Some(state))).await.err();
     assert_eq!(replaced, Some(FileRefusal::GenerationMismatch), "6.3 another file");
     files.rename("d", "e", false).await.expect("renamed");
     let command = ListRanges { follow_rename: true, ..list_ranges("e/g", Some(state)) };
-    assert_eq!(files.ranges(&command).await, Ok(Vec::new()), "a directory above was renamed");
+    assert_eq!(
+        files.ranges(command.clone()).await,
+        Ok(Vec::new()),
+        "a directory above was renamed"
+    );
     files.create_file("e/g", 512).await.expect("created again");
-    let replaced = files.ranges(&command).await.err();
+    let replaced = files.ranges(command).await.err();
     assert_eq!(replaced, Some(FileRefusal::GenerationMismatch), "6.3 created again");
 }

@@ -14,11 +14,13 @@ use holdfast_domain::share::handles::{OpenNode, WatchFor};
 use holdfast_domain::share::opens::watch::filter;
 use holdfast_domain::share::opens::{Change, ChangeAction, Handle, Watched};
 use holdfast_domain::share::{
-    AbortFileCopy, Attributes, BesideOpens, CopiedProperties, CopyFile, CreateHardLink,
-    CreateSymbolicLink, DeleteNode, FileCopySource, FileHeaders, LinkTarget, NodeProperties,
-    Protocol, RangeChange, RenameNode, SetNodeMetadata, SetNodeProperties, TimeChange, Wanted,
+    AbortFileCopy, Attributes, CopiedProperties, CopyFile, CreateHardLink, CreateSymbolicLink,
+    DeleteNode, FileCopySource, FileHeaders, LinkTarget, NodeProperties, Protocol, RangeChange,
+    RenameNode, RestCall, SetNodeMetadata, SetNodeProperties, TimeChange, Wanted,
 };
-use support::share::{Files, at, get, new_directory, new_file, put_range, rename, set, share};
+use support::share::{
+    AtOnce, Files, at, get, new_directory, new_file, put_range, rename, set, share,
+};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 const ALL: u32 = 0x1FF;
@@ -66,8 +68,8 @@ fn shown(change: &Change) -> String {
     format!("{action}{}", change.name)
 }
 
-async fn done(files: &Files, command: impl BesideOpens) {
-    assert!(files.store.domain.beside_opens(command, PATIENCE).await.is_ok());
+async fn done(files: &Files, command: impl RestCall) {
+    assert!(files.store.domain.rest_call(command, PATIENCE).await.is_ok());
 }
 
 fn copy(to: &str, source: FileCopySource) -> CopyFile {
@@ -135,16 +137,16 @@ async fn everything_that_rest_does_to_nodes_is_heard() {
     assert_eq!(watcher.heard().await, "*file");
     done(&files, copy("directory/copy", FileCopySource::File(get("directory/file")))).await;
     assert_eq!(watcher.heard().await, "+copy *copy");
-    let renamed = domain.rename_beside_opens(rename("directory/copy", "directory/n"), PATIENCE);
+    let renamed = domain.rest_rename(rename("directory/copy", "directory/n"), PATIENCE);
     renamed.await.expect("renamed");
     assert_eq!(watcher.heard().await, "<copy >n");
     let command = RenameNode { replace: true, ..rename("directory/n", "directory/file") };
-    domain.rename_beside_opens(command, PATIENCE).await.expect("renamed");
+    domain.rest_rename(command, PATIENCE).await.expect("renamed");
     assert_eq!(watcher.heard().await, "-file <n >file");
-    let renamed = domain.rename_beside_opens(rename("directory/file", "elsewhere/f"), PATIENCE);
+    let renamed = domain.rest_rename(rename("directory/file", "elsewhere/f"), PATIENCE);
     renamed.await.expect("renamed");
     assert_eq!(watcher.heard().await, "-file");
-    let renamed = domain.rename_beside_opens(rename("elsewhere/f", "directory/f"), PATIENCE);
+    let renamed = domain.rest_rename(rename("elsewhere/f", "directory/f"), PATIENCE);
     renamed.await.expect("renamed");
     assert_eq!(watcher.heard().await, "+f");
     done(&files, delete("directory/f", Wanted::File)).await;
@@ -180,11 +182,11 @@ async fn links_are_heard() {
         properties: NodeProperties::default(),
         lease_id: None,
     };
-    files.store.domain.create_symbolic_link(&symbolic).await.expect("created");
+    files.store.domain.at_once(symbolic).await.expect("created");
     assert_eq!(watcher.heard().await, "+symbolic");
     let (address, target) = (at("directory/hard"), at("directory/file"));
     let hard = CreateHardLink { address, target, lease_id: None };
-    files.store.domain.create_hard_link(&hard).await.expect("created");
+    files.store.domain.at_once(hard).await.expect("created");
     assert_eq!(watcher.heard().await, "+hard");
 }
 

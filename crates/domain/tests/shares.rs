@@ -22,6 +22,7 @@ use holdfast_domain::time::Timestamp;
 use holdfast_store::engine::KeyRange;
 use holdfast_store::memory::MemoryEngine;
 use holdfast_store::{Engine, Order};
+use support::share::AtOnce;
 use support::{Body, Store};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -69,13 +70,13 @@ async fn put_file(store: &Store, share: &str, file: &str, content: &[u8]) {
         overwrite: true,
         lease_id: None,
     };
-    store.domain.create_file(command).await.expect("a file");
+    store.domain.at_once(command).await.expect("a file");
 }
 
 async fn delete_file(store: &Store, share: &str, file: &str) {
     let command =
         DeleteNode { address: address(share, file), wanted: Wanted::File, lease_id: None };
-    store.domain.delete_node(&command).await.expect("deleted");
+    store.domain.at_once(command).await.expect("deleted");
 }
 
 async fn snapshot(store: &Store, share: &str) -> Timestamp {

@@ -2,6 +2,7 @@
 
 import pytest
 from azure.core.exceptions import HttpResponseError
+from azure.storage.blob import BlobClient, BlobServiceClient
 from azure.storage.fileshare import ContentSettings, ShareLeaseClient, ShareServiceClient
 from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.header import NtStatus
@@ -9,9 +10,10 @@ from smbprotocol.open import CreateDisposition, CreateOptions, RequestedOplockLe
 
 import smb_support as smb
 from smb_support import DELETE, READ, SHARE_ALL, SHARE_NONE, WRITE
-from support import Account, connection_string, unique
+from support import Account, connection_string, readable, unique
 
-CONTENT = b"the first content"
+# As long as one page.
+CONTENT = b"the first content".ljust(512, b".")
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,125 @@ def operations(file):
 
 
 R, W, D = ShareAccess.FILE_SHARE_READ, ShareAccess.FILE_SHARE_WRITE, ShareAccess.FILE_SHARE_DELETE
+
+
+@pytest.fixture(scope="module")
+def container():
+    with BlobServiceClient.from_connection_string(connection_string(), retry_total=0) as service:
+        client = service.create_container(unique("sharing"))
+        yield client
+        client.delete_container()
+
+
+def copies(share, container, source):
+    """Each operation that reads a file as its source; what it makes has the same bytes."""
+    file, length = share.get_file_client(unique("copy")), len(CONTENT)
+    blob, pages = container.get_blob_client(unique("blob")), container.get_blob_client(unique("pages"))
+    appended = container.get_blob_client(unique("appended"))
+
+    def put_range():
+        file.create_file(length)
+        file.upload_range_from_url(readable(source), 0, length, 0)
+
+    def put_block():
+        blob.stage_block_from_url("AAAA", readable(source))
+        blob.commit_block_list(["AAAA"])
+
+    def append_block():
+        appended.create_append_blob()
+        appended.append_block_from_url(readable(source))
+
+    def put_page():
+        pages.create_page_blob(512)
+        pages.upload_pages_from_url(readable(source), 0, 512, 0)
+
+    return {
+        "Copy File": (lambda: file.start_copy_from_url(source.url), file),
+        "Put Range from URL": (put_range, file),
+        "Copy Blob": (lambda: blob.start_copy_from_url(source.url), blob),
+        "Copy Blob from URL": (lambda: blob.start_copy_from_url(readable(source), requires_sync=True), blob),
+        "Put Blob from URL": (lambda: blob.upload_blob_from_url(readable(source)), blob),
+        "Put Block from URL": (put_block, blob),
+        "Append Block from URL": (append_block, appended),
+        "Put Page from URL": (put_page, pages),
+    }
+
+
+def content(client) -> bytes:
+    return (client.download_blob() if isinstance(client, BlobClient) else client.download_file()).readall()
+
+
+COPIES = [
+    "Copy File",
+    "Put Range from URL",
+    "Copy Blob",
+    "Copy Blob from URL",
+    "Put Blob from URL",
+    "Put Block from URL",
+    "Append Block from URL",
+    "Put Page from URL",
+]
+
+
+@pytest.fixture
+def source(share):
+    client = share.get_file_client(unique("source"))
+    client.upload_file(CONTENT)
+    return client
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_the_source_of_a_copy_respects_the_share_mode_of_an_open(tree, share, container, source, name):
+    for sharing in (SHARE_NONE, W | D):
+        opened = tree.open(source.file_name, READ, sharing)
+        copy, _ = copies(share, container, source)[name]
+        assert refusal(copy) == (409, "CannotVerifyCopySource")
+        opened.close()
+    opened = tree.open(source.file_name, READ, R)
+    copy, made = copies(share, container, source)[name]
+    copy()
+    assert content(made) == CONTENT
+    opened.close()
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_byte_range_lock_stops_the_source_of_a_copy_no_more_than_get_file(tree, share, container, source, name):
+    opened = tree.open(source.file_name, READ | WRITE)
+    tree.lock(opened, 0, 10, smb.LOCK_EXCLUSIVE | smb.LOCK_FAIL_IMMEDIATELY)
+    assert source.download_file().readall() == CONTENT
+    copy, made = copies(share, container, source)[name]
+    copy()
+    assert content(made) == CONTENT
+    opened.close()
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_the_source_of_a_copy_breaks_an_oplock_and_has_the_flushed_bytes(tree, share, container, source, name):
+    opened = tree.open(
+        source.file_name, READ | WRITE, SHARE_ALL, oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH
+    )
+    flushed = b"flushed".ljust(len(CONTENT), b".")
+    acknowledged = tree.acknowledge_break(opened, before=lambda: opened.write(flushed, 0))
+    copy, made = copies(share, container, source)[name]
+    copy()
+    assert content(made) == flushed
+    acknowledged.join()
+    opened.close()
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_file_pending_delete_is_no_source_of_a_copy(tree, share, container, source, name):
+    opened = tree.open(source.file_name, READ | DELETE, SHARE_ALL)
+    tree.dispose(opened)
+    copy, _ = copies(share, container, source)[name]
+    assert refusal(copy) == (409, "CannotVerifyCopySource")
+    tree.dispose(opened, delete=False)
+    copy, made = copies(share, container, source)[name]
+    copy()
+    assert content(made) == CONTENT
+    opened.close()
+
+
 EVERYTHING = {"create", "get", "set properties", "set metadata", "delete", "put range", "list ranges", "lease"}
 WRITES = {"set properties", "set metadata", "put range"}
 READS = {"get", "list ranges"}
@@ -155,9 +276,9 @@ def test_a_file_pending_delete_refuses_every_call_and_is_hidden(tree, share, fil
 def test_each_protocol_sees_what_the_other_wrote_at_once(tree, file):
     opened = tree.open(file.file_name, READ | WRITE)
     opened.write(b"THE", 0)
-    assert file.download_file().readall() == b"THE first content"
+    assert file.download_file().readall() == b"THE" + CONTENT[3:]
     file.upload_range(b"LAST ", 4, 5)
-    assert opened.read(0, 17) == b"THE LAST  content"[:17]
+    assert opened.read(0, 17) == b"THE LAST  content"
     opened.close()
 
 
@@ -166,7 +287,7 @@ def test_a_rest_read_breaks_an_oplock_and_gets_the_flushed_bytes(tree, file):
         file.file_name, READ | WRITE, SHARE_ALL, oplock=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH
     )
     acknowledged = tree.acknowledge_break(opened, before=lambda: opened.write(b"flushed", 0))
-    assert file.download_file().readall() == b"flushedst content"[:17]
+    assert file.download_file().readall() == b"flushed" + CONTENT[7:]
     acknowledged.join()
     opened.close()
 

@@ -1,9 +1,9 @@
 //! Append blobs: Append Block and Append Blob Seal.
 
 use super::block::COMMITTED_BLOCKS_MAX;
+use super::entry::BlobEntry;
 use super::model::{Blob, Kind};
 use super::set::decide_change;
-use super::target::Target;
 use super::{BlobPath, BlobRefusal, Encryption};
 use crate::condition::{AppendConditions, Conditions};
 use crate::content::{Entry, Map, Received};
@@ -48,7 +48,7 @@ impl Domain {
         let written = self
             .transact_pipelined(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = Target::read(&mut transaction, &path).await?;
+                let target = BlobEntry::read(&mut transaction, &path).await?;
                 let existing = target.current.clone();
                 let (mut blob, before) =
                     decide_append_change(existing, &conditions, lease_id, stamp)
@@ -79,7 +79,7 @@ impl Domain {
         let SealAppendBlob { path, conditions, append_conditions, lease_id } = command;
         self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = Target::read(&mut transaction, &path).await?;
+            let target = BlobEntry::read(&mut transaction, &path).await?;
             let existing = target.current.clone();
             let (mut blob, before) = decide_append_change(existing, &conditions, lease_id, stamp)
                 .map_err(Failure::Refused)?;

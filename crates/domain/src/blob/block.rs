@@ -11,8 +11,8 @@ use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 use holdfast_sync::yield_now;
 
 use super::container::find_container;
+use super::entry::{BlobEntry, find_blob};
 use super::model::{Blob, Block, Encryption, Kind, Upload, Which};
-use super::target::{Target, find_blob};
 use super::{BlobPath, BlobRefusal, check_changeable};
 use crate::condition::{self, Conditions};
 use crate::content::{self, Content, Entry, MapWriter, Received};
@@ -113,7 +113,7 @@ impl Domain {
         let written = self
             .transact_pipelined(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = Target::read(&mut transaction, &path).await?;
+                let target = BlobEntry::read(&mut transaction, &path).await?;
                 decide_stage(target.current.as_ref(), lease_id, create_only, stamp.now)
                     .map_err(Failure::Refused)?;
                 let key = target.upload_key();
@@ -250,7 +250,7 @@ fn decide_upload(
 /// upload into the blob; the upload itself goes when the blob is replaced.
 pub(super) async fn commit(
     transaction: &mut Transaction,
-    target: &Target,
+    target: &BlobEntry,
     list: &[BlockListEntry],
     encryption: &Encryption,
     stamp: Stamp,

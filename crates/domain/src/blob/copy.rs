@@ -4,10 +4,10 @@
 //! from elsewhere is fetched by the caller, before the copy or behind it; what is behind it is
 //! `pending_copy`'s.
 
+use super::entry::{BlobEntry, Change, Found, Retention};
 use super::immutability::check_policy;
 use super::model::{CopyState, CopyStatus, Rehydration};
 use super::put::check_replaceable;
-use super::target::{Change, Found, Keeping, Target};
 use super::tier::check_tier;
 use super::{
     AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Immutability, Kind,
@@ -127,7 +127,7 @@ struct Copied {
 
 impl Domain {
     pub async fn copy_blob(&self, command: CopyBlob) -> Result<Blob, Failure<CopyRefusal>> {
-        let keeping = self.keeping(&command.path.container.account).await?;
+        let retention = self.retention(&command.path.container.account).await?;
         let mut latches = vec![command.path.latch()];
         if let CopySource::Here(source) = &command.source {
             // All copies of one source change the count of its references.
@@ -136,12 +136,12 @@ impl Domain {
         let written = self
             .transact(&latches, async |mut transaction| {
                 let stamp = self.stamp();
-                let target = Target::read(&mut transaction, &command.path)
+                let target = BlobEntry::read(&mut transaction, &command.path)
                     .await
                     .map_err(|failure| failure.map(CopyRefusal::Destination))?;
                 let (copied, content) = self.take(&mut transaction, &command, stamp).await?;
                 let existing = target.current.as_ref();
-                let lease = decide_copy(existing, &copied, &command, keeping, stamp)
+                let lease = decide_copy(existing, &copied, &command, retention, stamp)
                     .map_err(Failure::Refused)?;
                 let encryption = target
                     .encryption(&command.encryption)
@@ -154,7 +154,7 @@ impl Domain {
                     transaction.put(rows::pending_copy(&target.key()), rows::NOTHING);
                 }
                 let replaced =
-                    target.replace(&mut transaction, blob, Change::Overwrite, keeping, stamp);
+                    target.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
                 Ok((replaced.await?, transaction))
             })
             .await;
@@ -214,7 +214,7 @@ pub(super) async fn find_source(
     transaction: &mut Transaction,
     source: &SourceHere,
 ) -> Result<Blob, Failure<BlobRefusal>> {
-    let target = Target::read(transaction, &source.path).await?;
+    let target = BlobEntry::read(transaction, &source.path).await?;
     match target.find(transaction, source.which).await? {
         Some(Found::Current(blob)) => Ok(blob),
         Some(Found::Past(_, past)) => Ok(past.blob),
@@ -279,7 +279,7 @@ fn decide_copy(
     existing: Option<&Blob>,
     copied: &Copied,
     command: &CopyBlob,
-    keeping: Keeping,
+    retention: Retention,
     stamp: Stamp,
 ) -> Result<Lease, CopyRefusal> {
     let is_append = matches!(copied.kind, Kind::Append { .. });
@@ -303,7 +303,7 @@ fn decide_copy(
         lease::check_absent(given).map_err(BlobRefusal::from)?;
         return Ok(Lease::default());
     };
-    check_replaceable(existing, copied.kind, keeping, stamp)?;
+    check_replaceable(existing, copied.kind, retention, stamp)?;
     let access = match command.manner {
         Manner::Asynchronous => Access::CopyOnto,
         Manner::Synchronous { .. } => Access::Write,

@@ -1,7 +1,7 @@
 //! Delete Blob, of a blob or of one of its earlier states, and Undelete Blob.
 
+use super::entry::{BlobEntry, Retention, deletion, keeps_version};
 use super::model::{Past, Role};
-use super::target::{Keeping, Target, deletion, keeps_version};
 use super::{Blob, BlobPath, BlobRefusal, Which, check_no_copy_pending, check_not_held};
 use crate::condition::{self, Conditions, DateConditions, WriteKind};
 use crate::domain::{Domain, Stamp};
@@ -50,20 +50,21 @@ type Answer<T> = Result<T, Failure<BlobRefusal>>;
 
 impl Domain {
     pub async fn delete_blob(&self, command: DeleteBlob) -> Answer<Deleted> {
-        let keeping = self.keeping(&command.path.container.account).await?;
+        let retention = self.retention(&command.path.container.account).await?;
         let (deleted, gone) = self
             .transact(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = Target::read(&mut transaction, &command.path).await?;
+                let target = BlobEntry::read(&mut transaction, &command.path).await?;
                 let deleted = match command.which {
                     _ if command.permanent => {
-                        purge(&mut transaction, &target, &command, keeping, stamp).await?
+                        purge(&mut transaction, &target, &command, retention, stamp).await?
                     }
                     Which::Current => {
-                        delete_current(&mut transaction, &target, &command, keeping, stamp).await?
+                        delete_current(&mut transaction, &target, &command, retention, stamp)
+                            .await?
                     }
                     Which::Snapshot(_) | Which::Version(_) => {
-                        delete_past(&mut transaction, &target, &command, keeping, stamp).await?
+                        delete_past(&mut transaction, &target, &command, retention, stamp).await?
                     }
                 };
                 let gone = command.deletes_base().then(|| target.key());
@@ -80,7 +81,7 @@ impl Domain {
     pub async fn undelete_blob(&self, path: &BlobPath) -> Answer<()> {
         self.transact(&[path.latch()], async |mut transaction| {
             let now = self.now();
-            let target = Target::read(&mut transaction, path).await?;
+            let target = BlobEntry::read(&mut transaction, path).await?;
             let restored = restore(&mut transaction, &target, now).await?;
             let there = restored
                 || target.current.is_some()
@@ -96,14 +97,15 @@ impl Domain {
 
 async fn delete_current(
     transaction: &mut Transaction,
-    target: &Target,
+    target: &BlobEntry,
     command: &DeleteBlob,
-    keeping: Keeping,
+    retention: Retention,
     stamp: Stamp,
 ) -> Answer<Deleted> {
     let current = target.current.as_ref();
-    let current = decide_delete(current, command, keeping, stamp.now).map_err(Failure::Refused)?;
-    let deletion = deletion(keeping, stamp.now);
+    let current =
+        decide_delete(current, command, retention, stamp.now).map_err(Failure::Refused)?;
+    let deletion = deletion(retention, stamp.now);
     match command.snapshots {
         None => {
             if target.has_pasts(transaction, PastGroup::Snapshots).await? {
@@ -119,17 +121,17 @@ async fn delete_current(
     }
     if command.deletes_base() {
         target.drop_upload(transaction).await?;
-        target.remove(transaction, keeping, stamp);
+        target.remove(transaction, retention, stamp);
     }
-    let kept = deletion.is_some() || (command.deletes_base() && keeps_version(current, keeping));
+    let kept = deletion.is_some() || (command.deletes_base() && keeps_version(current, retention));
     Ok(if kept { Deleted::Kept } else { Deleted::ForGood })
 }
 
 async fn delete_past(
     transaction: &mut Transaction,
-    target: &Target,
+    target: &BlobEntry,
     command: &DeleteBlob,
-    keeping: Keeping,
+    retention: Retention,
     stamp: Stamp,
 ) -> Answer<Deleted> {
     let (group, moment) = match command.which {
@@ -142,7 +144,7 @@ async fn delete_past(
     };
     let past = target.past(transaction, group, moment).await?;
     let past = decide_delete_past(past, command, stamp.now).map_err(Failure::Refused)?;
-    let deletion = deletion(keeping, stamp.now);
+    let deletion = deletion(retention, stamp.now);
     target.delete_past(transaction, moment, past, deletion);
     Ok(if deletion.is_some() { Deleted::Kept } else { Deleted::ForGood })
 }
@@ -150,12 +152,12 @@ async fn delete_past(
 /// Deletes for good what is deleted already.
 async fn purge(
     transaction: &mut Transaction,
-    target: &Target,
+    target: &BlobEntry,
     command: &DeleteBlob,
-    keeping: Keeping,
+    retention: Retention,
     stamp: Stamp,
 ) -> Answer<Deleted> {
-    if !keeping.permanent_delete {
+    if !retention.permanent_delete {
         return Err(Failure::Refused(BlobRefusal::PermanentDeleteNotAllowed));
     }
     let (groups, moment): (&[PastGroup], _) = match command.which {
@@ -177,7 +179,11 @@ async fn purge(
 }
 
 /// Restores the earlier states of a name, and the blob if there is none; whether there was any.
-async fn restore(transaction: &mut Transaction, target: &Target, now: Timestamp) -> Answer<bool> {
+async fn restore(
+    transaction: &mut Transaction,
+    target: &BlobEntry,
+    now: Timestamp,
+) -> Answer<bool> {
     let is_kept = |(_, past): &(Timestamp, Past)| past.is_restorable(now);
     let mut restored = false;
     let mut replaced = target.pasts(transaction, PastGroup::Replaced).await?;
@@ -209,7 +215,7 @@ async fn restore(transaction: &mut Transaction, target: &Target, now: Timestamp)
 fn decide_delete<'blob>(
     current: Option<&'blob Blob>,
     command: &DeleteBlob,
-    keeping: Keeping,
+    retention: Retention,
     now: Timestamp,
 ) -> Result<&'blob Blob, BlobRefusal> {
     condition::check_write(
@@ -219,7 +225,7 @@ fn decide_delete<'blob>(
     )?;
     let current = current.ok_or(BlobRefusal::NotFound)?;
     check_no_copy_pending(current)?;
-    if command.deletes_base() && !keeps_version(current, keeping) {
+    if command.deletes_base() && !keeps_version(current, retention) {
         check_not_held(current, now)?;
     }
     current.lease_after(Access::Delete, command.lease_id, now)?;

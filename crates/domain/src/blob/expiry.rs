@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::target::Target;
+use super::entry::BlobEntry;
 use super::{Blob, BlobPath, BlobRefusal, check_changeable};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ impl Domain {
     ) -> Result<Blob, Failure<BlobRefusal>> {
         self.transact(&[command.path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = Target::read(&mut transaction, &command.path).await?;
+            let target = BlobEntry::read(&mut transaction, &command.path).await?;
             let blob = decide_expiry(target.current.as_ref(), command.expiry, stamp)
                 .map_err(Failure::Refused)?;
             target.put(&mut transaction, &blob);

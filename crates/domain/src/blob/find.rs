@@ -9,8 +9,8 @@ use holdfast_store::engine::successor_of_prefix;
 use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 
 use super::container::find_container;
+use super::entry::find_in;
 use super::model::ContainerPlace;
-use super::target::find_in;
 use super::{Blob, Container, ContainerPath, Which};
 use crate::domain::Domain;
 use crate::failure::Failure;

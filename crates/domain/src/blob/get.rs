@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use holdfast_store::Snapshot;
 
-use super::target::find_blob;
+use super::entry::find_blob;
 use super::{Blob, BlobPath, BlobRefusal, Which, check_key, check_not_incremental};
 use crate::condition::{self, CombinationRule, Conditions};
 use crate::content::{ContentReader, CustomerKey};

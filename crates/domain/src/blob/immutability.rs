@@ -1,7 +1,7 @@
 //! Policies and legal holds that keep a blob as it is. They stand beside it: setting them modifies
 //! nothing else of the blob.
 
-use super::target::{Found, Target};
+use super::entry::{BlobEntry, Found};
 use super::{Blob, BlobPath, BlobRefusal, Immutability, Which};
 use crate::condition::DateConditions;
 use crate::domain::Domain;
@@ -67,7 +67,7 @@ impl Domain {
         decide: impl Fn(&Blob, Timestamp) -> Result<Blob, BlobRefusal>,
     ) -> Answer<()> {
         self.transact(&[path.latch()], async |mut transaction| {
-            let target = Target::read(&mut transaction, path).await?;
+            let target = BlobEntry::read(&mut transaction, path).await?;
             let found = target.find(&mut transaction, which).await?;
             let found = found.ok_or(Failure::Refused(BlobRefusal::NotFound))?;
             let held = decide(found.blob(), transaction.now).map_err(Failure::Refused)?;

@@ -3,8 +3,8 @@
 //! snapshots only.
 
 use super::copy::{CopyRefusal, SourceHere, find_source};
+use super::entry::BlobEntry;
 use super::model::{CopyState, CopyStatus, Incremental, Past, Role};
-use super::target::Target;
 use super::{Blob, BlobPath, BlobRefusal, Encryption, Kind, Which, check_key};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -34,7 +34,7 @@ impl Domain {
         let latches = [command.path.latch(), command.source.path.latch()];
         self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
-            let target = Target::read(&mut transaction, &command.path)
+            let target = BlobEntry::read(&mut transaction, &command.path)
                 .await
                 .map_err(|failure| failure.map(CopyRefusal::Destination))?;
             let moment = source_moment(&command.source).map_err(Failure::Refused)?;

@@ -1,6 +1,6 @@
 //! Lease Blob.
 
-use super::target::Target;
+use super::entry::BlobEntry;
 use super::{Blob, BlobPath, BlobRefusal, check_not_incremental};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::domain::Domain;
@@ -23,7 +23,7 @@ impl Domain {
     ) -> Result<(Blob, LeaseOutcome), Failure<BlobRefusal>> {
         let (key, blob, outcome) = self
             .transact(&[command.path.latch()], async |mut transaction| {
-                let target = Target::read(&mut transaction, &command.path).await?;
+                let target = BlobEntry::read(&mut transaction, &command.path).await?;
                 let (blob, outcome) = decide_lease(target.current.clone(), &command, self.now())
                     .map_err(Failure::Refused)?;
                 target.put(&mut transaction, &blob);

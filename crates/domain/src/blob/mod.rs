@@ -10,7 +10,8 @@ mod content_headers;
 mod copy;
 mod delete;
 mod deleted_container;
-mod earlier;
+mod earlier_formats;
+mod entry;
 mod expiry;
 mod find;
 mod get;
@@ -26,7 +27,6 @@ mod put;
 mod set;
 mod snapshot;
 mod tags;
-mod target;
 mod tier;
 
 pub use append::{AppendBlock, Appended, SealAppendBlob};
@@ -47,6 +47,7 @@ pub use copy::{
 pub use delete::{DeleteBlob, DeleteSnapshots, Deleted};
 pub(crate) use deleted_container::purge_container;
 pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
+pub(crate) use entry::{purge_retained, remove_expired};
 pub use expiry::{Expiry, SetBlobExpiry};
 pub use find::{FindBlobs, FindRefusal, FoundBlob, FoundBlobs};
 pub use get::{Download, GetBlob, ReadBlob, ReadRange};
@@ -69,7 +70,6 @@ pub use put::{NewBlob, PutBlob};
 pub use set::{SetBlobMetadata, SetBlobProperties};
 pub use snapshot::{SnapshotBlob, Snapshotted};
 pub use tags::{GetBlobTags, SetBlobTags};
-pub(crate) use target::remove_expired;
 pub use tier::{SetBlobTier, TierOutcome};
 
 use bytes::{BufMut, Bytes, BytesMut};

@@ -12,7 +12,7 @@ use crate::rows::Stored;
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 
-use super::{BlobRefusal, ContentHeaders, check_not_held, earlier};
+use super::{BlobRefusal, ContentHeaders, check_not_held, earlier_formats};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Container {
@@ -78,7 +78,7 @@ impl Stored for Blob {
     const WHAT: &'static str = "a blob";
 
     fn decode_earlier(format: u8, row: &[u8]) -> Option<Result<Self, postcard::Error>> {
-        let without_context = || postcard::from_bytes::<earlier::Blob2>(row);
+        let without_context = || postcard::from_bytes::<earlier_formats::Blob2>(row);
         (format == 2).then(|| without_context().map(Self::from))
     }
 }
@@ -277,7 +277,7 @@ impl Stored for Past {
     const WHAT: &'static str = "an earlier state of a blob";
 
     fn decode_earlier(format: u8, row: &[u8]) -> Option<Result<Self, postcard::Error>> {
-        let without_context = || postcard::from_bytes::<earlier::Past1>(row);
+        let without_context = || postcard::from_bytes::<earlier_formats::Past1>(row);
         (format == 1).then(|| without_context().map(Self::from))
     }
 }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use holdfast_store::{Fault, Snapshot};
 
+use super::entry::{BlobEntry, find_blob};
 use super::get::decide_range;
 use super::set::decide_change;
-use super::target::{Target, find_blob};
 use super::{Blob, BlobPath, BlobRefusal, Encryption, GetBlob, Kind, ReadBlob, ReadRange, Which};
 use crate::condition::{Conditions, SequenceConditions};
 use crate::content::{self, Content, Difference, Differences, Entry, Map, Received};
@@ -87,7 +87,7 @@ impl Domain {
         let written = self
             .transact_pipelined(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = Target::read(&mut transaction, &command.path).await?;
+                let target = BlobEntry::read(&mut transaction, &command.path).await?;
                 let mut blob = decide_pages(target.current.clone(), &command, stamp)
                     .map_err(Failure::Refused)?;
                 target.check_encryption(&blob, &command.encryption).map_err(Failure::Refused)?;

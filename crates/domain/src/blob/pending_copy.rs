@@ -8,8 +8,8 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange};
 
 use super::copy;
+use super::entry::{BlobEntry, Change};
 use super::model::{Blob, CopyState, CopyStatus, Kind};
-use super::target::{Change, Target};
 use super::{BlobPath, BlobRefusal};
 use crate::content::{self, Content, Received};
 use crate::domain::{Domain, Stamp, read};
@@ -47,7 +47,7 @@ impl Domain {
     ) -> Result<bool, Failure<BlobRefusal>> {
         let noted = self
             .transact(&[path.latch()], async |mut transaction| {
-                let target = Target::read(&mut transaction, path).await?;
+                let target = BlobEntry::read(&mut transaction, path).await?;
                 let mut blob =
                     decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
                 if let Some(copy) = &mut blob.copy {
@@ -71,16 +71,16 @@ impl Domain {
         copy_id: &str,
         end: CopyEnd,
     ) -> Result<(), Failure<BlobRefusal>> {
-        let keeping = self.keeping(&path.container.account).await?;
+        let retention = self.retention(&path.container.account).await?;
         let ended = self
             .transact(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = Target::read(&mut transaction, path).await?;
+                let target = BlobEntry::read(&mut transaction, path).await?;
                 let blob =
                     decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
                 let blob = ended(&mut transaction, blob, &end, stamp);
                 transaction.delete(rows::pending_copy(&target.key()));
-                target.replace(&mut transaction, blob, Change::InPlace, keeping, stamp).await?;
+                target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
                 Ok(((), transaction))
             })
             .await;
@@ -92,10 +92,10 @@ impl Domain {
 
     pub async fn abort_copy(&self, command: AbortCopy) -> Result<(), Failure<BlobRefusal>> {
         let AbortCopy { path, copy_id, lease_id } = &command;
-        let keeping = self.keeping(&path.container.account).await?;
+        let retention = self.retention(&path.container.account).await?;
         self.transact(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = Target::read(&mut transaction, path).await?;
+            let target = BlobEntry::read(&mut transaction, path).await?;
             let mut blob =
                 decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
             blob.lease = blob
@@ -103,7 +103,7 @@ impl Domain {
                 .map_err(Failure::Refused)?;
             let blob = stopped(&mut transaction, blob, CopyStatus::Aborted, None, stamp);
             transaction.delete(rows::pending_copy(&target.key()));
-            target.replace(&mut transaction, blob, Change::InPlace, keeping, stamp).await?;
+            target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
             Ok(((), transaction))
         })
         .await

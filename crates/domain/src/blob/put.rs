@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use super::block::{self, BlockListEntry};
+use super::entry::{BlobEntry, Change, Retention};
 use super::expiry::Expiry;
 use super::immutability::check_policy;
 use super::model::{Blob, Encryption, Immutability, Kind};
-use super::target::{Change, Keeping, Target};
 use super::tier::check_tier;
 use super::{AccessTier, BlobPath, BlobRefusal, ContentHeaders, check_changeable};
 use crate::condition::{self, Conditions, ETagList, SequenceNumber, WriteKind};
@@ -53,15 +53,15 @@ pub enum NewBlob {
 
 impl Domain {
     pub async fn put_blob(&self, command: PutBlob) -> Result<Blob, Failure<BlobRefusal>> {
-        let keeping = self.keeping(&command.path.container.account).await?;
+        let retention = self.retention(&command.path.container.account).await?;
         let written = self
             .transact_pipelined(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = Target::read(&mut transaction, &command.path).await?;
+                let target = BlobEntry::read(&mut transaction, &command.path).await?;
                 let existing = target.current.as_ref();
                 let expires = command.expires(stamp).map_err(Failure::Refused)?;
                 let lease =
-                    decide_put(existing, &command, keeping, stamp).map_err(Failure::Refused)?;
+                    decide_put(existing, &command, retention, stamp).map_err(Failure::Refused)?;
                 let encryption =
                     target.encryption(&command.encryption).map_err(Failure::Refused)?;
                 let (content, length) = match &command.blob {
@@ -105,7 +105,7 @@ impl Domain {
                     encryption_context: command.encryption_context.clone(),
                 };
                 let replaced =
-                    target.replace(&mut transaction, blob, Change::Overwrite, keeping, stamp);
+                    target.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
                 let replaced = replaced.await?;
                 if let Some(expires) = expires {
                     target.remove_when_expired(&mut transaction, expires, stamp.etag.ticks());
@@ -166,7 +166,7 @@ impl NewBlob {
 fn decide_put(
     existing: Option<&Blob>,
     command: &PutBlob,
-    keeping: Keeping,
+    retention: Retention,
     stamp: Stamp,
 ) -> Result<Lease, BlobRefusal> {
     let kind = command.blob.kind(stamp);
@@ -186,7 +186,7 @@ fn decide_put(
         lease::check_absent(command.lease_id.filter(|_| command.lease_needs_blob))?;
         return Ok(Lease::default());
     };
-    check_replaceable(existing, kind, keeping, stamp)?;
+    check_replaceable(existing, kind, retention, stamp)?;
     existing.lease_after(Access::Write, command.lease_id, stamp.now)
 }
 
@@ -202,7 +202,7 @@ fn check_scope(existing: &Blob, chosen: &Encryption) -> Result<(), BlobRefusal> 
 pub(super) fn check_replaceable(
     existing: &Blob,
     kind: Kind,
-    keeping: Keeping,
+    retention: Retention,
     stamp: Stamp,
 ) -> Result<(), BlobRefusal> {
     if existing.is_archived() {
@@ -213,7 +213,7 @@ pub(super) fn check_replaceable(
     }
     match check_changeable(existing, stamp.now) {
         // What is held stays, as a version.
-        Err(BlobRefusal::Immutable | BlobRefusal::LegalHold) if keeping.versions => Ok(()),
+        Err(BlobRefusal::Immutable | BlobRefusal::LegalHold) if retention.versions => Ok(()),
         checked => checked,
     }
 }

@@ -1,7 +1,7 @@
 //! Changes of a blob in place.
 
+use super::entry::{BlobEntry, Change};
 use super::page::cut_off_pages;
-use super::target::{Change, Target};
 use super::tier::check_length;
 use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Kind, check_changeable};
 use crate::condition::{self, Conditions, SequenceAction, WriteKind};
@@ -35,16 +35,17 @@ type Answer<T> = Result<T, Failure<BlobRefusal>>;
 impl Domain {
     pub async fn set_blob_metadata(&self, command: SetBlobMetadata) -> Answer<Blob> {
         let SetBlobMetadata { path, metadata, conditions, lease_id, encryption } = command;
-        let keeping = self.keeping(&path.container.account).await?;
+        let retention = self.retention(&path.container.account).await?;
         self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = Target::read(&mut transaction, &path).await?;
+            let target = BlobEntry::read(&mut transaction, &path).await?;
             let existing = target.current.clone();
             let mut blob =
                 decide_change(existing, &conditions, lease_id, stamp).map_err(Failure::Refused)?;
             target.check_encryption(&blob, &encryption).map_err(Failure::Refused)?;
             blob.metadata = metadata.clone();
-            let replaced = target.replace(&mut transaction, blob, Change::Metadata, keeping, stamp);
+            let replaced =
+                target.replace(&mut transaction, blob, Change::Metadata, retention, stamp);
             Ok((replaced.await?, transaction))
         })
         .await
@@ -54,7 +55,7 @@ impl Domain {
         let SetBlobProperties { path, conditions, lease_id, .. } = &command;
         self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = Target::read(&mut transaction, path).await?;
+            let target = BlobEntry::read(&mut transaction, path).await?;
             let existing = target.current.clone();
             let before =
                 decide_change(existing, conditions, *lease_id, stamp).map_err(Failure::Refused)?;

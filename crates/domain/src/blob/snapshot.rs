@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use holdfast_store::Fault;
 
+use super::entry::{BlobEntry, Retention};
 use super::model::{Past, Role};
-use super::target::{Keeping, Target};
 use super::{AccessTier, Blob, BlobPath, BlobRefusal, Encryption, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -43,10 +43,10 @@ impl Domain {
         &self,
         command: SnapshotBlob,
     ) -> Result<Snapshotted, Failure<BlobRefusal>> {
-        let keeping = self.keeping(&command.path.container.account).await?;
+        let retention = self.retention(&command.path.container.account).await?;
         self.transact_pipelined(&[command.path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = Target::read(&mut transaction, &command.path).await?;
+            let target = BlobEntry::read(&mut transaction, &command.path).await?;
             let existing = target.current.as_ref();
             let mut snapshot =
                 decide_snapshot(existing, &command, stamp).map_err(Failure::Refused)?;
@@ -57,7 +57,7 @@ impl Domain {
                 content::share(&mut transaction, &snapshot.content, moment.ticks()).await?;
             let past = Past { blob: snapshot, role: Role::Snapshot, deleted: None };
             target.put_past(&mut transaction, moment, &past);
-            let version = self.version_beside(&mut transaction, &target, keeping, stamp).await?;
+            let version = self.version_beside(&mut transaction, &target, retention, stamp).await?;
             Ok((Snapshotted { moment, snapshot: past.blob, version }, transaction))
         })
         .await
@@ -67,18 +67,18 @@ impl Domain {
     async fn version_beside(
         &self,
         transaction: &mut Transaction,
-        target: &Target,
-        keeping: Keeping,
+        target: &BlobEntry,
+        retention: Retention,
         stamp: Stamp,
     ) -> Result<Option<Timestamp>, Fault> {
-        let Some(current) = target.current.as_ref().filter(|_| keeping.versions) else {
+        let Some(current) = target.current.as_ref().filter(|_| retention.versions) else {
             return Ok(None);
         };
         // The moment of the snapshot tells the snapshot, so the version needs another.
         let id = self.fresh_id();
         let version = Timestamp::from_ticks(id);
         let content = content::share(transaction, &current.content, id).await?;
-        target.keep(transaction, current, keeping, stamp);
+        target.keep(transaction, current, retention, stamp);
         target.put(transaction, &Blob { version: Some(version), content, ..current.clone() });
         Ok(Some(version))
     }
@@ -87,7 +87,7 @@ impl Domain {
 /// What page blobs in a tier of premium accounts are held to: few snapshots, and not in haste.
 async fn check_premium(
     transaction: &mut Transaction,
-    target: &Target,
+    target: &BlobEntry,
     blob: &Blob,
     now: Timestamp,
 ) -> Result<(), Failure<BlobRefusal>> {

@@ -1,6 +1,6 @@
 //! Get and Set Blob Tags. Tags stand beside a blob: changing them modifies nothing else of it.
 
-use super::target::{Found, Target, find_blob};
+use super::entry::{BlobEntry, Found, find_blob};
 use super::{Blob, BlobPath, BlobRefusal, Which, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::domain::Domain;
@@ -40,7 +40,7 @@ impl Domain {
 
     pub async fn set_blob_tags(&self, command: SetBlobTags) -> Result<(), Failure<BlobRefusal>> {
         self.transact_pipelined(&[command.path.latch()], async |mut transaction| {
-            let target = Target::read(&mut transaction, &command.path).await?;
+            let target = BlobEntry::read(&mut transaction, &command.path).await?;
             let found = target.find(&mut transaction, command.which).await?;
             decide_tags(found.as_ref().map(Found::blob), &command, transaction.now)
                 .map_err(Failure::Refused)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::target::{Found, Target};
+use super::entry::{BlobEntry, Found};
 use super::{
     AccessTier, Blob, BlobPath, BlobRefusal, Kind, RehydratePriority, Rehydration, Which,
     check_not_copied_onto,
@@ -39,7 +39,7 @@ impl Domain {
         command: SetBlobTier,
     ) -> Result<TierOutcome, Failure<BlobRefusal>> {
         self.transact(&[command.path.latch()], async |mut transaction| {
-            let target = Target::read(&mut transaction, &command.path).await?;
+            let target = BlobEntry::read(&mut transaction, &command.path).await?;
             let found = target.find(&mut transaction, command.which).await?;
             let blob = found.as_ref().map(Found::blob);
             let (tiered, outcome) =

@@ -338,22 +338,22 @@ pub(super) fn decode(row: &Row) -> Result<(u64, Entry), Fault> {
     Ok((rows::map_entry_offset(&row.key)?, Entry::decode(&row.value)?))
 }
 
-/// Removes entries of a map that no content has any more, and with the last ones its sentence, which
-/// says what it lay upon.
+/// Removes entries of a map that no content has any more, and with the last ones the row that
+/// condemns it, which says what it lay upon.
 pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(), Failure<()>> {
     let entries = rows::map_entries(id);
     let rest = domain.emptying.rest(&entries);
     let key = rows::condemned_map(id);
     let removed = domain
         .transact(&[], async |mut transaction| {
-            let Some(sentence) = transaction.get(&key).await? else {
+            let Some(ground) = transaction.get(&key).await? else {
                 return Ok((Vec::new(), transaction));
             };
             let found = transaction.snapshot().scan(&rest, Order::Ascending, ROWS_PER_SCAN).await?;
             if found.len() < ROWS_PER_SCAN {
                 transaction.delete(key.clone());
-                if !sentence.is_empty() {
-                    let ground = Ground::decode(&sentence)?;
+                if !ground.is_empty() {
+                    let ground = Ground::decode(&ground)?;
                     transaction.references.release_map(ground.map);
                 }
             }

@@ -102,8 +102,8 @@ impl References {
                 batch.put(key, MapRow { references }.encode());
             } else {
                 batch.delete(key);
-                let sentence = sentence(snapshot, batch, id).await?;
-                batch.put(rows::condemned_map(id), sentence);
+                let ground = take_ground(snapshot, batch, id).await?;
+                batch.put(rows::condemned_map(id), ground);
             }
         }
         for (id, change) in self.extents.into_iter().filter(|(_, change)| *change != 0) {
@@ -130,8 +130,8 @@ impl References {
     }
 }
 
-/// What is to be known when a map is removed: the map that it lies upon, if it does.
-async fn sentence(snapshot: &dyn Snapshot, batch: &mut Batch, map: u64) -> Result<Bytes, Fault> {
+/// The row of the map that this one lies upon, if it does: to be known when it is removed.
+async fn take_ground(snapshot: &dyn Snapshot, batch: &mut Batch, map: u64) -> Result<Bytes, Fault> {
     let key = rows::map_ground(map);
     batch.expect_row(key.clone());
     let Some(ground) = snapshot.get(&key).await? else {

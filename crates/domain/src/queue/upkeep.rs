@@ -79,15 +79,15 @@ impl Domain {
         Ok(last.is_some())
     }
 
-    /// Removes some messages of a queue that was deleted or cleared, and with the last ones its
-    /// sentence.
+    /// Removes some messages of a queue that was deleted or cleared, and with the last ones the
+    /// row that condemns it.
     async fn empty_condemned_queue(&self) -> Result<bool, Failure<()>> {
         let condemned = KeyRange::prefix(rows::condemned_queues());
         let snapshot = self.engine.snapshot().await?;
         let first = snapshot.scan(&condemned, Order::Ascending, 1).await?.into_iter().next();
         drop(snapshot);
-        let Some(sentence) = first.map(|row| row.key) else { return Ok(false) };
-        let queue = crate::rows::condemned_id(&sentence)?;
+        let Some(condemned_key) = first.map(|row| row.key) else { return Ok(false) };
+        let queue = crate::rows::condemned_id(&condemned_key)?;
         let messages = rows::messages(queue);
         let rest = self.emptying.rest(&messages);
         let removed = self
@@ -96,7 +96,7 @@ impl Domain {
                 let snapshot = transaction.snapshot();
                 let found = snapshot.scan(&rest, Order::Ascending, MESSAGES_PER_COMMIT).await?;
                 if found.len() < MESSAGES_PER_COMMIT {
-                    transaction.delete(Bytes::clone(&sentence));
+                    transaction.delete(Bytes::clone(&condemned_key));
                 }
                 let mut removed = Vec::with_capacity(found.len());
                 for row in found {

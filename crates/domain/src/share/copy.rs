@@ -120,12 +120,7 @@ impl CopyFile {
 }
 
 impl Domain {
-    pub async fn copy_file(&self, command: CopyFile) -> Answer<Located> {
-        let copied = self.try_copy_file(&command).await;
-        command.conclude_copy(copied)
-    }
-
-    /// As [`Domain::copy_file`], but bytes that came with it stay for another attempt.
+    /// Bytes that came with it stay for another attempt.
     pub(super) async fn try_copy_file(&self, command: &CopyFile) -> Answer<Located> {
         let mut latches = vec![command.address.latch()];
         if let FileCopySource::File(source) = &command.source {

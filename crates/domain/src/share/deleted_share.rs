@@ -120,8 +120,8 @@ impl Domain {
                 check_lease(&snapshot, Access::Delete, lease_id, self.now())
                     .map_err(Failure::Refused)?;
                 transaction.delete(key.clone());
-                let sentence = rows::condemned_snapshot(share.id, snapshot.generation);
-                transaction.put(sentence, NOTHING);
+                let condemned_key = rows::condemned_snapshot(share.id, snapshot.generation);
+                transaction.put(condemned_key, NOTHING);
                 share.newest_snapshot =
                     snapshots.last().map_or(0, |(_, snapshot)| snapshot.generation);
                 transaction.put(share_key.clone(), share.encode());

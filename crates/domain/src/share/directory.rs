@@ -37,7 +37,7 @@ pub struct DirectoryPage {
 }
 
 impl Domain {
-    pub async fn create_directory(&self, command: &CreateDirectory) -> Answer<Located> {
+    pub(super) async fn create_directory(&self, command: &CreateDirectory) -> Answer<Located> {
         let latches = [command.address.latch()];
         let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
@@ -65,7 +65,7 @@ impl Domain {
         Ok(created.await?.0)
     }
 
-    pub async fn list_directory(&self, command: &ListDirectory) -> Answer<DirectoryPage> {
+    pub(super) async fn list_directory(&self, command: &ListDirectory) -> Answer<DirectoryPage> {
         let mut reading = Reading(self.engine.snapshot().await?);
         let rows = &mut reading;
         let tree = Tree::open_in(rows, &command.address.share, command.state).await?;

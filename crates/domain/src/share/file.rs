@@ -52,7 +52,7 @@ impl CreateFile {
 }
 
 impl Domain {
-    pub async fn create_file(&self, command: CreateFile) -> Answer<Located> {
+    pub(super) async fn create_file(&self, command: CreateFile) -> Answer<Located> {
         let created = self.try_create_file(&command).await;
         command.conclude_create(created)
     }
@@ -127,7 +127,7 @@ impl Domain {
     }
 
     /// Of directories too; what is only for files is refused there.
-    pub async fn set_node_properties(&self, command: &SetNodeProperties) -> Answer<Located> {
+    pub(super) async fn set_node_properties(&self, command: &SetNodeProperties) -> Answer<Located> {
         let address = &command.address;
         self.transact(&[address.latch()], async |mut transaction| {
             let stamp = self.stamp();
@@ -151,7 +151,7 @@ impl Domain {
 
     /// The file and a reader of its bytes as they are now: whatever is written meanwhile, the
     /// reader sees this state to its end.
-    pub async fn get_file(
+    pub(super) async fn get_file(
         &self,
         command: &GetNode,
         range: Option<ReadRange>,

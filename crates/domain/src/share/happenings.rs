@@ -86,6 +86,10 @@ impl<'a> Told<'a> {
         vec![named(&self.path, true, ChangeAction::Added)]
     }
 
+    pub(super) fn created_link(&self) -> Vec<Happening> {
+        vec![named(&self.path, false, ChangeAction::Added)]
+    }
+
     /// Created, or replaced in all that it was.
     pub(super) fn created_file(&self, after: &Node) -> Vec<Happening> {
         let path = self.path.with_last(after.name.as_ref());

@@ -16,7 +16,7 @@ pub struct LeaseFile {
 }
 
 impl Domain {
-    pub async fn lease_file(&self, command: &LeaseFile) -> Answer<(Located, LeaseOutcome)> {
+    pub(super) async fn lease_file(&self, command: &LeaseFile) -> Answer<(Located, LeaseOutcome)> {
         let changed = self
             .change_node(&command.address, |node, stamp| decide_lease(node, command, stamp.now));
         let (located, outcome) = changed.await?;

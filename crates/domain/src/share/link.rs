@@ -1,12 +1,10 @@
 //! Symbolic and hard links, in shares of NFS. They are kept and told; nothing follows them.
 
-use super::happenings;
 use super::model::Names;
 use super::node::{NewNode, Wanted, identity};
-use super::opens::watch::ChangeAction;
 use super::properties::{NodeProperties, Touch, touch};
 use super::tree::{Answer, Found, Located, Tree};
-use super::{At, File, FileRefusal, LinkTarget, Node, NodeAddress, NodeKind, Protocol};
+use super::{File, FileRefusal, LinkTarget, Node, NodeAddress, NodeKind, Protocol};
 use crate::content::Content;
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -34,7 +32,10 @@ pub struct CreateHardLink {
 }
 
 impl Domain {
-    pub async fn create_symbolic_link(&self, command: &CreateSymbolicLink) -> Answer<Located> {
+    pub(super) async fn create_symbolic_link(
+        &self,
+        command: &CreateSymbolicLink,
+    ) -> Answer<Located> {
         let latches = [command.address.latch()];
         let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
@@ -58,13 +59,11 @@ impl Domain {
             let located = Located { place: found.place, node, now: stamp.now };
             Ok(((located, addition), transaction))
         });
-        let located = created.await?.0;
-        self.tell_of_link(&command.address, &located);
-        Ok(located)
+        Ok(created.await?.0)
     }
 
     /// Gives a file another name.
-    pub async fn create_hard_link(&self, command: &CreateHardLink) -> Answer<Located> {
+    pub(super) async fn create_hard_link(&self, command: &CreateHardLink) -> Answer<Located> {
         let latches = [command.address.latch(), command.target.latch()];
         let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
@@ -92,16 +91,7 @@ impl Domain {
             let located = Located { place: found.place, node, now: stamp.now };
             Ok(((located, addition), transaction))
         });
-        let located = created.await?.0;
-        self.tell_of_link(&command.address, &located);
-        Ok(located)
-    }
-
-    fn tell_of_link(&self, address: &NodeAddress, located: &Located) {
-        if let At::Path(path) = &address.at {
-            let added = happenings::named(path, false, ChangeAction::Added);
-            self.tell(located.place.share(), &[added]);
-        }
+        Ok(created.await?.0)
     }
 }
 

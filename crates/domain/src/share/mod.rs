@@ -6,10 +6,11 @@
 //! others let go of it) looks it up, does that, and then names the node that it found as expected.
 
 mod address;
-mod beside;
+
 mod copy;
 mod directory;
 mod file;
+mod garbage;
 pub mod handles;
 mod happenings;
 mod lease;
@@ -18,23 +19,25 @@ mod list;
 mod model;
 mod node;
 pub mod opens;
-mod past;
+
 mod pending_copy;
 mod properties;
 mod range;
 mod refusal;
 mod rename;
+mod rest_call;
 mod rows;
+mod seed;
 mod tree;
 
 pub use address::{At, Expected, NodeAddress, Place, ShareState};
-pub use beside::{BesideOpens, GetFile};
 pub use copy::{CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FromSource};
 pub use directory::{CreateDirectory, DirectoryPage, ListDirectory};
 pub use file::{CreateFile, FILE_BYTES_MAX, FileDownload};
 pub use happenings::Told;
 pub use lease::LeaseFile;
 pub use link::{CreateHardLink, CreateSymbolicLink};
+pub use rest_call::{FoundHandles, GetFile, RestCall};
 mod deleted_share;
 mod lifecycle;
 mod list_shares;
@@ -55,9 +58,7 @@ pub use model::{
     NodeKind, PaidBursting, PermissionKey, PosixProperties, Protocol, Provisioned, RootSquash,
     Share, SharePath, TierChange,
 };
-pub use node::{
-    DeleteNode, DeletedNode, GetNode, Lookup, SetNodeMetadata, SetNodeProperties, Wanted,
-};
+pub use node::{DeleteNode, DeletedNode, GetNode, SetNodeMetadata, SetNodeProperties, Wanted};
 pub use pending_copy::AbortFileCopy;
 pub(crate) use pending_copy::fail_interrupted;
 pub use permission::PermissionRefusal;
@@ -71,4 +72,4 @@ pub use rename::{RenameNode, Renamed};
 pub(crate) use rows::{NODE, condemned_shares, condemned_snapshots, is_node};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
-pub(crate) use usage::{KnownShares, UsageChange};
+pub(crate) use usage::KnownShares;

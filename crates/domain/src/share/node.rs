@@ -45,6 +45,7 @@ impl Wanted {
     }
 }
 
+#[derive(Clone)]
 pub struct GetNode {
     pub address: NodeAddress,
     pub state: ShareState,
@@ -86,7 +87,7 @@ pub struct SetNodeMetadata {
 
 /// What a path leads to, for whoever decides what to do by that.
 #[derive(Clone, Debug)]
-pub struct Lookup {
+pub(super) struct Lookup {
     /// Where the node is, or would be.
     pub place: Place,
     pub node: Option<Node>,
@@ -98,7 +99,11 @@ pub struct Lookup {
 
 impl Domain {
     /// What an address leads to, whatever it is; refused only if the way there ends before.
-    pub async fn find_node(&self, address: &NodeAddress, state: ShareState) -> Answer<Lookup> {
+    pub(super) async fn find_node(
+        &self,
+        address: &NodeAddress,
+        state: ShareState,
+    ) -> Answer<Lookup> {
         let now = self.now();
         let mut reading = Reading(self.engine.snapshot().await?);
         let rows = &mut reading;
@@ -123,7 +128,7 @@ impl Domain {
         addition.map(Some).map_err(|refusal| Failure::Refused(FileRefusal::Opens(refusal)))
     }
 
-    pub async fn get_node(&self, command: &GetNode) -> Answer<Located> {
+    pub(super) async fn get_node(&self, command: &GetNode) -> Answer<Located> {
         let mut reading = Reading(self.engine.snapshot().await?);
         self.read_located(&mut reading, command).await
     }
@@ -141,7 +146,7 @@ impl Domain {
     }
 
     /// Deletes a file or link, or a directory that has nothing in it.
-    pub async fn delete_node(&self, command: &DeleteNode) -> Answer<DeletedNode> {
+    pub(super) async fn delete_node(&self, command: &DeleteNode) -> Answer<DeletedNode> {
         let (key, deleted) = self
             .transact(&[command.address.latch()], async |mut transaction| {
                 let tree = Tree::open(&mut transaction, &command.address.share).await?;
@@ -174,7 +179,7 @@ impl Domain {
         }
     }
 
-    pub async fn set_node_metadata(&self, command: &SetNodeMetadata) -> Answer<Located> {
+    pub(super) async fn set_node_metadata(&self, command: &SetNodeMetadata) -> Answer<Located> {
         let changed = self.change_node(&command.address, |node, stamp| {
             check_change(node, command.wanted, command.lease_id, stamp.now)?;
             check_writable(node)?;

@@ -74,7 +74,7 @@ impl Domain {
         Ok(())
     }
 
-    pub async fn abort_file_copy(&self, command: &AbortFileCopy) -> Answer<()> {
+    pub(super) async fn abort_file_copy(&self, command: &AbortFileCopy) -> Answer<()> {
         let AbortFileCopy { address, copy_id, lease_id } = command;
         self.change_copy(address, copy_id, |transaction, node, stamp| {
             if let NodeKind::File(file) = &mut node.kind {

@@ -54,6 +54,7 @@ pub enum PastEnd {
     Grows,
 }
 
+#[derive(Clone)]
 pub struct ListRanges {
     pub file: GetNode,
     /// The snapshot of the share to compare with; without one, all ranges that were written are told.
@@ -90,7 +91,7 @@ impl PutRange {
 }
 
 impl Domain {
-    pub async fn put_range(&self, command: PutRange) -> Answer<Located> {
+    pub(super) async fn put_range(&self, command: PutRange) -> Answer<Located> {
         let written = self.try_put_range(&command).await;
         command.conclude_put(written)
     }
@@ -128,7 +129,7 @@ impl Domain {
         .await
     }
 
-    pub async fn list_ranges(&self, command: &ListRanges) -> Answer<FileRanges> {
+    pub(super) async fn list_ranges(&self, command: &ListRanges) -> Answer<FileRanges> {
         let mut reading = Reading(self.engine.snapshot().await?);
         let rows = &mut reading;
         let located = self.read_located(rows, &command.file).await?;

@@ -49,7 +49,7 @@ pub struct Renamed {
 }
 
 impl Domain {
-    pub async fn rename_node(&self, command: &RenameNode) -> Answer<Renamed> {
+    pub(super) async fn rename_node(&self, command: &RenameNode) -> Answer<Renamed> {
         let destination =
             NodeAddress::path(command.source.share.clone(), command.destination.clone())
                 .expecting(command.destination_expected);

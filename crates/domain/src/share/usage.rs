@@ -16,7 +16,7 @@ use super::rows;
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::rows::Stored;
-use crate::transact::Transaction;
+use crate::transact::{AwaitsOutcome, Transaction};
 
 /// Shares known at most; those that nobody uses at the moment are forgotten first.
 const SHARES_MAX: usize = 4096;
@@ -148,9 +148,8 @@ impl KnownShare {
     }
 }
 
-/// A change of the length of a file, from before its commit until its result is known. Dropped without
-/// [`UsageChange::committed`] it has changed nothing.
-pub(crate) struct UsageChange {
+/// A change of the length of a file, from before its commit until its outcome is known.
+struct UsageChange {
     known: Arc<KnownShare>,
     _change: OwnedRwLockReadGuard<()>,
     /// Counted already; they are given back if nothing comes of it.
@@ -167,13 +166,13 @@ enum Outcome {
     Unknown,
 }
 
-impl UsageChange {
-    pub fn committed(mut self) {
+impl AwaitsOutcome for UsageChange {
+    fn committed(mut self: Box<Self>) {
         self.outcome = Outcome::Committed;
     }
 
-    /// It may have been committed or not: what is counted from now on is not what is there.
-    pub fn unknown(mut self) {
+    /// What is counted from now on is not what is there.
+    fn unknown(mut self: Box<Self>) {
         self.outcome = Outcome::Unknown;
     }
 }
@@ -218,7 +217,7 @@ impl Domain {
         }
         let outcome = Outcome::Nothing;
         let change = UsageChange { known, _change: change, added, removed, outcome };
-        transaction.note_usage(change);
+        transaction.tell_outcome(change);
         Ok(())
     }
 }
@@ -242,10 +241,10 @@ mod tests {
         assert_eq!(known.known(), Some(100));
         drop(change(&known, 0, 30).await);
         assert_eq!(known.known(), Some(100));
-        change(&known, 0, 30).await.committed();
+        Box::new(change(&known, 0, 30).await).committed();
         assert_eq!(known.known(), Some(70));
         known.add(50, 150).expect("it fits");
-        change(&known, 50, 0).await.committed();
+        Box::new(change(&known, 50, 0).await).committed();
         assert_eq!(known.known(), Some(120));
         assert_eq!(known.add(31, 150), Err(OverQuota));
         assert_eq!(known.add(u64::MAX, 150), Err(OverQuota));

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
-use holdfast_domain::Failure;
 use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::Difference;
 use holdfast_domain::features::Features;
@@ -13,11 +13,12 @@ use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, FilePath, ShareName, TrailingDots};
 use holdfast_domain::share::{
     CreateDirectory, CreateFile, CreateShare, DeleteNode, DeleteShare, Expected, FileHeaders,
-    FileRefusal, GetNode, ListDirectory, ListRanges, Located, NodeAddress, NodeProperties, PastEnd,
-    Protocol, PutRange, RangeChange, RenameNode, Renamed, SetNodeProperties, SharePath,
-    ShareSettings, ShareState, SnapshotShare, Wanted, WithSnapshots, WriteAt,
+    FileRefusal, GetFile, GetNode, ListDirectory, ListRanges, Located, NodeAddress, NodeProperties,
+    PastEnd, Protocol, PutRange, RangeChange, RenameNode, Renamed, RestCall, SetNodeProperties,
+    SharePath, ShareSettings, ShareState, SnapshotShare, Wanted, WithSnapshots, WriteAt,
 };
 use holdfast_domain::time::Timestamp;
+use holdfast_domain::{Domain, Failure};
 use holdfast_store::Engine;
 use holdfast_store::memory::MemoryEngine;
 
@@ -56,16 +57,16 @@ impl Files {
     }
 
     pub async fn create_directory(&self, path: &str) -> Answer<Located> {
-        refusal(self.store.domain.create_directory(&new_directory(path)).await)
+        refusal(self.store.domain.at_once(new_directory(path)).await)
     }
 
     pub async fn create_file(&self, path: &str, length: u64) -> Answer<Located> {
-        refusal(self.store.domain.create_file(new_file(path, length)).await)
+        refusal(self.store.domain.at_once(new_file(path, length)).await)
     }
 
     pub async fn delete(&self, path: &str) -> Answer<()> {
         let command = DeleteNode { address: at(path), wanted: Wanted::Any, lease_id: None };
-        refusal(self.store.domain.delete_node(&command).await.map(drop))
+        refusal(self.store.domain.at_once(command).await.map(drop))
     }
 
     pub async fn write(&self, path: &str, offset: u64, bytes: &[u8]) -> Answer<Located> {
@@ -78,7 +79,7 @@ impl Files {
     }
 
     pub async fn put(&self, path: &str, offset: u64, change: RangeChange) -> Answer<Located> {
-        refusal(self.store.domain.put_range(put_range(path, offset, change)).await)
+        refusal(self.store.domain.at_once(put_range(path, offset, change)).await)
     }
 
     pub async fn receive(&self, bytes: &[u8]) -> holdfast_domain::content::Received {
@@ -90,7 +91,7 @@ impl Files {
 
     pub async fn resize(&self, path: &str, length: u64) -> Answer<Located> {
         let command = SetNodeProperties { length: Some(length), ..set(path) };
-        refusal(self.store.domain.set_node_properties(&command).await)
+        refusal(self.store.domain.at_once(command).await)
     }
 
     pub async fn read(&self, path: &str, state: ShareState) -> Answer<Vec<u8>> {
@@ -104,7 +105,8 @@ impl Files {
         range: Option<ReadRange>,
     ) -> Answer<Vec<u8>> {
         let command = GetNode { state, wanted: Wanted::File, ..get(path) };
-        let mut reader = refusal(self.store.domain.get_file(&command, range).await)?.reader;
+        let mut reader =
+            refusal(self.store.domain.at_once(GetFile { file: command, range }).await)?.reader;
         let mut content = Vec::new();
         while let Some(bytes) = reader.next().await.expect("memory reads") {
             content.extend_from_slice(&bytes);
@@ -113,7 +115,7 @@ impl Files {
     }
 
     pub async fn get(&self, path: &str, state: ShareState) -> Answer<Located> {
-        refusal(self.store.domain.get_node(&GetNode { state, ..get(path) }).await)
+        refusal(self.store.domain.at_once(GetNode { state, ..get(path) }).await)
     }
 
     /// Names as they were written, over as many pages as it takes.
@@ -121,7 +123,7 @@ impl Files {
         let (mut names, mut after) = (Vec::new(), None);
         loop {
             let command = ListDirectory { after, state, limit, ..list(path) };
-            let page = refusal(self.store.domain.list_directory(&command).await)?;
+            let page = refusal(self.store.domain.at_once(command).await)?;
             assert!(page.entries.len() <= limit, "a page is no longer than was asked for");
             names.extend(
                 page.entries.iter().filter_map(|node| Some(node.name.as_ref()?.to_string())),
@@ -133,8 +135,8 @@ impl Files {
         }
     }
 
-    pub async fn ranges(&self, command: &ListRanges) -> Answer<Vec<(Difference, Range<u64>)>> {
-        let mut ranges = refusal(self.store.domain.list_ranges(command).await)?;
+    pub async fn ranges(&self, command: ListRanges) -> Answer<Vec<(Difference, Range<u64>)>> {
+        let mut ranges = refusal(self.store.domain.at_once(command).await)?;
         let mut all = Vec::new();
         while let Some(range) = ranges.next().await.expect("memory reads") {
             all.push(range);
@@ -144,7 +146,7 @@ impl Files {
 
     pub async fn rename(&self, from: &str, to: &str, replace: bool) -> Answer<Renamed> {
         let command = RenameNode { replace, ..rename(from, to) };
-        refusal(self.store.domain.rename_node(&command).await)
+        refusal(self.store.domain.rename_at_once(command).await)
     }
 
     pub async fn snapshot(&self) -> ShareState {
@@ -279,6 +281,23 @@ pub fn rename(from: &str, to: &str) -> RenameNode {
 
 pub fn lease_id(number: u8) -> LeaseId {
     LeaseId::parse(&format!("00000000-0000-0000-0000-0000000000{number:02}")).expect("an id")
+}
+
+/// As REST calls what waits for no SMB client.
+pub trait AtOnce {
+    async fn at_once<C: RestCall>(&self, command: C) -> Result<C::Output, Failure<C::Refusal>>;
+
+    async fn rename_at_once(&self, command: RenameNode) -> Result<Renamed, Failure<FileRefusal>>;
+}
+
+impl AtOnce for Domain {
+    async fn at_once<C: RestCall>(&self, command: C) -> Result<C::Output, Failure<C::Refusal>> {
+        self.rest_call(command, Duration::ZERO).await
+    }
+
+    async fn rename_at_once(&self, command: RenameNode) -> Result<Renamed, Failure<FileRefusal>> {
+        self.rest_rename(command, Duration::ZERO).await
+    }
 }
 
 pub fn refusal<T>(answer: Result<T, Failure<FileRefusal>>) -> Answer<T> {

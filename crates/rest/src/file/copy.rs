@@ -7,7 +7,7 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::{beside, given, parameters, place};
+use super::{given, parameters, place, rest_call};
 use crate::answer::Answer;
 use crate::blob::copy_elsewhere::{self, Destination};
 use crate::blob::{copied_from_elsewhere, headers};
@@ -40,7 +40,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let command = command(call, &source, address.clone(), copy_source).await?;
     let copy_id = command.copy_id.clone();
-    let copied = beside::run(call, command).await;
+    let copied = rest_call::run(call, command).await;
     let located = copied.map_err(|failure| refused(&source, failure))?;
     if let Some(asked) = asked {
         let destination = Destination::File(address);
@@ -53,7 +53,7 @@ pub async fn abort(call: &Call<'_>) -> Result<Answer, Error> {
     let copy_id = call.query.required("copyid")?.to_owned();
     let command =
         AbortFileCopy { address: place::file(call)?, copy_id, lease_id: call.lease_id()? };
-    beside::run(call, command).await?;
+    rest_call::run(call, command).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }
 

@@ -6,7 +6,7 @@ use holdfast_domain::share::{
 use hyper::StatusCode;
 
 use super::properties::Purpose;
-use super::{beside, describe, given, place};
+use super::{describe, given, place, rest_call};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::Error;
@@ -17,12 +17,12 @@ pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
     let metadata = call.metadata()?;
     let properties = given::new(call, &address.share, true).await?;
     let command = CreateDirectory { address, id: None, metadata, properties };
-    let located = beside::run(call, command).await?;
+    let located = rest_call::run(call, command).await?;
     Ok(written(call, StatusCode::CREATED, &located))
 }
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let located = beside::look(call, place::read_directory(call)?).await?;
+    let located = rest_call::look(call, place::read_directory(call)?).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &located);
     headers::metadata(&mut answer, &located.node.metadata);
@@ -31,7 +31,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let located = beside::look(call, place::read_directory(call)?).await?;
+    let located = rest_call::look(call, place::read_directory(call)?).await?;
     Ok(describe::metadata(call, &located.node))
 }
 
@@ -47,21 +47,21 @@ pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
         by_handle: false,
         lease_id: None,
     };
-    let located = beside::run(call, command).await?;
+    let located = rest_call::run(call, command).await?;
     Ok(written(call, StatusCode::OK, &located))
 }
 
 pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     let (address, metadata) = (place::directory(call)?, call.metadata()?);
     let command = SetNodeMetadata { address, wanted: Wanted::Directory, metadata, lease_id: None };
-    let located = beside::run(call, command).await?;
+    let located = rest_call::run(call, command).await?;
     Ok(describe::changed(call, &located.node))
 }
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     let address = place::directory(call)?;
     let command = DeleteNode { address, wanted: Wanted::Directory, lease_id: None };
-    beside::run(call, command).await?;
+    rest_call::run(call, command).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))
 }
 

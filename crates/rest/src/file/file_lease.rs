@@ -3,7 +3,7 @@
 use holdfast_domain::lease::LeaseKind;
 use holdfast_domain::share::LeaseFile;
 
-use super::{beside, place};
+use super::{place, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::lease_headers::{action, answer, fresh_id};
@@ -16,6 +16,6 @@ pub async fn lease(call: &Call<'_>) -> Result<Answer, Error> {
     }
     let action = action(call, LeaseKind::File)?;
     let command = LeaseFile { address: place::file(call)?, action, fresh_id: fresh_id() };
-    let (located, outcome) = beside::run(call, command).await?;
+    let (located, outcome) = rest_call::run(call, command).await?;
     Ok(answer(call, outcome, located.node.etag, located.node.last_modified))
 }

@@ -3,7 +3,7 @@
 use holdfast_domain::share::{FileDownload, GetFile};
 use hyper::StatusCode;
 
-use super::{beside, describe, place};
+use super::{describe, place, rest_call};
 use crate::answer::Answer;
 use crate::blob::get_blob::{RangeCheck, give_content};
 use crate::blob::headers;
@@ -16,7 +16,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let check = RangeCheck::asked(call, asked)?;
     let file = place::read_file(call)?;
     let state = file.state;
-    let download = beside::run(call, GetFile { file, range: asked }).await?;
+    let download = rest_call::run(call, GetFile { file, range: asked }).await?;
     let FileDownload { located, range, reader } = download;
     check.admit(range.end - range.start)?;
 

@@ -1,9 +1,8 @@
 //! List Handles and Force Close Handles: what SMB clients have open.
 
 use holdfast_domain::failure::Failure;
-use holdfast_domain::share::opens::handle::NodeKey;
-use holdfast_domain::share::opens::{HandleScope, OpenHandle, OpenId};
-use holdfast_domain::share::{At, FileRefusal, ShareState};
+use holdfast_domain::share::opens::{OpenHandle, OpenId};
+use holdfast_domain::share::{FileRefusal, FoundHandles};
 use hyper::StatusCode;
 
 use super::list_entries::write_text;
@@ -25,8 +24,8 @@ const EVERY_HANDLE: &str = "*";
 pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     let limit = call.query.page_size(PAGE_MAX)? as usize;
     let first = first(call)?;
-    let target = target(call).await?;
-    let mut handles = match &target.scope {
+    let found = find(call, is_recursive(call)?).await?;
+    let mut handles = match &found.scope {
         Some(scope) => call.frontend.domain().opens().list_handles(scope, first, limit + 1),
         None => Vec::new(),
     };
@@ -57,11 +56,12 @@ pub async fn force_close(call: &Call<'_>) -> Result<Answer, Error> {
         EVERY_HANDLE => None,
         _ => Some(text.parse().map_err(|_| Error::invalid_header(HANDLE_ID, text))?),
     };
-    let target = target(call).await?;
-    if target.recursive && !target.is_directory {
+    let recursive = is_recursive(call)?;
+    let found = find(call, recursive).await?;
+    if recursive && !found.is_directory {
         return Err(Error::invalid_header(RECURSIVE, "true"));
     }
-    let (closed, failed) = match &target.scope {
+    let (closed, failed) = match &found.scope {
         None => (0, 0),
         Some(scope) => match call.frontend.domain().force_close_handles(scope, only).await {
             Ok(closed) => (closed, 0),
@@ -81,26 +81,12 @@ pub async fn force_close(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// What a request about handles names.
-struct Target {
-    /// None in a snapshot, whose handles are in nobody's way.
-    scope: Option<HandleScope>,
-    is_directory: bool,
-    recursive: bool,
+async fn find(call: &Call<'_>, recursive: bool) -> Result<FoundHandles, Error> {
+    Ok(call.frontend.domain().find_handles(place::either(call)?, recursive).await?)
 }
 
-async fn target(call: &Call<'_>) -> Result<Target, Error> {
-    let recursive = parameters::boolean(call, RECURSIVE)?.unwrap_or(false);
-    let get = place::either(call)?;
-    let located = call.frontend.domain().get_node(&get).await?;
-    let is_directory = located.node.is_directory();
-    let below = match get.address.at {
-        At::Path(path) if recursive && is_directory => Some(path),
-        At::Path(_) | At::Place(_) => None,
-    };
-    let key = NodeKey { share: located.place.share(), node: located.node.id };
-    let scope = (get.state == ShareState::Current).then_some(HandleScope { key, below });
-    Ok(Target { scope, is_directory, recursive })
+fn is_recursive(call: &Call<'_>) -> Result<bool, Error> {
+    Ok(parameters::boolean(call, RECURSIVE)?.unwrap_or(false))
 }
 
 /// A marker is the number of the first handle that has not been told.

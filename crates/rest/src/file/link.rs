@@ -6,7 +6,7 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::{beside, describe, given, place};
+use super::{describe, given, place, rest_call};
 use crate::answer::Answer;
 use crate::auth::Target;
 use crate::blob::headers;
@@ -29,7 +29,7 @@ pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
         properties,
         lease_id: call.lease_id()?,
     };
-    let located = call.frontend.domain().create_symbolic_link(&command).await?;
+    let located = rest_call::run(call, command).await?;
     let mut answer = Answer::new(StatusCode::CREATED);
     describe::node(&mut answer, call, &located);
     answer.header("x-ms-request-server-encrypted", "true");
@@ -38,7 +38,7 @@ pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
 
 pub async fn get_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
     let command = GetNode { wanted: Wanted::SymbolicLink, ..place::read_file(call)? };
-    let node = beside::run(call, command).await?.node;
+    let node = rest_call::run(call, command).await?.node;
     let NodeKind::SymbolicLink(LinkTarget(target)) = &node.kind else {
         return Err(Code::ResourceTypeMismatch.into());
     };
@@ -60,7 +60,7 @@ pub async fn create_hard(call: &Call<'_>) -> Result<Answer, Error> {
     let path = FilePath::file(path, TrailingDots::Kept).map_err(|_| invalid())?;
     let target = NodeAddress::path(address.share.clone(), path);
     let command = CreateHardLink { address, target, lease_id: call.lease_id()? };
-    let located = call.frontend.domain().create_hard_link(&command).await?;
+    let located = rest_call::run(call, command).await?;
     let mut answer = Answer::new(StatusCode::CREATED);
     describe::node(&mut answer, call, &located);
     Ok(answer)

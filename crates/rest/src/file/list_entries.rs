@@ -6,7 +6,7 @@ use holdfast_domain::share::{ListDirectory, Node};
 use hyper::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{beside, describe, parameters, place};
+use super::{describe, parameters, place, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::lane_share::leave_lane_for;
@@ -32,7 +32,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
         after: marker.map(parse_marker).transpose()?,
         limit: call.query.page_size(PAGE_MAX)? as usize,
     };
-    let page = beside::run(call, command).await?;
+    let page = rest_call::run(call, command).await?;
 
     leave_lane_for(page.entries.len()).await;
     let mut xml = Writer::document();

@@ -2,7 +2,7 @@
 
 use holdfast_domain::share::ListRanges;
 
-use super::{beside, parameters, place};
+use super::{parameters, place, rest_call};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let range = range::requested(call.headers)?;
     let command = ListRanges { file, previous, follow_rename, range, start_from };
-    let ranges = beside::run(call, command).await?;
+    let ranges = rest_call::run(call, command).await?;
     let node = &ranges.located.node;
     let (etag, last_modified, length) = (node.etag, node.last_modified, node.length());
 

@@ -1,7 +1,6 @@
 //! The File service on HTTP: each operation is parse, call, respond.
 
 mod attributes;
-mod beside;
 mod copy;
 mod describe;
 mod directory;
@@ -24,6 +23,7 @@ mod properties;
 mod range;
 mod refusals;
 mod rename;
+pub mod rest_call;
 mod share;
 mod share_headers;
 mod whole;

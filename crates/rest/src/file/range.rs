@@ -5,7 +5,7 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::{beside, describe, place, properties};
+use super::{describe, place, properties, rest_call};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::body::{ExpectedDigests, FinishedDigests};
@@ -94,7 +94,7 @@ async fn write(call: &Call<'_>, offset: u64, change: RangeChange) -> Result<Loca
         by_handle: false,
         lease_id: call.lease_id()?,
     };
-    Ok(beside::run(call, command).await?)
+    Ok(rest_call::run(call, command).await?)
 }
 
 fn written(call: &Call<'_>, located: &Located) -> Answer {

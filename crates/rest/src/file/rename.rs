@@ -5,7 +5,7 @@ use holdfast_domain::share::{Expected, NodeAddress, RenameNode, SharePath, Wante
 use hyper::StatusCode;
 
 use super::properties::Purpose;
-use super::{beside, describe, given, parameters, place};
+use super::{describe, given, parameters, place, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::operation::Operation;
@@ -50,7 +50,7 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
         content_type,
     };
     let domain = call.frontend.domain();
-    let renamed = domain.rename_beside_opens(command, beside::patience(call)).await?;
+    let renamed = domain.rest_rename(command, rest_call::patience(call)).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &renamed.located);
     answer.header("x-ms-request-server-encrypted", "true");

@@ -8,7 +8,7 @@ use holdfast_domain::share::{
 use hyper::StatusCode;
 
 use super::properties::Purpose;
-use super::{beside, describe, given, place};
+use super::{describe, given, place, rest_call};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::{Code, Error};
@@ -44,7 +44,7 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
         overwrite: !call.granted.create_only,
         lease_id,
     };
-    let located = beside::run(call, command).await?;
+    let located = rest_call::run(call, command).await?;
     let mut answer = written(call, StatusCode::CREATED, &located);
     if let Some(body) = &first {
         headers::digests(&mut answer, call, body);
@@ -91,7 +91,7 @@ fn check_kind(call: &Call<'_>) -> Result<(), Error> {
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
     let state = command.state;
-    let located = beside::look(call, command).await?;
+    let located = rest_call::look(call, command).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &located);
     headers::metadata(&mut answer, &located.node.metadata);
@@ -108,7 +108,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
-    let located = beside::look(call, command).await?;
+    let located = rest_call::look(call, command).await?;
     Ok(describe::metadata(call, &located.node))
 }
 
@@ -126,21 +126,21 @@ pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
         by_handle: false,
         lease_id: call.lease_id()?,
     };
-    let located = beside::run(call, command).await?;
+    let located = rest_call::run(call, command).await?;
     Ok(written(call, StatusCode::OK, &located))
 }
 
 pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     let (address, metadata, lease_id) = (place::file(call)?, call.metadata()?, call.lease_id()?);
     let command = SetNodeMetadata { address, wanted: Wanted::FileOrLink, metadata, lease_id };
-    let located = beside::run(call, command).await?;
+    let located = rest_call::run(call, command).await?;
     Ok(describe::changed(call, &located.node))
 }
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
     let (address, lease_id) = (place::file(call)?, call.lease_id()?);
     let command = DeleteNode { address, wanted: Wanted::FileOrLink, lease_id };
-    let deleted = beside::run(call, command).await?;
+    let deleted = rest_call::run(call, command).await?;
     let mut answer = Answer::new(StatusCode::ACCEPTED);
     if call.version >= Version::V2025_05_05 {
         let links = deleted.links.map(|links| links.to_string());

@@ -6,7 +6,7 @@ use holdfast_domain::blob::{Blob, ContentHeaders, Download, GetBlob};
 use holdfast_domain::condition::CombinationRule;
 use holdfast_domain::content::{ByteSource, ContentReader};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::share::{FileDownload, Node};
+use holdfast_domain::share::{FileDownload, GetFile, Node};
 use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;
 
@@ -16,6 +16,7 @@ use super::{FailureKind, ReadableBlob, ReadableFile, SourceFailure, SourceReques
 use crate::blob::kind_name;
 use crate::body::{Digests, ExpectedDigests, FinishedDigests};
 use crate::error::Error;
+use crate::file::rest_call;
 use crate::request::Call;
 use crate::version::Version;
 
@@ -145,7 +146,7 @@ impl SourceRequest {
         local: LocalFile,
     ) -> Result<SourceProperties, SourceFailure> {
         let ReadableFile { read } = self.readable_file(call, local).await?;
-        let located = call.frontend.domain().get_node(&read).await.map_err(Error::from)?;
+        let located = rest_call::run(call, read).await.map_err(Error::from)?;
         Ok(SourceProperties::from(&located.node))
     }
 
@@ -156,8 +157,8 @@ impl SourceRequest {
         length_max: u64,
     ) -> Result<(SourceProperties, Option<u64>, SourceBytes), SourceFailure> {
         let ReadableFile { read } = self.readable_file(call, local).await?;
-        let domain = call.frontend.domain();
-        let download = domain.get_file(&read, self.range).await.map_err(Error::from)?;
+        let get = GetFile { file: read, range: self.range };
+        let download = rest_call::run(call, get).await.map_err(Error::from)?;
         let FileDownload { located, range, reader } = download;
         let length = range.end - range.start;
         if length > length_max {

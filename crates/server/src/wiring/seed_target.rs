@@ -188,7 +188,7 @@ impl SeedTarget for Node {
                 metadata: Metadata::default(),
                 properties: NodeProperties::default(),
             };
-            match self.domain.create_directory(&command).await {
+            match self.domain.seed_directory(&command).await {
                 Ok(_) => seeded = Seeded::Created,
                 Err(Failure::Refused(FileRefusal::AlreadyExists)) => {}
                 Err(failure) => return Err(in_words(failure)),
@@ -228,7 +228,7 @@ impl SeedTarget for Node {
             overwrite: false,
             lease_id: None,
         };
-        match self.domain.create_file(command).await {
+        match self.domain.seed_file(command).await {
             Ok(_) => Ok(Seeded::Created),
             Err(Failure::Refused(FileRefusal::AlreadyExists)) => Ok(Seeded::AlreadyThere),
             Err(failure) => Err(in_words(failure)),

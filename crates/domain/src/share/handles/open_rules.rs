@@ -3,7 +3,7 @@
 use super::command::{Action, Disposition, OpenNode};
 use super::refusal::HandleRefusal;
 use crate::lease::LeaseStatus;
-use crate::share::opens::rest::lease_permits;
+use crate::share::opens::rest_operation::lease_permits;
 use crate::share::opens::{AccessMask, CreateId, Durability};
 use crate::share::{Attributes, Node, NodeAddress};
 use crate::time::Timestamp;

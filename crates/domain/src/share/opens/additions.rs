@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use super::entering::EnterRefusal;
 use super::handle::NodeKey;
 use super::node::NodeOpens;
 use super::registry::Opens;
+use super::rest_entry::EnterRefusal;
 
 /// Something is being added to a directory until this is dropped.
 #[must_use]

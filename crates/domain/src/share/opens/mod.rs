@@ -11,7 +11,6 @@ pub mod breaks;
 pub mod caching;
 pub(crate) mod connected;
 pub mod delayed_time;
-pub mod entering;
 pub mod handle;
 pub(crate) mod kept_open;
 pub mod listing;
@@ -21,7 +20,8 @@ pub mod node;
 pub mod range_locks;
 pub mod registry;
 pub mod replay;
-pub mod rest;
+pub mod rest_entry;
+pub mod rest_operation;
 pub mod sharing;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;
@@ -32,7 +32,6 @@ pub use access::AccessMask;
 pub use breaks::AcknowledgeRefusal;
 pub use caching::{Caching, OplockLevel};
 pub use connected::ConnectedShare;
-pub use entering::{EnterRefusal, Entered};
 pub use handle::{
     CachingEvent, CachingGranted, ClientId, Durability, Enumeration, Handle, LeaseGranted,
     LeaseKey, LeaseVersion, LeaseWanted, LockSequence, NodeKey, Opener,
@@ -41,6 +40,7 @@ pub use listing::{HandleScope, OpenHandle};
 pub use range_locks::OpenId;
 pub use registry::Opens;
 pub use replay::CreateId;
-pub use rest::RestOperation;
+pub use rest_entry::{EnterRefusal, Entered};
+pub use rest_operation::RestOperation;
 pub use sharing::{Claim, ShareMode};
 pub use watch::{Change, ChangeAction, Watched};

@@ -1,19 +1,25 @@
-//! REST calls beside the opens of SMB clients. A call looks its node up, enters it as the open that
-//! its operation is, and does its work to what it has entered. Where something else has come to
-//! that place meanwhile, it looks again.
+//! The one way in which REST reaches files and directories: among the opens of SMB clients. A call looks
+//! its node up, enters it as the open that its operation is, and does its work to what it has entered.
+//! Where something else has come to that place meanwhile, it looks again.
+//!
+//! What the operations do to the rows is not public, so that nobody passes by the share modes, the
+//! byte-range locks and the caches of SMB clients.
 
 use std::time::Duration;
 
 use super::happenings::{self, Told};
+use super::node::Lookup;
 use super::opens::handle::NodeKey;
+use super::opens::rest_operation::REST_BREAK_WAIT_MAX;
 use super::opens::watch::Happening;
-use super::opens::{EnterRefusal, Entered, RestOperation};
+use super::opens::{EnterRefusal, Entered, HandleScope, RestOperation};
 use super::tree::{Answer, Located};
 use super::{
-    AbortFileCopy, At, CopyFile, CreateDirectory, CreateFile, DeleteNode, DeletedNode,
-    DirectoryPage, Expected, FileCopyRefusal, FileCopySource, FileDownload, FileRanges,
-    FileRefusal, GetNode, LeaseFile, ListDirectory, ListRanges, Lookup, NodeAddress, PutRange,
-    RenameNode, Renamed, SetNodeMetadata, SetNodeProperties, ShareState, Wanted,
+    AbortFileCopy, At, CopyFile, CreateDirectory, CreateFile, CreateHardLink, CreateSymbolicLink,
+    DeleteNode, DeletedNode, DirectoryPage, Expected, FileCopyRefusal, FileCopySource,
+    FileDownload, FileRanges, FileRefusal, GetNode, LeaseFile, ListDirectory, ListRanges,
+    NodeAddress, PutRange, RenameNode, Renamed, SetNodeMetadata, SetNodeProperties, ShareState,
+    Wanted,
 };
 use crate::blob::ReadRange;
 use crate::domain::Domain;
@@ -29,8 +35,15 @@ pub struct GetFile {
     pub range: Option<ReadRange>,
 }
 
+/// What a request about handles names.
+pub struct FoundHandles {
+    /// None in a snapshot, whose handles are in nobody's way.
+    pub scope: Option<HandleScope>,
+    pub is_directory: bool,
+}
+
 /// What a client of REST asks for.
-pub trait BesideOpens: Send + Sync + Sized {
+pub trait RestCall: Send + Sync + Sized {
     type Output: Send;
     type Refusal: From<FileRefusal> + PartialEq + Send;
 
@@ -66,7 +79,7 @@ struct Entry<'a> {
 impl Domain {
     /// Does what is asked for as soon as those who have the node open let it, which they are given
     /// so much time for.
-    pub async fn beside_opens<C: BesideOpens>(
+    pub async fn rest_call<C: RestCall>(
         &self,
         mut command: C,
         patience: Duration,
@@ -75,7 +88,7 @@ impl Domain {
         command.conclude(done)
     }
 
-    async fn look_and_run<C: BesideOpens>(
+    async fn look_and_run<C: RestCall>(
         &self,
         command: &mut C,
         patience: Duration,
@@ -102,7 +115,7 @@ impl Domain {
         Err(Failure::Busy)
     }
 
-    fn tell_of<C: BesideOpens>(
+    fn tell_of<C: RestCall>(
         &self,
         command: &C,
         asked: &NodeAddress,
@@ -142,8 +155,18 @@ impl Domain {
         Ok(Entry { expected: Expected::Node(node.id), entered: Some(entered) })
     }
 
-    /// As [`Domain::beside_opens`], for two places at once.
-    pub async fn rename_beside_opens(
+    /// Another node that a call uses, such as the source of a copy, for as long as it does.
+    async fn enter_second(
+        &self,
+        address: &NodeAddress,
+        operation: RestOperation,
+    ) -> Answer<Entry<'_>> {
+        let found = self.find_node(address, ShareState::Current).await?;
+        self.enter(&found, operation, REST_BREAK_WAIT_MAX).await
+    }
+
+    /// As [`Domain::rest_call`], for two places at once.
+    pub async fn rest_rename(
         &self,
         mut command: RenameNode,
         patience: Duration,
@@ -202,6 +225,20 @@ impl Domain {
         self.tell(source.place.share(), &happened);
     }
 
+    /// The handles that a request about a file or directory names. It is nobody's open: what is in
+    /// other calls' way must be seen and closed all the same.
+    pub async fn find_handles(&self, command: GetNode, recursive: bool) -> Answer<FoundHandles> {
+        let located = self.get_node(&command).await?;
+        let is_directory = located.node.is_directory();
+        let below = match command.address.at {
+            At::Path(path) if recursive && is_directory => Some(path),
+            At::Path(_) | At::Place(_) => None,
+        };
+        let key = NodeKey { share: located.place.share(), node: located.node.id };
+        let is_current = command.state == ShareState::Current;
+        Ok(FoundHandles { scope: is_current.then_some(HandleScope { key, below }), is_directory })
+    }
+
     /// Whoever has something open is not to find it under another path.
     fn check_nothing_open_below(&self, address: &NodeAddress, found: &Lookup) -> Answer<()> {
         let (Some(node), At::Path(path)) = (&found.node, &address.at) else { return Ok(()) };
@@ -214,11 +251,11 @@ impl Domain {
 }
 
 /// The commands that are about one node and run as they are.
-macro_rules! beside_opens {
+macro_rules! rest_calls {
     ($(
         $command:ty, $field:ident -> $output:ty = $run:ident, $operation:expr, $happenings:expr;
     )*) => { $(
-        impl BesideOpens for $command {
+        impl RestCall for $command {
             type Output = $output;
             type Refusal = FileRefusal;
 
@@ -243,7 +280,7 @@ macro_rules! beside_opens {
     )* };
 }
 
-beside_opens! {
+rest_calls! {
     CreateDirectory, address -> Located = create_directory,
         |_| Some(RestOperation::Directory),
         |_, told: &Told<'_>, _| told.created_directory();
@@ -271,6 +308,9 @@ beside_opens! {
             }
         },
         |_, told: &Told<'_>, _| told.deleted();
+    CreateSymbolicLink, address -> Located = create_symbolic_link,
+        |_| Some(RestOperation::Directory),
+        |_, told: &Told<'_>, _| told.created_link();
     AbortFileCopy, address -> () = abort_file_copy,
         |_| Some(RestOperation::Directory),
         |_, told: &Told<'_>, _| told.written();
@@ -286,7 +326,7 @@ beside_opens! {
         |_, _, _| Vec::new();
 }
 
-impl BesideOpens for GetFile {
+impl RestCall for GetFile {
     type Output = FileDownload;
     type Refusal = FileRefusal;
 
@@ -307,7 +347,7 @@ impl BesideOpens for GetFile {
     }
 }
 
-impl BesideOpens for ListRanges {
+impl RestCall for ListRanges {
     type Output = FileRanges;
     type Refusal = FileRefusal;
 
@@ -329,7 +369,7 @@ impl BesideOpens for ListRanges {
 }
 
 /// What is about to be deleted is not listed.
-impl BesideOpens for ListDirectory {
+impl RestCall for ListDirectory {
     type Output = DirectoryPage;
     type Refusal = FileRefusal;
 
@@ -355,7 +395,7 @@ impl BesideOpens for ListDirectory {
     }
 }
 
-impl BesideOpens for CreateFile {
+impl RestCall for CreateFile {
     type Output = Located;
     type Refusal = FileRefusal;
 
@@ -380,7 +420,32 @@ impl BesideOpens for CreateFile {
     }
 }
 
-impl BesideOpens for PutRange {
+/// The file that gets another name only has to be there: whoever has it open keeps what was granted.
+impl RestCall for CreateHardLink {
+    type Output = Located;
+    type Refusal = FileRefusal;
+
+    fn operation(&self) -> Option<RestOperation> {
+        Some(RestOperation::Directory)
+    }
+
+    fn address(&mut self) -> &mut NodeAddress {
+        &mut self.address
+    }
+
+    fn happenings(&self, told: &Told<'_>, _: &Located) -> Vec<Happening> {
+        told.created_link()
+    }
+
+    async fn run(&self, domain: &Domain) -> Answer<Located> {
+        let entry = domain.enter_second(&self.target, RestOperation::LinkTarget).await?;
+        let linked = domain.create_hard_link(self).await;
+        drop(entry);
+        linked
+    }
+}
+
+impl RestCall for PutRange {
     type Output = Located;
     type Refusal = FileRefusal;
 
@@ -405,7 +470,7 @@ impl BesideOpens for PutRange {
     }
 }
 
-impl BesideOpens for CopyFile {
+impl RestCall for CopyFile {
     type Output = Located;
     type Refusal = FileCopyRefusal;
 
@@ -430,11 +495,8 @@ impl BesideOpens for CopyFile {
             | FileCopySource::Fetched(..)
             | FileCopySource::Awaited(_) => return domain.try_copy_file(self).await,
         };
-        let of_source = |failure: Failure<FileRefusal>| failure.map(FileCopyRefusal::SourceFile);
-        let found = domain.find_node(&source.address, source.state).await.map_err(of_source)?;
-        let patience = super::opens::rest::REST_BREAK_WAIT_MAX;
-        let entry = domain.enter(&found, RestOperation::GetFile, patience).await;
-        let entry = entry.map_err(of_source)?;
+        let entry = domain.enter_second(&source.address, RestOperation::GetFile).await;
+        let entry = entry.map_err(|failure| failure.map(FileCopyRefusal::SourceFile))?;
         let copied = domain.try_copy_file(self).await;
         drop(entry);
         copied

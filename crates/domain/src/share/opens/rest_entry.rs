@@ -8,7 +8,7 @@ use super::breaks::Cause;
 use super::handle::NodeKey;
 use super::node::{Attempt, NodeOpens, Obstacle};
 use super::registry::Opens;
-use super::rest::{Entry, REST_BREAK_WAIT_MAX, RestOperation};
+use super::rest_operation::{Entry, REST_BREAK_WAIT_MAX, RestOperation};
 use super::sharing::compatible;
 use super::waiting_time;
 use crate::names::FilePath;

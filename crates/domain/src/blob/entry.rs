@@ -25,7 +25,7 @@ use crate::transact::Transaction;
 const HELD_BLOB_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// What a transaction has read of a name.
-pub(super) struct Target {
+pub(super) struct BlobEntry {
     account: String,
     container: u64,
     scope: ScopePolicy,
@@ -46,7 +46,7 @@ pub(super) enum Change {
 
 /// What an account keeps of replaced and deleted blobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Keeping {
+pub(super) struct Retention {
     pub versions: bool,
     pub deleted_days: Option<u32>,
     pub permanent_delete: bool,
@@ -55,10 +55,10 @@ pub(super) struct Keeping {
 }
 
 impl Domain {
-    pub(super) async fn keeping(&self, account: &AccountName) -> Result<Keeping, Fault> {
+    pub(super) async fn retention(&self, account: &AccountName) -> Result<Retention, Fault> {
         let properties = self.service_properties(account, ServiceKind::Blob).await?;
         let retention = properties.delete_retention;
-        Ok(Keeping {
+        Ok(Retention {
             versions: self.features.versioning,
             deleted_days: retention.days,
             permanent_delete: retention.allow_permanent_delete,
@@ -67,7 +67,7 @@ impl Domain {
     }
 }
 
-impl Target {
+impl BlobEntry {
     pub async fn read(
         transaction: &mut Transaction,
         path: &BlobPath,
@@ -79,7 +79,7 @@ impl Target {
         Ok(Self::read_in(transaction, account, id, scope, path.blob.as_str()).await?)
     }
 
-    /// As [`Target::read`], for a container that is known by its number.
+    /// As [`BlobEntry::read`], for a container that is known by its number.
     pub async fn read_in(
         transaction: &mut Transaction,
         account: String,
@@ -217,7 +217,7 @@ impl Target {
         transaction.put(self.key(), blob.encode());
     }
 
-    /// As [`Target::put`], for a state that is not the current one.
+    /// As [`BlobEntry::put`], for a state that is not the current one.
     pub fn put_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
         self.index_past(transaction, moment, past);
         transaction.put(self.past_key(past.group(), moment), past.encode());
@@ -225,16 +225,14 @@ impl Target {
 
     /// Takes the row of an earlier state away; its content is the caller's to keep or release.
     pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
-        if past.group() == PastGroup::Versions {
-            self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
-        }
+        self.unindex_past(transaction, moment, past);
         transaction.delete(self.past_key(past.group(), moment));
     }
 
     /// Takes an earlier state away for good.
     pub fn purge_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
-        self.take_past(transaction, moment, past);
-        content::release(transaction, &past.blob.content);
+        self.unindex_past(transaction, moment, past);
+        purge_row(transaction, self.past_key(past.group(), moment), past);
     }
 
     /// Deletes an earlier state, which stays for the account's retention, if there is one.
@@ -265,7 +263,7 @@ impl Target {
         purge.plan(transaction, deletion.until, moment.ticks());
     }
 
-    /// As [`Target::put_past`], where the tags are not those of before.
+    /// As [`BlobEntry::put_past`], where the tags are not those of before.
     pub fn put_past_tags(
         &self,
         transaction: &mut Transaction,
@@ -282,6 +280,12 @@ impl Target {
     fn index_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
         if past.group() == PastGroup::Versions {
             self.index(transaction, &TagSet::default(), &past.blob.tags, Some(moment));
+        }
+    }
+
+    fn unindex_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+        if past.group() == PastGroup::Versions {
+            self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
         }
     }
 
@@ -308,31 +312,31 @@ impl Target {
         transaction: &mut Transaction,
         mut blob: Blob,
         change: Change,
-        keeping: Keeping,
+        retention: Retention,
         stamp: Stamp,
     ) -> Result<Blob, Fault> {
         if change == Change::Overwrite {
             self.drop_upload(transaction).await?;
         }
-        if self.current.is_none() && keeping.has_deleted {
+        if self.current.is_none() && retention.has_deleted {
             self.purge_other_kinds(transaction, blob.kind).await?;
         }
         blob.version = match change {
             Change::InPlace => blob.version,
             Change::Overwrite | Change::Metadata => {
-                keeping.versions.then(|| Timestamp::from_ticks(stamp.etag.ticks()))
+                retention.versions.then(|| Timestamp::from_ticks(stamp.etag.ticks()))
             }
         };
         if let Some(current) = &self.current {
             match change {
                 Change::InPlace => {}
-                Change::Metadata if keeps_version(current, keeping) => {
+                Change::Metadata if keeps_version(current, retention) => {
                     let id = stamp.etag.ticks();
                     blob.content = content::share(transaction, &current.content, id).await?;
-                    self.keep(transaction, current, keeping, stamp);
+                    self.keep(transaction, current, retention, stamp);
                 }
                 Change::Metadata => {}
-                Change::Overwrite => self.keep(transaction, current, keeping, stamp),
+                Change::Overwrite => self.keep(transaction, current, retention, stamp),
             }
         }
         self.put(transaction, &blob);
@@ -340,9 +344,9 @@ impl Target {
     }
 
     /// Takes the current blob away, of which so much is kept as the account keeps.
-    pub fn remove(&self, transaction: &mut Transaction, keeping: Keeping, stamp: Stamp) {
+    pub fn remove(&self, transaction: &mut Transaction, retention: Retention, stamp: Stamp) {
         if let Some(current) = &self.current {
-            self.keep(transaction, current, keeping, stamp);
+            self.keep(transaction, current, retention, stamp);
             self.index(transaction, &current.tags, &TagSet::default(), None);
         }
         transaction.delete(self.key());
@@ -353,15 +357,15 @@ impl Target {
         &self,
         transaction: &mut Transaction,
         current: &Blob,
-        keeping: Keeping,
+        retention: Retention,
         stamp: Stamp,
     ) {
         let blob = Blob { lease: Default::default(), expires: None, ..current.clone() };
-        if keeps_version(current, keeping) {
+        if keeps_version(current, retention) {
             let id = current.version_id();
             let blob = Blob { version: Some(id), ..blob };
             self.put_past(transaction, id, &Past { blob, role: Role::Version, deleted: None });
-        } else if let Some(deletion) = deletion(keeping, stamp.now) {
+        } else if let Some(deletion) = deletion(retention, stamp.now) {
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             let past = Past { blob, role: Role::Replaced, deleted: Some(deletion) };
             self.put_deleted(transaction, moment, past, deletion);
@@ -406,6 +410,28 @@ impl Target {
     }
 }
 
+/// Takes the row of an earlier state and its content away.
+fn purge_row(transaction: &mut Transaction, key: Bytes, past: &Past) {
+    content::release(transaction, &past.blob.content);
+    transaction.delete(key);
+}
+
+/// What is to be done when the retention of an earlier state, the row with this key, may have ended.
+pub(crate) async fn purge_retained(
+    transaction: &mut Transaction,
+    key: &Bytes,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let past: Option<Past> = read(transaction, key).await?;
+    if let Some(past) = past
+        && past.deleted.is_some_and(|deleted| deleted.until <= now)
+    {
+        // What is deleted is not found by its tags any more.
+        purge_row(transaction, key.clone(), &past);
+    }
+    Ok(())
+}
+
 /// What is to be done when a blob may have expired.
 pub(crate) async fn remove_expired(
     transaction: &mut Transaction,
@@ -415,7 +441,8 @@ pub(crate) async fn remove_expired(
 ) -> Result<(), Fault> {
     let scope = ScopePolicy::default();
     // Reading it is enough for it to go, if nothing holds it.
-    let target = Target::read_in(transaction, account.to_owned(), container, scope, name).await?;
+    let target =
+        BlobEntry::read_in(transaction, account.to_owned(), container, scope, name).await?;
     if let Some(held) = &target.current
         && held.expires.is_some_and(|expires| expires <= transaction.now)
     {
@@ -459,13 +486,13 @@ impl Past {
 
 /// Whether what `current` is stays as a version when it is replaced. A blob that became a version
 /// while versions were kept stays one.
-pub(super) fn keeps_version(current: &Blob, keeping: Keeping) -> bool {
-    keeping.versions || current.version.is_some()
+pub(super) fn keeps_version(current: &Blob, retention: Retention) -> bool {
+    retention.versions || current.version.is_some()
 }
 
 /// How what is deleted now can be restored, if it can.
-pub(super) fn deletion(keeping: Keeping, now: Timestamp) -> Option<Deletion> {
-    let days = keeping.deleted_days?;
+pub(super) fn deletion(retention: Retention, now: Timestamp) -> Option<Deletion> {
+    let days = retention.deleted_days?;
     let until = now.plus(std::time::Duration::from_secs(u64::from(days) * 24 * 60 * 60));
     Some(Deletion { at: now, until })
 }

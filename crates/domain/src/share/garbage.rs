@@ -14,12 +14,12 @@ use crate::rows::{Stored, condemned_id, pending_copy};
 const ROWS_PER_COMMIT: usize = 256;
 
 impl Domain {
-    /// Removes some of the past nodes that no snapshot sees since one was deleted. Its sentence says
-    /// how far that has got, and goes with the last ones.
-    pub(crate) async fn prune_past_nodes(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let (share, _) = rows::condemned_snapshot_of(sentence)?;
+    /// Removes some of the past nodes that no snapshot sees since one was deleted. The row with this
+    /// key says how far that has got, and goes with the last ones.
+    pub(crate) async fn prune_past_nodes(&self, condemned_key: &Bytes) -> Result<(), Failure<()>> {
+        let (share, _) = rows::condemned_snapshot_of(condemned_key)?;
         self.transact(&[], async |mut transaction| {
-            let Some(after) = transaction.get(sentence).await? else {
+            let Some(after) = transaction.get(condemned_key).await? else {
                 return Ok(((), transaction));
             };
             let mut range = KeyRange::prefix(rows::all_past_nodes(share));
@@ -32,9 +32,9 @@ impl Domain {
             let found = snapshot.scan(&range, Order::Ascending, ROWS_PER_COMMIT).await?;
             match found.last() {
                 Some(last) if found.len() == ROWS_PER_COMMIT => {
-                    transaction.put(sentence.clone(), last.key.clone());
+                    transaction.put(condemned_key.clone(), last.key.clone());
                 }
-                Some(_) | None => transaction.delete(sentence.clone()),
+                Some(_) | None => transaction.delete(condemned_key.clone()),
             }
             for row in found {
                 let node = Node::decode(&row.value)?;
@@ -51,12 +51,15 @@ impl Domain {
         .await
     }
 
-    /// Removes some of what a deleted share held, and with the last of it its sentence.
-    pub(crate) async fn empty_condemned_share(&self, sentence: &Bytes) -> Result<(), Failure<()>> {
-        let prefixes = rows::all_of_share(condemned_id(sentence)?);
+    /// Removes some of what a deleted share held, and with the last of it the row that condemns it.
+    pub(crate) async fn empty_condemned_share(
+        &self,
+        condemned_key: &Bytes,
+    ) -> Result<(), Failure<()>> {
+        let prefixes = rows::all_of_share(condemned_id(condemned_key)?);
         let removed = self
             .transact(&[], async |mut transaction| {
-                transaction.expect(sentence.clone());
+                transaction.expect(condemned_key.clone());
                 let mut removed = Vec::new();
                 for prefix in &prefixes {
                     let room = ROWS_PER_COMMIT - removed.len();
@@ -77,7 +80,7 @@ impl Domain {
                     }
                 }
                 if removed.len() < ROWS_PER_COMMIT {
-                    transaction.delete(sentence.clone());
+                    transaction.delete(condemned_key.clone());
                 }
                 Ok((removed, transaction))
             })

@@ -34,6 +34,8 @@ pub enum RestOperation {
     RenameSource,
     /// Rename File, for what is replaced.
     RenameTarget,
+    /// Create Hard Link, for the file that gets another name.
+    LinkTarget,
     /// Whatever else is done to a directory, and to a lease or a copy that is there: it only has to
     /// be in time before what is about to be deleted is.
     Directory,
@@ -63,7 +65,7 @@ impl RestOperation {
             Self::GetFileProperties | Self::GetFileMetadata => {
                 (shared(AccessMask::NONE), Some(Cause::Read))
             }
-            Self::List | Self::Directory => (shared(AccessMask::NONE), None),
+            Self::List | Self::LinkTarget | Self::Directory => (shared(AccessMask::NONE), None),
             Self::SetFileProperties | Self::SetFileMetadata | Self::PutRange => {
                 (shared(WRITE), Some(Cause::Write))
             }
@@ -91,6 +93,7 @@ impl RestOperation {
             | Self::PutRange
             | Self::LeaseFile
             | Self::RenameSource
+            | Self::LinkTarget
             | Self::Directory => false,
         };
         let whole_file_written = matches!(self, Self::PutRange | Self::CreateFile);
@@ -113,5 +116,5 @@ pub fn lease_permits(lease: LeaseStatus, access: AccessMask) -> bool {
 }
 
 #[cfg(test)]
-#[path = "rest_tests.rs"]
+#[path = "rest_operation_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdfast_domain::failure::Failure;
-use holdfast_domain::share::{BesideOpens, FileRefusal, GetNode, Located};
+use holdfast_domain::share::{FileRefusal, GetNode, Located, RestCall};
 
 use crate::error::{Code, Error};
 use crate::request::Call;
@@ -11,11 +11,11 @@ use crate::request::Call;
 /// As long as the service waits for any of them.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
 
-pub async fn run<C: BesideOpens>(
+pub async fn run<C: RestCall>(
     call: &Call<'_>,
     command: C,
 ) -> Result<C::Output, Failure<C::Refusal>> {
-    call.frontend.domain().beside_opens(command, patience(call)).await
+    call.frontend.domain().rest_call(command, patience(call)).await
 }
 
 /// What is there of the wanted kind. Clients ask a file whether it is a directory, and take only "not
