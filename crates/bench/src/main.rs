@@ -147,8 +147,11 @@ struct Sides {
     #[arg(long, requires = "holdfast", allow_hyphen_values = true, value_name = "ARGUMENT")]
     holdfast_argument: Vec<String>,
     /// Connection string of the server on the right.
-    #[arg(long, required_unless_present_any = ["with_azurite", "with_bare_hyper", "with_nginx"])]
+    #[arg(long, required_unless_present_any = ["with_holdfast", "with_azurite", "with_bare_hyper", "with_nginx"])]
     right: Option<String>,
+    /// Start another build of Holdfast, with a new data folder and the same arguments, as a server on the right.
+    #[arg(long, value_name = "PATH")]
+    with_holdfast: Option<PathBuf>,
     /// Install and start Azurite as a server on the right.
     #[arg(long)]
     with_azurite: bool,
@@ -266,6 +269,9 @@ fn started_sides(sides: &Sides, settings: Settings) -> Result<Vec<StartedSide>, 
     }
     if let Some(connection) = &sides.right {
         all.push(running("right", connection)?);
+    }
+    if let Some(binary) = &sides.with_holdfast {
+        all.push(started("other", Server::holdfast(binary, &sides.holdfast_argument)?));
     }
     if sides.with_azurite {
         install_azurite(&sides.azurite_folder)?;

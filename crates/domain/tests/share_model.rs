@@ -284,8 +284,13 @@ impl Run {
             )) => Err(refusal),
             Err(failure) => panic!("{failure:?}"),
         };
-        let content = source.file(&from).map(|content| content.clone());
-        let expected = content.and_then(|content| self.model.create(path, Model::File(content)));
+        // The destination is looked up first: without its parent nobody asks for the source.
+        let expected = self
+            .model
+            .siblings(path)
+            .map(drop)
+            .and_then(|()| source.file(&from).cloned())
+            .and_then(|content| self.model.create(path, Model::File(content)));
         (done, expected)
     }
 

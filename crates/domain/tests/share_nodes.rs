@@ -330,7 +330,7 @@ async fn a_path_costs_a_row_for_each_name_and_a_rename_a_few_whatever_is_below()
     engine.take();
     files.get(&directory, NOW).await.expect("found");
     let (read, _) = engine.take();
-    assert_eq!(read, 1 + 9, "the share and each name");
+    assert_eq!(read, 2 * (1 + 9), "the share and each name, to enter it and to read it");
     let command = ListDirectory { limit: 100, ..list("d") };
     refusal(files.store.domain.at_once(command).await).expect("listed");
     let (read, _) = engine.take();
