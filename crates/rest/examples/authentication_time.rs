@@ -8,7 +8,7 @@ use holdfast_domain::time::Timestamp;
 use holdfast_rest::auth::{
     AccountKeys, Accounts, BearerSettings, Key, Presented, Target, authenticate,
 };
-use holdfast_rest::request_headers::RequestHeaders;
+use holdfast_rest::headers::RequestHeaders;
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
 

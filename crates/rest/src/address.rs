@@ -7,10 +7,10 @@ use holdfast_domain::names::with_slashes;
 use memchr::memchr;
 
 use crate::auth::Target;
+use crate::headers::byte_scan::split_at_byte;
 use crate::operation::Scope;
-use crate::plain_bytes::split_at_byte;
-use crate::query::{Plus, Query, decode};
 use crate::service::Service;
+use crate::url_query::{Plus, Query, decode};
 
 const SECONDARY_SUFFIX: &str = "-secondary";
 const ROOT_CONTAINER: &str = "$root";

@@ -22,27 +22,27 @@ use crate::auth::{
     self, Accounts, BearerSettings, ClaimTexts, Granted, Identity, KeyFields, Presented,
 };
 use crate::blob;
+use crate::body::RequestBody;
 use crate::connection::{Incoming, Parts, RequestCase, RequestHead};
 use crate::cors;
-use crate::date::with_date;
 use crate::error::{Code, Error};
 use crate::file;
-use crate::lane_share::LaneShare;
+use crate::headers::RequestHeaders;
+use crate::headers::date::with_date;
+use crate::lanes::lane_share::LaneShare;
 use crate::metrics::Metrics;
-use crate::negotiate::{self, negotiate};
 use crate::operation::{Conditions, Need, Operation, check_since, in_known_form, route};
-use crate::query::{self, Plus, Query};
 use crate::queue;
 use crate::redact;
 use crate::request::{Call, RequestId};
-use crate::request_body::RequestBody;
-use crate::request_headers::RequestHeaders;
 use crate::server::ConnectionLimits;
+use crate::service::properties_document;
 use crate::service::{Endpoint, Service};
-use crate::service_properties;
 use crate::source::{Fetcher, SourceSettings};
 use crate::table;
+use crate::url_query::{self, Plus, Query};
 use crate::version::Version;
+use crate::version::negotiation::{self, negotiate};
 use crate::website;
 
 /// Who is at the other end of a connection.
@@ -248,7 +248,7 @@ impl Frontend {
         let (started, id) = (Instant::now(), RequestId::next());
         let bytes_in = body.declared_length();
         let batch_version = batch.map(|batch| batch.version);
-        let version = batch_version.or_else(|| negotiate::named(&parts.headers));
+        let version = batch_version.or_else(|| negotiation::named(&parts.headers));
         let mut seen = Seen { version, ..Seen::default() };
         let answered = self.answer(arrival, id, body, &mut seen).await;
         let (mut answer, code) = match answered {
@@ -306,7 +306,7 @@ impl Frontend {
         let named = match batch.map(|batch| batch.version) {
             Some(version) => Some(version),
             None => {
-                negotiate::check_page_blobs(operation, &parts.headers)?;
+                negotiation::check_page_blobs(operation, &parts.headers)?;
                 negotiate(service, seen.version, &parts.headers, &query)?
             }
         };
@@ -314,7 +314,7 @@ impl Frontend {
             Some(version) => version,
             None => {
                 let properties = self.properties(service, seen).await?;
-                let default = service_properties::default_version(&properties);
+                let default = properties_document::default_version(&properties);
                 let has_credentials =
                     parts.headers.contains("authorization") || query.get("sig").is_some();
                 seen.keeps_version = default.is_none() && !has_credentials;
@@ -573,7 +573,7 @@ fn presented<'a>(
 
 /// A path that cannot be read names something, but nobody knows what.
 fn unreadable(path: &str) -> Option<Error> {
-    query::decode(path, Plus::IsPlus).is_none().then(|| Code::RequestUrlFailedToParse.into())
+    url_query::decode(path, Plus::IsPlus).is_none().then(|| Code::RequestUrlFailedToParse.into())
 }
 
 /// A condition that the operation would not look at must not be passed over in silence.

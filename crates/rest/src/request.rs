@@ -18,9 +18,9 @@ use crate::auth::{self, Granted, Identity, Target};
 use crate::connection::RequestCase;
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
+use crate::headers::RequestHeaders;
 use crate::operation::{Need, Operation, Second};
-use crate::query::Query;
-use crate::request_headers::RequestHeaders;
+use crate::url_query::Query;
 use crate::version::Version;
 
 /// A request that was understood and allowed, without its body.

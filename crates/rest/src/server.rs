@@ -14,9 +14,9 @@ use tokio_rustls::TlsAcceptor;
 use crate::answer::Answer;
 use crate::connection::{self, Incoming, RequestHead};
 use crate::frontend::{Frontend, Peer, Sender};
-use crate::heavy_pool::Work;
-use crate::lane_share::LaneShare;
 use crate::lanes::Lanes;
+use crate::lanes::heavy_pool::Work;
+use crate::lanes::lane_share::LaneShare;
 use crate::service::Endpoint;
 
 #[derive(Clone, Debug)]

@@ -16,10 +16,10 @@ use crate::blob;
 use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
+use crate::headers::RequestHeaders;
 use crate::operation::{Operation, Verbs};
-use crate::query::{Plus, Query, decode};
 use crate::request::Call;
-use crate::request_headers::RequestHeaders;
+use crate::url_query::{Plus, Query, decode};
 use crate::version::Version;
 
 const CONTAINER: &str = "$web";

@@ -45,8 +45,8 @@ pub use user_delegation::{
     issue_user_delegation_key, key_time,
 };
 
-use crate::plain_bytes::split_at_byte;
-use crate::request_headers::{RequestHeaders, ascii};
+use crate::headers::byte_scan::split_at_byte;
+use crate::headers::request_headers::{RequestHeaders, ascii};
 use crate::service::Service;
 use crate::version::Version;
 use sas::Parameters;

@@ -4,17 +4,17 @@ use holdfast_domain::blob::SetContainerAcl;
 use hyper::StatusCode;
 
 use super::{container, headers};
-use crate::acl;
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::Error;
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::service::Service;
+use crate::service::signed_identifiers;
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let path = call.container_path()?;
     let (container, _) = call.frontend.domain().get_container(&path, call.lease_id()?).await?;
-    let mut answer = Answer::xml(StatusCode::OK, acl::write(&container.policies));
+    let mut answer = Answer::xml(StatusCode::OK, signed_identifiers::write(&container.policies));
     headers::identity(&mut answer, container.etag, container.last_modified, call.version);
     answer.optional_header(
         "x-ms-blob-public-access",
@@ -28,7 +28,7 @@ pub async fn set(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let command = SetContainerAcl {
         path: call.container_path()?,
         public_access: container::public_access_header(call)?,
-        policies: acl::parse(Service::Blob, &document)?,
+        policies: signed_identifiers::parse(Service::Blob, &document)?,
         conditions: headers::date_conditions(call)?,
         lease_id: call.lease_id()?,
     };

@@ -11,10 +11,10 @@ use hyper::StatusCode;
 use super::{list_blobs, tags};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::lane_share::leave_lane_for;
+use crate::lanes::lane_share::leave_lane_for;
 use crate::listing;
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::Writer;
 

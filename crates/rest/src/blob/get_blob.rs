@@ -8,7 +8,7 @@ use super::{encryption, headers, parameters};
 use crate::answer::{Answer, AnswerBody};
 use crate::body::{Digests, Encoder, StructuredBody, encode_crc64};
 use crate::error::{Code, Error};
-use crate::range;
+use crate::headers::range;
 use crate::request::Call;
 use crate::version::Version;
 

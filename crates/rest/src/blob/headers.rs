@@ -13,13 +13,13 @@ use holdfast_domain::tags::TagPredicate;
 
 use super::encryption;
 use crate::answer::Answer;
+use crate::body::ContentBody;
 use crate::body::{FinishedDigests, StructuredBody, decode_md5, encode_crc64};
 use crate::error::{Code, Error};
-use crate::request::Call;
-use crate::request_body::ContentBody;
-pub use crate::resource_headers::{
+pub use crate::headers::resource_headers::{
     identity, lease, lease_duration, lease_state, lease_status, metadata,
 };
+use crate::request::Call;
 use crate::version::Version;
 
 const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";

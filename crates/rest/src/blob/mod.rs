@@ -41,11 +41,11 @@ pub use tags::parse as parse_tags;
 use std::future::ready;
 
 use crate::answer::{Answer, Answering};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::operation::Operation;
 use crate::request::Call;
-use crate::request_body::RequestBody;
-use crate::service_operations;
+use crate::service::service_operations;
 
 /// Whether bytes are a document that an operation on blobs reads: a list of blocks, tags, a query.
 pub(crate) fn can_be_document(bytes: &[u8]) -> bool {

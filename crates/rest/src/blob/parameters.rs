@@ -7,8 +7,8 @@ use holdfast_domain::time::Timestamp;
 use super::{encryption, expiry};
 use crate::error::{Code, Error};
 use crate::operation::{Operation, Scope};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 
 /// What a blob can be put with, but not copied.
 const NOT_OF_COPIES: [&str; 2] = [encryption::CONTEXT, expiry::OPTION];

@@ -9,9 +9,9 @@ use hyper::StatusCode;
 use super::encryption::{self, Chosen};
 use super::{expiry, headers, immutability, page, tier};
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;

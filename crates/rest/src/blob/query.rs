@@ -17,11 +17,11 @@ use hyper::StatusCode;
 
 use super::{get_blob, headers};
 use crate::answer::{Answer, AnswerBody};
-use crate::document::{self, DocumentRefusal, Element, Fields, value};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::version::Version;
+use crate::xml::document::{self, DocumentRefusal, Element, Fields, value};
 
 /// Stands for every precision and scale; the query says which of them make sense.
 const DIGITS_MAX: u32 = 100;

@@ -2,7 +2,7 @@
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-use crate::answer_headers::is_header_name;
+use crate::headers::answer_headers::is_header_name;
 
 /// A size and its extensions, or a trailer; nobody sends more.
 const LINE_BYTES_MAX: usize = 8 * 1024;

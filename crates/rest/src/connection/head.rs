@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::{Method, StatusCode, Uri, Version};
 
 use super::framing::Framing;
-use crate::request_headers::{Place, RequestHeaders, Span};
+use crate::headers::request_headers::{Place, RequestHeaders, Span};
 
 /// More headers than any client sends; each takes memory for as long as its request runs.
 const HEADERS_MAX: usize = 256;

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::framing::Framing;
-use crate::lane_share::turn_bytes;
+use crate::lanes::lane_share::turn_bytes;
 
 /// Enough for the heads of all clients and small bodies with them.
 const READ_BYTES: usize = 8 * 1024;

@@ -9,6 +9,7 @@ mod head;
 mod io;
 #[cfg(test)]
 mod tests;
+pub(crate) mod timeout;
 mod write;
 
 pub(crate) use framing::decode_chunked;
@@ -28,9 +29,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::answer::Answer;
-use crate::heavy_pool::Work;
-use crate::lane_share::{GivenUp, LaneShare};
-use crate::patience::within;
+use crate::connection::timeout::within;
+use crate::lanes::heavy_pool::Work;
+use crate::lanes::lane_share::{GivenUp, LaneShare};
 use bell::Bell;
 use head::HeadEnd;
 use io::Io;

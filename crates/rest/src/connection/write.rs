@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::io::Io;
 use crate::answer::{Answer, AnswerBody, Piece};
-use crate::lane_share::turn_bytes;
-use crate::patience::within;
+use crate::connection::timeout::within;
+use crate::lanes::lane_share::turn_bytes;
 
 /// A body up to this length is copied behind its head: cheaper than a write of two buffers.
 const COPIED_BYTES_MAX: usize = 8 * 1024;

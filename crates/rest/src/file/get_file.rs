@@ -8,7 +8,7 @@ use crate::answer::Answer;
 use crate::blob::get_blob::{RangeCheck, give_content};
 use crate::blob::headers;
 use crate::error::Error;
-use crate::range;
+use crate::headers::range;
 use crate::request::Call;
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {

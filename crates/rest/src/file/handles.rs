@@ -10,8 +10,8 @@ use super::{parameters, place};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::listing::{self, PAGE_MAX};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::Writer;
 

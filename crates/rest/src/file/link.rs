@@ -11,8 +11,8 @@ use crate::answer::Answer;
 use crate::auth::Target;
 use crate::blob::headers;
 use crate::error::{Code, Error};
-use crate::query::{Plus, decode};
 use crate::request::Call;
+use crate::url_query::{Plus, decode};
 
 const LINK_TEXT: &str = "x-ms-link-text";
 const TARGET: &str = "x-ms-file-target-file";

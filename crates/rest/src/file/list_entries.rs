@@ -9,10 +9,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::{describe, parameters, place, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::lane_share::leave_lane_for;
+use crate::lanes::lane_share::leave_lane_for;
 use crate::listing::{self, PAGE_MAX};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::{self, Writer};
 

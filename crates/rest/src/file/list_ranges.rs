@@ -6,10 +6,10 @@ use super::{parameters, place, rest_call};
 use crate::answer::Answer;
 use crate::blob::headers;
 use crate::error::Error;
-use crate::query::QueryRefusal;
-use crate::range;
-use crate::ranges_page;
+use crate::headers::range;
+use crate::listing::ranges_page;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 
 /// The most ranges of one page.

@@ -34,11 +34,11 @@ use holdfast_domain::names::{AccountName, ShareName};
 use holdfast_domain::share::SharePath;
 
 use crate::answer::{Answer, Answering};
+use crate::body::RequestBody;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::request::Call;
-use crate::request_body::RequestBody;
-use crate::service_operations;
+use crate::service::service_operations;
 
 /// Runs an operation of the File service that the operation table calls built.
 pub async fn dispatch(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {

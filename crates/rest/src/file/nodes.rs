@@ -7,10 +7,10 @@ use super::{
     whole,
 };
 use crate::answer::Answering;
+use crate::body::RequestBody;
 use crate::error::Code;
 use crate::operation::Operation;
 use crate::request::Call;
-use crate::request_body::RequestBody;
 
 #[allow(
     clippy::wildcard_enum_match_arm,

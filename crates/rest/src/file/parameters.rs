@@ -5,8 +5,8 @@ use holdfast_domain::time::Timestamp;
 
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 
 const SNAPSHOT: &str = "sharesnapshot";
 const INTENT: &str = "x-ms-file-request-intent";

@@ -7,8 +7,8 @@ use holdfast_domain::time::Timestamp;
 use super::parameters;
 use crate::address::Resource;
 use crate::error::{Code, Error};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 
 const ALLOW_TRAILING_DOT: &str = "x-ms-allow-trailing-dot";

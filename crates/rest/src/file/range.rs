@@ -8,11 +8,11 @@ use hyper::StatusCode;
 use super::{describe, place, properties, rest_call};
 use crate::answer::Answer;
 use crate::blob::headers;
+use crate::body::RequestBody;
 use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
-use crate::range;
+use crate::headers::range;
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::source::SourceRequest;
 
 const RANGE: &str = "x-ms-range";

@@ -11,9 +11,9 @@ use super::properties::Purpose;
 use super::{describe, given, place, rest_call};
 use crate::answer::Answer;
 use crate::blob::headers;
+use crate::body::{ContentBody, RequestBody};
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::{ContentBody, RequestBody};
 use crate::version::Version;
 
 const LENGTH: &str = "x-ms-content-length";

@@ -21,8 +21,8 @@ pub use need::{
 pub use route::{RouteRefusal, check_since, in_known_form, route, tunnelled};
 pub use row::{Comp, Restype, Row, Scope, Selector, Verb, Verbs};
 
-use crate::query::Query;
 use crate::service::Service;
+use crate::url_query::Query;
 
 /// Every operation, in the order of the rows. The name of the service is in front where two
 /// services have an operation of that name.

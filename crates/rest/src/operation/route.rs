@@ -2,9 +2,9 @@
 //! refusal. Nothing is allocated unless the request is refused.
 
 use super::{Comp, Operation, Restype, Row, Scope, Selector, Verb, Verbs, rows};
-use crate::query::Query;
-use crate::request_headers::RequestHeaders;
+use crate::headers::RequestHeaders;
 use crate::service::Service;
+use crate::url_query::Query;
 use crate::version::Version;
 
 /// Methods of HTTP that no operation has; what is not of HTTP at all is refused otherwise.

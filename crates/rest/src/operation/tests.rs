@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::address::{Address, HostStyle};
-use crate::request_headers::RequestHeaders;
+use crate::headers::RequestHeaders;
 use crate::version::Version;
 
 /// A request made from a row: the target and the headers.

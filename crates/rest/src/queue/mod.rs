@@ -15,11 +15,11 @@ use holdfast_domain::queue::{QueuePath, QueueRefusal};
 use holdfast_domain::{Domain, Failure};
 
 use crate::answer::Answering;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::operation::Operation;
 use crate::request::Call;
-use crate::request_body::RequestBody;
-use crate::service_operations;
+use crate::service::service_operations;
 use crate::version::Version;
 
 /// Whether bytes are a message that can be put.

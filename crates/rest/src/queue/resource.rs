@@ -4,12 +4,12 @@ use holdfast_domain::queue::{CreateQueue, Created, SetQueueAcl, SetQueueMetadata
 use hyper::StatusCode;
 
 use super::queue_of;
-use crate::acl;
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::Error;
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::service::Service;
+use crate::service::signed_identifiers;
 
 pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
     let command = CreateQueue { path: queue_of(call)?, metadata: call.metadata()? };
@@ -43,13 +43,14 @@ pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
 
 pub async fn get_acl(call: &Call<'_>) -> Result<Answer, Error> {
     let queue = call.frontend.domain().get_queue(&queue_of(call)?).await?;
-    Ok(Answer::xml(StatusCode::OK, acl::write(&queue.policies)))
+    Ok(Answer::xml(StatusCode::OK, signed_identifiers::write(&queue.policies)))
 }
 
 pub async fn set_acl(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let document = body.document(call).await?;
     let path = queue_of(call)?;
-    let command = SetQueueAcl { path, policies: acl::parse(Service::Queue, &document)? };
+    let command =
+        SetQueueAcl { path, policies: signed_identifiers::parse(Service::Queue, &document)? };
     call.frontend.domain().set_queue_acl(command).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }

@@ -11,10 +11,10 @@ use super::{SourceFailure, SourceRequest};
 use crate::address::Address;
 use crate::auth::{Granted, Identity, Presented};
 use crate::error::{Code, Error};
+use crate::headers::RequestHeaders;
 use crate::operation::{Need, Operation, Second, SourceCredentials};
-use crate::query::Query;
 use crate::request::Call;
-use crate::request_headers::RequestHeaders;
+use crate::url_query::Query;
 
 /// A blob that the request may read.
 pub struct ReadableBlob {

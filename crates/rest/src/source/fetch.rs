@@ -29,12 +29,12 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::allowed::AllowedHosts;
-use super::body::SourceProperties;
+use super::source_bytes::SourceProperties;
 use super::resolve::{Resolver, SystemResolver};
 use super::url::{Host, Scheme, SourceUrl};
 use super::{FailureKind, SourceFailure, SourceSettings};
 use crate::body::decode_md5;
-use crate::request_body::is_too_slow;
+use crate::body::is_too_slow;
 
 /// Enough for a host that sends from http to https and on to the nearest store.
 const REDIRECTIONS_MAX: usize = 3;

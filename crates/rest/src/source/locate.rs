@@ -11,8 +11,8 @@ use holdfast_domain::time::Timestamp;
 
 use super::url::{Host, SourceUrl, host_and_port};
 use crate::address::{Address, HostStyle, InvalidUri, Resource};
-use crate::query::{Query, QueryRefusal};
 use crate::service::Service;
+use crate::url_query::{Query, QueryRefusal};
 
 /// Where a service of this server listens.
 #[derive(Clone, Debug)]

@@ -34,24 +34,24 @@
 
 mod access;
 mod allowed;
-mod body;
 mod failure;
 mod fetch;
 mod headers;
 mod locate;
 mod resolve;
+mod source_bytes;
 mod tags;
 mod url;
 
 pub use access::{MovableFile, ReadableBlob, ReadableFile};
 pub use allowed::{AllowedHosts, HostPattern, InvalidHostPattern};
-pub use body::{Opened, SourceBody, SourceProperties};
 pub use failure::{FailureKind, SourceFailure, condition_as_refusal};
 pub use fetch::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
 pub use headers::SourceConditions;
 pub use locate::{LocalFile, LocalSource, LocalUrl, Located, OwnAddress};
 pub(crate) use locate::{Vicinity, locate};
 pub use resolve::{Resolver, SystemResolver};
+pub use source_bytes::{Opened, SourceBody, SourceProperties};
 pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
 use std::borrow::Cow;

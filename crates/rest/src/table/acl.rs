@@ -5,22 +5,22 @@ use holdfast_domain::table::TableRefusal;
 use hyper::StatusCode;
 
 use super::refuse_conditions;
-use crate::acl;
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::service::Service;
+use crate::service::signed_identifiers;
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let table = call.frontend.domain().get_table(&call.table_path()?).await.map_err(failure)?;
-    Ok(Answer::xml(StatusCode::OK, acl::write(&table.policies)))
+    Ok(Answer::xml(StatusCode::OK, signed_identifiers::write(&table.policies)))
 }
 
 pub async fn set(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     refuse_conditions(call)?;
     let path = call.table_path()?;
-    let policies = acl::parse(Service::Table, &body.document(call).await?)?;
+    let policies = signed_identifiers::parse(Service::Table, &body.document(call).await?)?;
     call.frontend.domain().set_table_policies(&path, &policies).await.map_err(failure)?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }

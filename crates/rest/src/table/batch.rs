@@ -16,12 +16,12 @@ use super::write_entity::EntityWriter;
 use super::{Endpoint, in_its_words, odata_answer, refuse_conditions};
 use crate::address::{Address, Resource};
 use crate::answer::{Answer, AnswerBody};
+use crate::body::RequestBody;
+use crate::body::multipart;
 use crate::error::{Code, Error, JSON_CONTENT_TYPE};
-use crate::multipart;
 use crate::operation::{Operation, Scope, Verb, tunnelled};
-use crate::query::Query;
 use crate::request::{Call, RequestId};
-use crate::request_body::RequestBody;
+use crate::url_query::Query;
 
 pub const CHANGES_MAX: usize = 100;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;

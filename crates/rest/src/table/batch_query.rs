@@ -7,9 +7,9 @@ use super::batch_body::PartRequest;
 use super::{entity, query_entities};
 use crate::answer::{Answer, AnswerBody};
 use crate::error::{Code, Error};
+use crate::headers::RequestHeaders;
 use crate::operation::{Operation, Scope};
 use crate::request::Call;
-use crate::request_headers::RequestHeaders;
 
 pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, Refused> {
     let refused = |error: Error| Refused::Part(0, error);

@@ -10,9 +10,9 @@ use super::write_entity::EntityWriter;
 use super::{Endpoint, Speech, json_answer};
 use crate::address::Resource;
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 
 /// An entity of 1 MiB, whose texts may all be written as escapes of six bytes for two.
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;

@@ -24,11 +24,11 @@ use holdfast_domain::condition::{EntityCondition, IfMatchUse};
 use hyper::StatusCode;
 
 use crate::answer::{Answer, AnswerBody, Answering};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::operation::Operation;
 use crate::request::{Call, RequestId};
-use crate::request_body::RequestBody;
-use crate::service_operations;
+use crate::service::service_operations;
 use format::{Level, Preference};
 
 /// Whether bytes are an entity group transaction.

@@ -15,8 +15,8 @@ use super::write_entity::EntityWriter;
 use super::{Endpoint, Speech, continuation, json_answer};
 use crate::answer::{Answer, AnswerBody, Piece};
 use crate::error::{Code, Error};
-use crate::query::Query;
 use crate::request::Call;
+use crate::url_query::Query;
 
 /// A page that is longer is sent in pieces about as long, so that its JSON is never whole in
 /// memory.

@@ -11,9 +11,9 @@ use super::query_entities::{Options, options};
 use super::write_entity::put_member;
 use super::{Endpoint, Speech, continuation, json_answer, odata_answer, refuse_conditions};
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 
 #[derive(Deserialize)]
 struct NewTable {

@@ -10,7 +10,7 @@ use holdfast_rest::auth::{
     AccountKeys, Accounts, Assignment, AssignmentScope, AuthRefusal, BearerSettings, Identity, Key,
     Presented, Role, Target, authenticate,
 };
-use holdfast_rest::request_headers::RequestHeaders;
+use holdfast_rest::headers::RequestHeaders;
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
 use percent_encoding::percent_decode_str;

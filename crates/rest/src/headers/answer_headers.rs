@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
-use crate::plain_bytes::is_plain;
+use crate::headers::byte_scan::is_plain;
 
 /// In the order they were set, each name once.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use crate::answer_headers::{is_header_name, is_header_value};
+use crate::headers::answer_headers::{is_header_name, is_header_value};
 
 /// Names, in lower case, and values in the order they came. A request has about ten of them: to
 /// compare their names takes less than a map does.

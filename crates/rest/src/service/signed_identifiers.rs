@@ -4,9 +4,9 @@
 use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::time::Timestamp;
 
-use crate::document::{self, DocumentRefusal, Element, Fields, invalid, value};
 use crate::service::Service;
 use crate::xml::Writer;
+use crate::xml::document::{self, DocumentRefusal, Element, Fields, invalid, value};
 
 const ROOT: &str = "SignedIdentifiers";
 const POLICIES_MAX: usize = 5;

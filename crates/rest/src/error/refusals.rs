@@ -17,15 +17,15 @@ use hyper::StatusCode;
 
 use crate::address::InvalidUri;
 use crate::auth::{AuthRefusal, KeyRefusal};
+use crate::body::multipart::MultipartRefusal;
 use crate::body::{DigestRefusal, StructuredRefusal, encode_crc64};
 use crate::cors::PreflightRefusal;
-use crate::document::DocumentRefusal;
 use crate::error::{Code, Error};
-use crate::multipart::MultipartRefusal;
+use crate::headers::range::RangeRefusal;
 use crate::operation::RouteRefusal;
-use crate::query::QueryRefusal;
-use crate::range::RangeRefusal;
 use crate::table::{BatchRefusal, EntityBodyRefusal};
+use crate::url_query::QueryRefusal;
+use crate::xml::document::DocumentRefusal;
 
 impl<R: Into<Self>> From<Failure<R>> for Error {
     fn from(failure: Failure<R>) -> Self {

@@ -2,7 +2,7 @@
 
 use holdfast_domain::blob::ReadRange;
 
-use crate::request_headers::RequestHeaders;
+use crate::headers::RequestHeaders;
 
 /// 400 `InvalidHeaderValue`
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
 use super::*;
-use crate::heavy_pool::HeavyPool;
+use crate::lanes::heavy_pool::HeavyPool;
 
 fn lane() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")

@@ -9,8 +9,8 @@ use hyper::StatusCode;
 
 use crate::answer::Answer;
 use crate::error::Error;
+use crate::headers::resource_headers;
 use crate::request::Call;
-use crate::resource_headers;
 use crate::version::Version;
 
 const LEASE_ID: &str = "x-ms-lease-id";

@@ -7,25 +7,25 @@ use hyper::StatusCode;
 
 use crate::answer::Answer;
 use crate::auth::{ClaimTexts, KeyFields, issue_user_delegation_key, key_time};
-use crate::document::{self, DocumentRefusal};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
-use crate::query::QueryRefusal;
 use crate::request::Call;
-use crate::request_body::RequestBody;
-use crate::service_properties;
+use crate::service::properties_document;
+use crate::url_query::QueryRefusal;
 use crate::xml::Writer;
+use crate::xml::document::{self, DocumentRefusal};
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let (account, service) = (call.account()?, call.operation.service());
     let properties = call.frontend.domain().service_properties(&account, service.kind()).await?;
-    let body = service_properties::write(service, &properties, call.version);
+    let body = properties_document::write(service, &properties, call.version);
     Ok(Answer::xml(StatusCode::OK, body))
 }
 
 pub async fn set_properties(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let (account, service) = (call.account()?, call.operation.service());
     let document = body.document(call).await?;
-    let update = service_properties::parse(service, &document)?;
+    let update = properties_document::parse(service, &document)?;
     let domain = call.frontend.domain();
     domain.set_service_properties(&account, service.kind(), |stored| update.apply(stored)).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))

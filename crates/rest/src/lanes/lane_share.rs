@@ -1,5 +1,5 @@
 //! What a request may have of its lane: half a millisecond of its processor. Whatever is not done by
-//! then goes on in the [heavy pool](crate::heavy_pool), where it makes nobody wait who asks for little.
+//! then goes on in the [heavy pool](crate::lanes::heavy_pool), where it makes nobody wait who asks for little.
 //!
 //! Time is counted by turns: a turn is one poll of the task of a connection.
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::heavy_pool::{self, AccountKey, PoolEntrance, Work};
+use crate::lanes::heavy_pool::{self, AccountKey, PoolEntrance, Work};
 use crate::metrics::Metrics;
 
 /// What a request can take of its lane. Small requests take 5 to 30 µs, so hardly one of them gets

@@ -6,11 +6,11 @@ use holdfast_domain::account::{
 };
 
 use crate::cors;
-use crate::document::{self, DocumentRefusal, Element, Fields, invalid, value};
-use crate::protocol_settings;
 use crate::service::Service;
+use crate::service::protocol_settings;
 use crate::version::Version;
 use crate::xml::Writer;
+use crate::xml::document::{self, DocumentRefusal, Element, Fields, invalid, value};
 
 const ROOT: &str = "StorageServiceProperties";
 const RETENTION_DAYS_MAX: u32 = 365;

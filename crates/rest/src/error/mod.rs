@@ -14,7 +14,8 @@ use crate::xml;
 use holdfast_domain::time::Timestamp;
 
 #[cfg(test)]
-mod listed;
+mod code_list;
+pub(crate) mod refusals;
 
 /// A code has its status, the sentence that the service says with it (or, marked so, one of our own
 /// where that is not known), and what we add to it.

@@ -15,7 +15,7 @@ const ASIDE_BYTES_MIN: u64 = 1024 * 1024;
 
 /// The digests of a body whose bytes come one piece after the other. At most twice
 /// [`HANDED_BYTES`] of it are held.
-pub struct DigestsAside {
+pub struct ConcurrentDigests {
     is_short: bool,
     collected: Vec<Bytes>,
     collected_bytes: usize,
@@ -40,7 +40,7 @@ impl From<DigestsLost> for Error {
     }
 }
 
-impl DigestsAside {
+impl ConcurrentDigests {
     /// For a body of so many bytes.
     pub fn new(digests: Digests, length: u64) -> Self {
         Self {
@@ -103,12 +103,12 @@ mod tests {
         let expected = whole.finish();
         for piece in [1000, HANDED_BYTES - 1, HANDED_BYTES, HANDED_BYTES + 1, body.len()] {
             for length in [0, u64::MAX] {
-                let mut aside = DigestsAside::new(Digests::both(), length);
+                let mut concurrent = ConcurrentDigests::new(Digests::both(), length);
                 for start in (0..body.len()).step_by(piece) {
                     let end = body.len().min(start + piece);
-                    aside.update(&body.slice(start..end)).await.expect("no panic");
+                    concurrent.update(&body.slice(start..end)).await.expect("no panic");
                 }
-                assert_eq!(aside.finish().await.expect("no panic"), expected, "{piece}");
+                assert_eq!(concurrent.finish().await.expect("no panic"), expected, "{piece}");
             }
         }
     }

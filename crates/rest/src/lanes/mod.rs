@@ -3,9 +3,12 @@
 //! takes work away from another; for small requests that is about a tenth of what they cost.
 //!
 //! What a request does on its thread, others of that thread wait for. So a request that takes more
-//! than its [share](crate::lane_share) goes on in the [heavy pool](crate::heavy_pool), and whatever
+//! than its [share](crate::lanes::lane_share) goes on in the [heavy pool](crate::lanes::heavy_pool), and whatever
 //! may take long gives way now and then, or it could not be moved. What would block a thread (bytes
 //! from the disk, digests of long bodies, queries of a blob) goes to the blocking pool of its lane.
+
+pub(crate) mod heavy_pool;
+pub(crate) mod lane_share;
 
 use std::io;
 use std::sync::Arc;
@@ -15,8 +18,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::heavy_pool::HeavyPool;
-use crate::lane_share::LaneShare;
+use crate::lanes::heavy_pool::HeavyPool;
+use crate::lanes::lane_share::LaneShare;
 use crate::metrics::Metrics;
 
 /// What a thread of the blocking pool is still doing when its lane ends gets this long.

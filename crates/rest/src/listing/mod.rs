@@ -1,6 +1,8 @@
 //! What listings have in common: pages of XML that are written while they are read, and what every
 //! listing repeats of its request.
 
+pub(crate) mod ranges_page;
+
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use holdfast_domain::failure::Fault;
@@ -10,8 +12,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::answer::{Answer, AnswerBody};
 use crate::error::Error;
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::Writer;
 

@@ -2,9 +2,9 @@
 
 use holdfast_domain::account::{Choices, ProtocolSettings};
 
-use crate::document::{DocumentRefusal, Element, Fields, value};
 use crate::version::Version;
 use crate::xml::Writer;
+use crate::xml::document::{DocumentRefusal, Element, Fields, value};
 
 const VERSIONS: Choice = Choice("Versions", &["SMB2.1", "SMB3.0", "SMB3.1.1"]);
 const AUTHENTICATION: Choice = Choice("AuthenticationMethods", &["NTLMv2", "Kerberos"]);

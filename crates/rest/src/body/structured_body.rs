@@ -4,7 +4,7 @@
 use bytes::{Buf, Bytes};
 use crc_fast::Digest as Crc64;
 
-use super::digest::new_crc64;
+use super::digests::new_crc64;
 
 pub(super) const VERSION: u8 = 1;
 pub(super) const FLAG_CRC64: u16 = 1;

@@ -4,7 +4,7 @@
 
 use hyper::{Method, Uri};
 
-use crate::request_headers::RequestHeaders;
+use crate::headers::RequestHeaders;
 
 /// As many headers as a request of its own may have.
 const HEADERS_MAX: usize = 256;

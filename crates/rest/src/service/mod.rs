@@ -1,5 +1,10 @@
 //! The four services of an account, as the wire names them.
 
+pub(crate) mod properties_document;
+pub(crate) mod protocol_settings;
+pub(crate) mod service_operations;
+pub(crate) mod signed_identifiers;
+
 use std::fmt;
 
 use holdfast_domain::account::ServiceKind;

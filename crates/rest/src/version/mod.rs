@@ -1,5 +1,7 @@
 //! Versions of the service: dates that requests name in `x-ms-version`, `sv` and `api-version`.
 
+pub(crate) mod negotiation;
+
 use std::fmt;
 
 /// A date `YYYY-MM-DD`. Any real date is a version: one that is newer than every known one comes

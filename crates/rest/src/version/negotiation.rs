@@ -1,11 +1,11 @@
 //! Which version of the service a request is processed with.
 
 use crate::error::{Code, Error};
+use crate::headers::RequestHeaders;
 use crate::operation::Operation;
-use crate::query::Query;
 use crate::request::header;
-use crate::request_headers::RequestHeaders;
 use crate::service::Service;
+use crate::url_query::Query;
 use crate::version::Version;
 
 const HEADER: &str = "x-ms-version";

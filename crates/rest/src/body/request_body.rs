@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use holdfast_domain::content::ByteSource;
 
+use crate::body::concurrent_digests::ConcurrentDigests;
 use crate::body::{Decoder, Digests, ExpectedDigests, FinishedDigests, StructuredBody};
 use crate::connection::Incoming;
-use crate::digests_aside::DigestsAside;
+use crate::connection::timeout::at_once;
 use crate::error::{Code, Error};
-use crate::lane_share::{leave_lane, turn_bytes};
-use crate::patience::at_once;
+use crate::lanes::lane_share::{leave_lane, turn_bytes};
 use crate::request::Call;
 use crate::version::Version;
 
@@ -104,7 +104,7 @@ impl RequestBody {
             decoder: structured.map(|body| Decoder::new(body, Some(message_length))),
             undecoded: Bytes::new(),
             expected: ExpectedDigests { md5: stored_md5.or(expected.md5), ..expected },
-            digests: Some(DigestsAside::new(digests, length)),
+            digests: Some(ConcurrentDigests::new(digests, length)),
             finished: None,
         })
     }
@@ -213,7 +213,7 @@ pub struct ContentBody {
     undecoded: Bytes,
     expected: ExpectedDigests,
     /// Until the end.
-    digests: Option<DigestsAside>,
+    digests: Option<ConcurrentDigests>,
     finished: Option<FinishedDigests>,
 }
 

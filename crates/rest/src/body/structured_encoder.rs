@@ -3,8 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use crc_fast::Digest as Crc64;
 
-use super::digest::new_crc64;
-use super::structured::{
+use super::digests::new_crc64;
+use super::structured_body::{
     CRC64_BYTES, FLAG_CRC64, MESSAGE_HEADER_BYTES, SEGMENT_HEADER_BYTES, VERSION,
 };
 
@@ -103,7 +103,7 @@ impl Encoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::structured::tests::{GOLDEN, bytes_of};
+    use super::super::structured_body::tests::{GOLDEN, bytes_of};
     use super::*;
 
     #[test]
