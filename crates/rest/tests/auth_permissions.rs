@@ -9,7 +9,9 @@ use holdfast_rest::auth::{
     KeyRange, KeyRefusal, Target, authorize, check_public_access, issue_user_delegation_key,
     key_time,
 };
-use holdfast_rest::operation::{Anonymous, Need, NeededActions, Operation, ResourceType};
+use holdfast_rest::operation::{
+    Anonymous, BlobOperation, Need, NeededActions, Operation, ResourceType,
+};
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
 
@@ -272,7 +274,9 @@ fn from_2026_06_06_on_a_signature_to_create_may_stage() {
     assert!(may(&limited, &since("2015-04-05")).expect("c is enough").create_only);
     let versions = |operation: Operation| Some((operation, operation.row().need.create_since?));
     let staged: Vec<_> = Operation::all().filter_map(versions).collect();
-    let expected = [Operation::PutBlock, Operation::PutBlockList].map(|it| (it, "2026-06-06"));
+    let expected =
+        [Operation::Blob(BlobOperation::PutBlock), Operation::Blob(BlobOperation::PutBlockList)]
+            .map(|it| (it, "2026-06-06"));
     assert_eq!(staged, expected);
 }
 

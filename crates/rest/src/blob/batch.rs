@@ -11,7 +11,7 @@ use crate::body::RequestBody;
 use crate::body::multipart::{self, Part};
 use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
-use crate::operation::{Operation, route};
+use crate::operation::{BlobOperation, Operation, route};
 use crate::request::Call;
 use crate::url_query::Query;
 
@@ -47,7 +47,10 @@ fn check_parts(call: &Call<'_>, parts: &[Part]) -> Result<(), Error> {
     let mut first = None;
     for part in parts {
         let operation = operation_in_scope(call, part)?;
-        if !matches!(operation, Operation::DeleteBlob | Operation::SetBlobTier) {
+        if !matches!(
+            operation,
+            Operation::Blob(BlobOperation::DeleteBlob | BlobOperation::SetBlobTier)
+        ) {
             return Err(Error::from(Code::InvalidInput)
                 .detail("Reason", "a batch has deletions of blobs or changes of tier only"));
         }

@@ -8,7 +8,7 @@ use super::properties::Purpose;
 use super::{describe, given, parameters, place, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::operation::Operation;
+use crate::operation::{FileOperation, Operation};
 use crate::request::Call;
 use crate::source::{Located, SourceRequest};
 
@@ -17,7 +17,7 @@ const REPLACE: &str = "x-ms-file-rename-replace-if-exists";
 const IGNORE_READ_ONLY: &str = "x-ms-file-rename-ignore-readonly";
 
 pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
-    let is_directory = call.operation == Operation::RenameDirectory;
+    let is_directory = call.operation == Operation::File(FileOperation::RenameDirectory);
     let (share, wanted) =
         (call.share_path()?, if is_directory { Wanted::Directory } else { Wanted::File });
     let destination =

@@ -5,7 +5,10 @@ use crate::headers::RequestHeaders;
 use crate::operation::{Conditions, Operation};
 
 /// A condition that the operation would not look at must not be passed over in silence.
-pub(super) fn check_conditions(operation: Operation, headers: &RequestHeaders) -> Result<(), Error> {
+pub(super) fn check_conditions(
+    operation: Operation,
+    headers: &RequestHeaders,
+) -> Result<(), Error> {
     let accepted = operation.row().conditions;
     let known = [
         ("if-match", Conditions::IF_MATCH),
@@ -24,6 +27,7 @@ pub(super) fn check_conditions(operation: Operation, headers: &RequestHeaders) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::BlobOperation;
 
     #[test]
     fn each_operation_takes_its_conditions_and_no_other() {
@@ -36,22 +40,30 @@ mod tests {
         ];
         let four = [true, true, true, true, false];
         for (cell, operation, expected) in [
-            ("1.6 Put Block", Operation::PutBlock, [false; 5]),
-            ("1.6 Create Container", Operation::CreateContainer, [false; 5]),
-            ("1.6 Append Blob Seal", Operation::SealAppendBlob, four),
-            ("1.6 Get Blob", Operation::GetBlob, [true; 5]),
-            ("1.6 Put Blob", Operation::PutBlockBlob, [true; 5]),
-            ("1.6 Lease Blob", Operation::AcquireBlobLease, [true; 5]),
-            ("1.6 Get Block List", Operation::GetBlockList, [false, false, false, false, true]),
-            ("1.6 Delete Container", Operation::DeleteContainer, [false, false, true, true, false]),
+            ("1.6 Put Block", Operation::Blob(BlobOperation::PutBlock), [false; 5]),
+            ("1.6 Create Container", Operation::Blob(BlobOperation::CreateContainer), [false; 5]),
+            ("1.6 Append Blob Seal", Operation::Blob(BlobOperation::SealAppendBlob), four),
+            ("1.6 Get Blob", Operation::Blob(BlobOperation::GetBlob), [true; 5]),
+            ("1.6 Put Blob", Operation::Blob(BlobOperation::PutBlockBlob), [true; 5]),
+            ("1.6 Lease Blob", Operation::Blob(BlobOperation::AcquireBlobLease), [true; 5]),
+            (
+                "1.6 Get Block List",
+                Operation::Blob(BlobOperation::GetBlockList),
+                [false, false, false, false, true],
+            ),
+            (
+                "1.6 Delete Container",
+                Operation::Blob(BlobOperation::DeleteContainer),
+                [false, false, true, true, false],
+            ),
             (
                 "1.6 Set Container Metadata",
-                Operation::SetContainerMetadata,
+                Operation::Blob(BlobOperation::SetContainerMetadata),
                 [false, false, true, false, false],
             ),
             (
                 "1.6 Set Blob Immutability Policy",
-                Operation::SetBlobImmutabilityPolicy,
+                Operation::Blob(BlobOperation::SetBlobImmutabilityPolicy),
                 [false, false, false, true, false],
             ),
         ] {

@@ -145,25 +145,7 @@ impl Frontend {
         if parts.method == Method::OPTIONS {
             return self.preflight(service, seen, &parts.headers).await;
         }
-        let named = match batch.map(|batch| batch.version) {
-            Some(version) => Some(version),
-            None => {
-                negotiation::check_page_blobs(operation, &parts.headers)?;
-                negotiate(service, seen.version, &parts.headers, &query)?
-            }
-        };
-        let version = match named {
-            Some(version) => version,
-            None => {
-                let properties = self.properties(service, seen).await?;
-                let default = properties_document::default_version(&properties);
-                let has_credentials =
-                    parts.headers.contains("authorization") || query.get("sig").is_some();
-                seen.keeps_version = default.is_none() && !has_credentials;
-                default.unwrap_or(Version::V2009_09_19)
-            }
-        };
-        seen.version = Some(version);
+        let version = self.settle_version(&arrival, operation, &query, seen).await?;
         let operation = in_known_form(operation, version);
         seen.operation = Some(operation);
         check_since(operation, version, &query, &parts.headers)?;
@@ -203,12 +185,43 @@ impl Frontend {
             peer,
             host,
         };
-        match service {
-            Service::Blob => blob::dispatch(&call, body).await,
-            Service::Queue => queue::dispatch(&call, body).await,
-            Service::Table => table::dispatch(&call, id, body).await,
-            Service::File => file::dispatch(&call, body).await,
+        match operation {
+            Operation::Blob(operation) => blob::dispatch(&call, operation, body).await,
+            Operation::Queue(operation) => queue::dispatch(&call, operation, body).await,
+            Operation::Table(operation) => table::dispatch(&call, operation, id, body).await,
+            Operation::File(operation) => file::dispatch(&call, operation, body).await,
         }
+    }
+
+    /// The version that the request is processed with: what it names, or what the account says.
+    async fn settle_version(
+        &self,
+        arrival: &Arrival<'_>,
+        operation: Operation,
+        query: &Query<'_>,
+        seen: &mut Seen,
+    ) -> Result<Version, Error> {
+        let &Arrival { service, parts, batch, .. } = arrival;
+        let named = match batch.map(|batch| batch.version) {
+            Some(version) => Some(version),
+            None => {
+                negotiation::check_page_blobs(operation, &parts.headers)?;
+                negotiate(service, seen.version, &parts.headers, query)?
+            }
+        };
+        let version = match named {
+            Some(version) => version,
+            None => {
+                let properties = self.properties(service, seen).await?;
+                let default = properties_document::default_version(&properties);
+                let has_credentials =
+                    parts.headers.contains("authorization") || query.get("sig").is_some();
+                seen.keeps_version = default.is_none() && !has_credentials;
+                default.unwrap_or(Version::V2009_09_19)
+            }
+        };
+        seen.version = Some(version);
+        Ok(version)
     }
 }
 

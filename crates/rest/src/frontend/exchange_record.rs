@@ -23,7 +23,13 @@ pub(super) struct ExchangeRecord<'a> {
 }
 
 impl ExchangeRecord<'_> {
-    pub(super) fn record(&self, metrics: &Metrics, answer: &Answer, bytes_in: u64, started: Instant) {
+    pub(super) fn record(
+        &self,
+        metrics: &Metrics,
+        answer: &Answer,
+        bytes_in: u64,
+        started: Instant,
+    ) {
         let operation = match self.seen.operation {
             Some(operation) => operation.as_str(),
             None if self.seen.website => "Get Web Content",

@@ -124,7 +124,6 @@ impl Frontend {
         self.exchange(arrival, body).await
     }
 
-
     /// The properties of the service, if the account is served at all.
     async fn properties(
         &self,

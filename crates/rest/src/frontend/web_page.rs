@@ -18,7 +18,11 @@ use crate::website;
 
 impl Frontend {
     /// Whose website is asked for, if one is; empty if that cannot be told.
-    pub(super) fn website_account<'a>(&'a self, endpoint: Endpoint, parts: &'a Parts) -> Option<&'a str> {
+    pub(super) fn website_account<'a>(
+        &'a self,
+        endpoint: Endpoint,
+        parts: &'a Parts,
+    ) -> Option<&'a str> {
         let by_host = || match self.settings.host_style {
             HostStyle::Recognized => host(parts).and_then(website::account_of_host),
             HostStyle::Ignored => None,
@@ -36,7 +40,13 @@ impl Frontend {
         }
     }
 
-    pub(super) async fn web_page(&self, account: &str, peer: Peer, parts: &Parts, bytes_in: u64) -> Answer {
+    pub(super) async fn web_page(
+        &self,
+        account: &str,
+        peer: Peer,
+        parts: &Parts,
+        bytes_in: u64,
+    ) -> Answer {
         let (started, id, service) = (Instant::now(), RequestId::next(), Service::Blob);
         let mut seen = Seen { website: true, ..Seen::default() };
         seen.account = AccountName::new(account).ok();

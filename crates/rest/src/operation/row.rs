@@ -3,14 +3,12 @@
 use std::fmt;
 
 use super::{Conditions, LeaseHeaders, Need, Operation, Second, SourceCredentials};
-use crate::service::Service;
 use crate::version::Version;
 
 /// What is known of one operation without running it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub operation: Operation,
-    pub service: Service,
     /// As in the reference.
     pub name: &'static str,
     pub verbs: Verbs,
@@ -35,7 +33,6 @@ pub struct Row {
 impl Row {
     pub(super) const fn new(
         operation: Operation,
-        service: Service,
         name: &'static str,
         verbs: Verbs,
         scope: Scope,
@@ -43,7 +40,6 @@ impl Row {
     ) -> Self {
         Self {
             operation,
-            service,
             name,
             verbs,
             scope,

@@ -14,7 +14,7 @@ use super::{json_answer, odata_answer};
 use crate::address::Resource;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
-use crate::operation::Operation;
+use crate::operation::TableOperation;
 
 /// The operations that change an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,18 +37,18 @@ impl ChangeKind {
         Self::Delete,
     ];
 
-    pub fn of(operation: Operation) -> Option<Self> {
+    pub fn of(operation: TableOperation) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.operation() == operation)
     }
 
-    pub const fn operation(self) -> Operation {
+    pub const fn operation(self) -> TableOperation {
         match self {
-            Self::Insert => Operation::InsertEntity,
-            Self::Update => Operation::UpdateEntity,
-            Self::Merge => Operation::MergeEntity,
-            Self::InsertOrReplace => Operation::InsertOrReplaceEntity,
-            Self::InsertOrMerge => Operation::InsertOrMergeEntity,
-            Self::Delete => Operation::DeleteEntity,
+            Self::Insert => TableOperation::InsertEntity,
+            Self::Update => TableOperation::UpdateEntity,
+            Self::Merge => TableOperation::MergeEntity,
+            Self::InsertOrReplace => TableOperation::InsertOrReplaceEntity,
+            Self::InsertOrMerge => TableOperation::InsertOrMergeEntity,
+            Self::Delete => TableOperation::DeleteEntity,
         }
     }
 

@@ -46,10 +46,9 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// Insert, Update, Merge, both upserts and Delete.
-pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+pub async fn change(call: &Call<'_>, kind: ChangeKind, body: RequestBody) -> Result<Answer, Error> {
     let speech = Speech::of(call)?;
     let path = call.table_path()?;
-    let kind = ChangeKind::of(call.operation).ok_or(Code::NotImplemented)?;
     if kind != ChangeKind::Delete {
         check_content_type(call.header("content-type")?)?;
     }

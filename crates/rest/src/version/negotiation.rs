@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Error};
 use crate::headers::RequestHeaders;
-use crate::operation::Operation;
+use crate::operation::{BlobOperation, Operation};
 use crate::request::header;
 use crate::service::Service;
 use crate::url_query::Query;
@@ -52,12 +52,14 @@ pub fn negotiate(
 pub fn check_page_blobs(operation: Operation, headers: &RequestHeaders) -> Result<(), Error> {
     let on_pages = matches!(
         operation,
-        Operation::PutPageBlob
-            | Operation::PutPage
-            | Operation::ClearPage
-            | Operation::PutPageFromUrl
-            | Operation::GetPageRanges
-            | Operation::GetPageRangesDiff
+        Operation::Blob(
+            BlobOperation::PutPageBlob
+                | BlobOperation::PutPage
+                | BlobOperation::ClearPage
+                | BlobOperation::PutPageFromUrl
+                | BlobOperation::GetPageRanges
+                | BlobOperation::GetPageRangesDiff
+        )
     );
     if !on_pages {
         return Ok(());
