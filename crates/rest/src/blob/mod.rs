@@ -8,13 +8,12 @@ mod block;
 mod block_list;
 mod container;
 mod copy;
-pub(crate) mod copy_elsewhere;
 mod delete_blob;
 pub(crate) mod encryption;
 mod expiry;
 mod find;
-pub(crate) mod get_blob;
-pub(crate) mod headers;
+mod get_blob;
+mod headers;
 mod immutability;
 mod lease;
 mod list;
@@ -33,8 +32,6 @@ mod snapshot;
 mod tags;
 mod tier;
 
-pub(crate) use copy::elsewhere as copied_from_elsewhere;
-pub use copy_elsewhere::COPIES_MAX;
 pub use headers::kind_name;
 pub use tags::parse as parse_tags;
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod concurrent_digests;
 mod digests;
+pub(crate) mod download;
 pub mod multipart;
 mod request_body;
 mod structured_body;

@@ -9,10 +9,11 @@ use hyper::StatusCode;
 
 use super::{given, parameters, place, rest_call};
 use crate::answer::Answer;
-use crate::blob::copy_elsewhere::{self, Destination};
-use crate::blob::{copied_from_elsewhere, headers};
 use crate::error::Error;
+use crate::headers::copy_state;
+use crate::headers::resource_headers;
 use crate::request::Call;
+use crate::source::background_copy::{self, Destination};
 use crate::source::{self, ReadableBlob, SourceFailure, SourceRequest};
 use crate::version::Version;
 
@@ -33,8 +34,8 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
         }
         source::Located::Elsewhere => {
             let properties = source.head(call).await?;
-            let asked = copy_elsewhere::unchanged(source.asked(), &properties);
-            (FileCopySource::Awaited(copied_from_elsewhere(properties)), Some(asked))
+            let asked = background_copy::unchanged(source.asked(), &properties);
+            (FileCopySource::Awaited(background_copy::source_of(properties)), Some(asked))
         }
         source::Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
     };
@@ -44,7 +45,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let located = copied.map_err(|failure| refused(&source, failure))?;
     if let Some(asked) = asked {
         let destination = Destination::File(address);
-        copy_elsewhere::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
+        background_copy::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &located))
 }
@@ -103,10 +104,10 @@ fn refused(source: &SourceRequest, failure: Failure<FileCopyRefusal>) -> Error {
 fn accepted(call: &Call<'_>, located: &Located) -> Answer {
     let node = &located.node;
     let mut answer = Answer::new(StatusCode::ACCEPTED);
-    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
     if let Some(copy) = node.file().and_then(|file| file.copy.as_ref()) {
         answer.header("x-ms-copy-id", &copy.id);
-        answer.header("x-ms-copy-status", headers::copy_status(copy.status));
+        answer.header("x-ms-copy-status", copy_state::copy_status(copy.status));
     }
     answer
 }

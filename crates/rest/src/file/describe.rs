@@ -8,14 +8,16 @@ use hyper::StatusCode;
 
 use super::attributes;
 use crate::answer::Answer;
-use crate::blob::headers;
+use crate::headers::content_headers;
+use crate::headers::copy_state;
+use crate::headers::resource_headers;
 use crate::request::Call;
 use crate::version::Version;
 
 /// ETag, Last-Modified and the properties that SMB and NFS clients see.
 pub fn node(answer: &mut Answer, call: &Call<'_>, located: &Located) {
     let node = &located.node;
-    headers::identity(answer, node.etag, node.last_modified, call.version);
+    resource_headers::identity(answer, node.etag, node.last_modified, call.version);
     if call.version < Version::V2019_02_02 {
         return;
     }
@@ -75,12 +77,12 @@ pub fn attributes_of(node: &Node) -> String {
 
 /// What Get File and Get File Properties say of a file beside what every node has.
 pub fn file(answer: &mut Answer, call: &Call<'_>, file: &File, now: Timestamp, state: ShareState) {
-    headers::stored_headers(answer, call, &file.headers);
+    content_headers::stored_headers(answer, call, &file.headers);
     if state == ShareState::Current && call.version >= Version::V2019_02_02 {
-        headers::lease(answer, &file.lease, now);
+        resource_headers::lease(answer, &file.lease, now);
     }
     if let Some(copy) = &file.copy {
-        headers::copy_state(answer, copy);
+        copy_state::copy_state(answer, copy);
     }
     answer.header("x-ms-type", "File");
     answer.header("x-ms-server-encrypted", "true");
@@ -89,15 +91,15 @@ pub fn file(answer: &mut Answer, call: &Call<'_>, file: &File, now: Timestamp, s
 /// The answer of the operations that tell nothing but the metadata.
 pub fn metadata(call: &Call<'_>, node: &Node) -> Answer {
     let mut answer = Answer::new(StatusCode::OK);
-    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
-    headers::metadata(&mut answer, &node.metadata);
+    resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    resource_headers::metadata(&mut answer, &node.metadata);
     answer
 }
 
 /// The answer of the operations that tell nothing but the new state.
 pub fn changed(call: &Call<'_>, node: &Node) -> Answer {
     let mut answer = Answer::new(StatusCode::OK);
-    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
     answer.header("x-ms-request-server-encrypted", "true");
     answer
 }

@@ -8,8 +8,8 @@ use hyper::StatusCode;
 use super::properties::Purpose;
 use super::{describe, given, place, rest_call};
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::error::Error;
+use crate::headers::resource_headers;
 use crate::request::Call;
 
 pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
@@ -25,7 +25,7 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let located = rest_call::look(call, place::read_directory(call)?).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &located);
-    headers::metadata(&mut answer, &located.node.metadata);
+    resource_headers::metadata(&mut answer, &located.node.metadata);
     answer.header("x-ms-server-encrypted", "true");
     Ok(answer)
 }

@@ -9,8 +9,8 @@ use hyper::StatusCode;
 use super::{describe, given, place, rest_call};
 use crate::answer::Answer;
 use crate::auth::Target;
-use crate::blob::headers;
 use crate::error::{Code, Error};
+use crate::headers::resource_headers;
 use crate::request::Call;
 use crate::url_query::{Plus, decode};
 
@@ -43,7 +43,7 @@ pub async fn get_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
         return Err(Code::ResourceTypeMismatch.into());
     };
     let mut answer = Answer::new(StatusCode::OK);
-    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
     answer.header(LINK_TEXT, target);
     Ok(answer)
 }

@@ -4,9 +4,9 @@ use holdfast_domain::share::ListRanges;
 
 use super::{parameters, place, rest_call};
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::error::Error;
 use crate::headers::range;
+use crate::headers::resource_headers;
 use crate::listing::ranges_page;
 use crate::request::Call;
 use crate::url_query::QueryRefusal;
@@ -38,7 +38,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     let (etag, last_modified, length) = (node.etag, node.last_modified, node.length());
 
     let mut answer = ranges_page::answer(ranges, left).await?;
-    headers::identity(&mut answer, etag, last_modified, call.version);
+    resource_headers::identity(&mut answer, etag, last_modified, call.version);
     answer.show("x-ms-content-length", length);
     Ok(answer)
 }

@@ -7,11 +7,12 @@ use hyper::StatusCode;
 
 use super::{describe, place, properties, rest_call};
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::body::RequestBody;
 use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
+use crate::headers::content_headers;
 use crate::headers::range;
+use crate::headers::resource_headers;
 use crate::request::Call;
 use crate::source::SourceRequest;
 
@@ -35,7 +36,7 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     check_length(received.length(), target)?;
     let located = write(call, target.offset, RangeChange::Write(received)).await?;
     let mut answer = written(call, &located);
-    headers::digests(&mut answer, call, &body);
+    content_headers::digests(&mut answer, call, &body);
     Ok(answer)
 }
 
@@ -64,7 +65,7 @@ pub async fn put_from_url(call: &Call<'_>, body: RequestBody) -> Result<Answer, 
     check_length(received.length(), target)?;
     let located = write(call, target.offset, RangeChange::Write(received)).await?;
     let mut answer = written(call, &located);
-    headers::source_digests(&mut answer, call, FinishedDigests { md5: None, ..digests });
+    content_headers::source_digests(&mut answer, call, FinishedDigests { md5: None, ..digests });
     Ok(answer)
 }
 
@@ -100,7 +101,7 @@ async fn write(call: &Call<'_>, offset: u64, change: RangeChange) -> Result<Loca
 fn written(call: &Call<'_>, located: &Located) -> Answer {
     let node = &located.node;
     let mut answer = Answer::new(StatusCode::CREATED);
-    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
     describe::written(&mut answer, call, node.times.written);
     answer.header("x-ms-request-server-encrypted", "true");
     answer

@@ -10,9 +10,10 @@ use hyper::StatusCode;
 use super::properties::Purpose;
 use super::{describe, given, place, rest_call};
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::body::{ContentBody, RequestBody};
 use crate::error::{Code, Error};
+use crate::headers::content_headers;
+use crate::headers::resource_headers;
 use crate::request::Call;
 use crate::version::Version;
 
@@ -47,7 +48,7 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     let located = rest_call::run(call, command).await?;
     let mut answer = written(call, StatusCode::CREATED, &located);
     if let Some(body) = &first {
-        headers::digests(&mut answer, call, body);
+        content_headers::digests(&mut answer, call, body);
     }
     Ok(answer)
 }
@@ -94,13 +95,13 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let located = rest_call::look(call, command).await?;
     let mut answer = Answer::new(StatusCode::OK);
     describe::node(&mut answer, call, &located);
-    headers::metadata(&mut answer, &located.node.metadata);
+    resource_headers::metadata(&mut answer, &located.node.metadata);
     if let Some(file) = located.node.file() {
         describe::file(&mut answer, call, file, located.now, state);
         answer.show("content-length", file.length);
         answer.optional_header(
             "content-md5",
-            file.headers.content_md5.as_ref().map(headers::encode_md5),
+            file.headers.content_md5.as_ref().map(content_headers::encode_md5),
         );
     }
     Ok(answer)
@@ -167,7 +168,7 @@ fn content_headers(call: &Call<'_>) -> Result<FileHeaders, Error> {
         content_language: sent("x-ms-content-language")?,
         content_disposition: sent("x-ms-content-disposition")?,
         cache_control: sent("x-ms-cache-control")?,
-        content_md5: headers::md5_header(call, "x-ms-content-md5")?,
+        content_md5: content_headers::md5_header(call, "x-ms-content-md5")?,
     })
 }
 

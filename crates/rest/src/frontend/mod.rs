@@ -18,7 +18,6 @@ use tokio::sync::Semaphore;
 use crate::address::HostStyle;
 use crate::answer::Answer;
 use crate::auth::{Accounts, BearerSettings};
-use crate::blob;
 use crate::body::RequestBody;
 use crate::connection::{Incoming, Parts, RequestHead};
 use crate::error::Error;
@@ -26,6 +25,7 @@ use crate::lanes::lane_share::LaneShare;
 use crate::metrics::Metrics;
 use crate::server::ConnectionLimits;
 use crate::service::{Endpoint, Service};
+use crate::source::background_copy::COPIES_MAX;
 use crate::source::{Fetcher, SourceSettings};
 use exchange::{Arrival, Seen};
 
@@ -64,7 +64,7 @@ pub struct Frontend {
 impl Frontend {
     pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let fetcher = Arc::new(Fetcher::new(&settings.sources, settings.limits.stall_timeout));
-        let copy_places = Arc::new(Semaphore::new(blob::COPIES_MAX));
+        let copy_places = Arc::new(Semaphore::new(COPIES_MAX));
         Self { domain, settings, metrics, fetcher, copy_places }
     }
 

@@ -2,6 +2,8 @@
 
 pub mod answer_headers;
 pub(crate) mod byte_scan;
+pub(crate) mod content_headers;
+pub(crate) mod copy_state;
 pub(crate) mod date;
 pub(crate) mod lease_headers;
 pub mod range;

@@ -34,6 +34,7 @@
 
 mod access;
 mod allowed;
+pub(crate) mod background_copy;
 mod failure;
 mod fetch;
 mod headers;

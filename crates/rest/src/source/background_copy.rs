@@ -7,15 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::Domain;
-use holdfast_domain::blob::{BlobPath, CopyEnd};
+use holdfast_domain::blob::{BlobPath, CopyEnd, SourceElsewhere, SourceKind};
+use holdfast_domain::condition::SequenceNumber;
 use holdfast_domain::content::{ByteSource, ReceiveFailure, Received};
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::NodeAddress;
 use hyper::HeaderMap;
 use hyper::header::{HeaderValue, IF_MATCH, IF_UNMODIFIED_SINCE};
 
+use super::{Asked, FetchedBytes, Fetcher, SourceFailure, SourceProperties, SourceUrl};
 use crate::frontend::Frontend;
-use crate::source::{Asked, FetchedBytes, Fetcher, SourceFailure, SourceProperties, SourceUrl};
 
 /// Copies that are fetched at the same time; the others wait.
 pub const COPIES_MAX: usize = 16;
@@ -24,8 +25,24 @@ const COPY_TIME_MAX: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// How often it is noted how much has come, and asked whether it is still wanted.
 const PROGRESS_NOTED_EVERY: Duration = Duration::from_secs(2);
 
+const PAGE_BYTES: u64 = 512;
+
 const TIMED_OUT: &str = "500 OperationCancelled \"The copy did not end in two weeks.\"";
 const BROKEN: &str = "500 InternalError \"The bytes could not be stored.\"";
+
+/// What another host tells about the source of a copy.
+pub fn source_of(properties: SourceProperties) -> SourceElsewhere {
+    let length = properties.length.unwrap_or(0);
+    let kind = match properties.blob_type.as_deref() {
+        Some("PageBlob") if length.is_multiple_of(PAGE_BYTES) => {
+            SourceKind::Page(SequenceNumber::default())
+        }
+        Some("AppendBlob") => SourceKind::Append,
+        Some(_) | None => SourceKind::Block,
+    };
+    let SourceProperties { headers, metadata, .. } = properties;
+    SourceElsewhere { kind, length, headers, metadata }
+}
 
 /// What is asked of a source that has been looked at: the same state, or none.
 pub fn unchanged(asked: Asked, seen: &SourceProperties) -> Asked {
