@@ -1,33 +1,33 @@
 //! The Blob service on HTTP: each operation is parse, call, respond.
 
-mod account;
-mod acl;
+mod account_information;
 mod append;
 mod batch;
 mod block;
 mod block_list;
 mod container;
+mod container_acl;
 mod copy;
 mod delete_blob;
 pub(crate) mod encryption;
 mod expiry;
-mod find;
+mod find_blobs_by_tags;
 mod get_blob;
+mod header_value_versions;
 mod headers;
 mod immutability;
 mod lease;
-mod list;
 mod list_blobs;
 mod list_blobs_arrow;
+mod list_containers;
 mod listed_blob;
 mod page;
 mod parameters;
 mod put_blob;
-mod put_from_url;
+mod put_blob_from_url;
 #[cfg(feature = "query")]
-mod query;
-mod set_blob;
-mod since;
+mod query_blob_contents;
+mod set_blob_properties;
 mod snapshot;
 mod tags;
 mod tier;
@@ -47,7 +47,7 @@ use crate::service::service_operations;
 /// Whether bytes are a document that an operation on blobs reads: a list of blocks, tags, a query.
 pub(crate) fn can_be_document(bytes: &[u8]) -> bool {
     #[cfg(feature = "query")]
-    let query = query::can_be_request(bytes);
+    let query = query_blob_contents::can_be_request(bytes);
     #[cfg(not(feature = "query"))]
     let query = false;
     block_list::can_be_list(bytes) | tags::parse(bytes).is_ok() | query
@@ -69,7 +69,7 @@ pub async fn dispatch(
     body: RequestBody,
 ) -> Result<Answer, Error> {
     parameters::check(call, operation)?;
-    since::check(call)?;
+    header_value_versions::check(call)?;
     handle(call, operation, body).await
 }
 
@@ -90,18 +90,18 @@ fn handle<'a>(call: &'a Call<'_>, operation: BlobOperation, body: RequestBody) -
         BlobOperation::GetAccountInformation
         | BlobOperation::GetAccountInformationByContainer
         | BlobOperation::GetAccountInformationByBlob => {
-            Box::pin(ready(Ok(account::information(call))))
+            Box::pin(ready(Ok(account_information::information(call))))
         }
         BlobOperation::BlobBatch | BlobOperation::BlobBatchInContainer => {
             Box::pin(batch::run(call, body))
         }
-        BlobOperation::ListContainers => Box::pin(list::containers(call)),
+        BlobOperation::ListContainers => Box::pin(list_containers::containers(call)),
         BlobOperation::CreateContainer => Box::pin(container::create(call)),
         BlobOperation::GetContainerProperties => Box::pin(container::get_properties(call)),
         BlobOperation::GetContainerMetadata => Box::pin(container::get_metadata(call)),
         BlobOperation::SetContainerMetadata => Box::pin(container::set_metadata(call)),
-        BlobOperation::GetContainerAcl => Box::pin(acl::get(call)),
-        BlobOperation::SetContainerAcl => Box::pin(acl::set(call, body)),
+        BlobOperation::GetContainerAcl => Box::pin(container_acl::get(call)),
+        BlobOperation::SetContainerAcl => Box::pin(container_acl::set(call, body)),
         BlobOperation::RestoreContainer => Box::pin(container::restore(call)),
         BlobOperation::RenameContainer => Box::pin(container::rename(call)),
         BlobOperation::DeleteContainer => Box::pin(container::delete(call)),
@@ -122,7 +122,7 @@ fn handle<'a>(call: &'a Call<'_>, operation: BlobOperation, body: RequestBody) -
         BlobOperation::CopyBlobFromUrl => Box::pin(copy::copy_from_url(call)),
         BlobOperation::IncrementalCopyBlob => Box::pin(copy::incremental(call)),
         BlobOperation::AbortCopyBlob => Box::pin(copy::abort(call)),
-        BlobOperation::PutBlobFromUrl => Box::pin(put_from_url::put(call)),
+        BlobOperation::PutBlobFromUrl => Box::pin(put_blob_from_url::put(call)),
         BlobOperation::PutAppendBlob => Box::pin(put_blob::put_append_blob(call)),
         BlobOperation::PutBlockFromUrl => Box::pin(block::put_from_url(call)),
         BlobOperation::PutBlock => Box::pin(block::put(call, body)),
@@ -134,10 +134,12 @@ fn handle<'a>(call: &'a Call<'_>, operation: BlobOperation, body: RequestBody) -
         BlobOperation::GetBlob => Box::pin(get_blob::get(call)),
         BlobOperation::GetBlobProperties => Box::pin(get_blob::get_properties(call)),
         BlobOperation::GetBlobMetadata => Box::pin(get_blob::get_metadata(call)),
-        BlobOperation::SetBlobMetadata => Box::pin(set_blob::set_metadata(call)),
+        BlobOperation::SetBlobMetadata => Box::pin(set_blob_properties::set_metadata(call)),
         BlobOperation::SetBlobProperties
         | BlobOperation::ResizePageBlob
-        | BlobOperation::SetPageBlobSequenceNumber => Box::pin(set_blob::set_properties(call)),
+        | BlobOperation::SetPageBlobSequenceNumber => {
+            Box::pin(set_blob_properties::set_properties(call))
+        }
         BlobOperation::PutPage => Box::pin(page::put(call, body)),
         BlobOperation::PutPageFromUrl => Box::pin(page::put_from_url(call)),
         BlobOperation::ClearPage => Box::pin(page::clear(call)),
@@ -150,11 +152,13 @@ fn handle<'a>(call: &'a Call<'_>, operation: BlobOperation, body: RequestBody) -
         | BlobOperation::ReleaseBlobLease
         | BlobOperation::BreakBlobLease => Box::pin(lease::blob(call)),
         #[cfg(feature = "query")]
-        BlobOperation::QueryBlobContents => Box::pin(query::query(call, body)),
+        BlobOperation::QueryBlobContents => Box::pin(query_blob_contents::query(call, body)),
         #[cfg(not(feature = "query"))]
         BlobOperation::QueryBlobContents => Box::pin(ready(Err(Code::NotImplemented.into()))),
-        BlobOperation::FindBlobsByTags => Box::pin(find::in_account(call)),
-        BlobOperation::FindBlobsByTagsInContainer => Box::pin(find::in_container(call)),
+        BlobOperation::FindBlobsByTags => Box::pin(find_blobs_by_tags::in_account(call)),
+        BlobOperation::FindBlobsByTagsInContainer => {
+            Box::pin(find_blobs_by_tags::in_container(call))
+        }
         BlobOperation::SetBlobExpiry => Box::pin(expiry::set(call)),
         BlobOperation::SetBlobImmutabilityPolicy => Box::pin(immutability::set(call)),
         BlobOperation::DeleteBlobImmutabilityPolicy => Box::pin(immutability::delete(call)),

@@ -7,7 +7,7 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::{given, parameters, place, rest_call};
+use super::{node_address, parameters, requested_properties, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::headers::copy_state;
@@ -19,7 +19,7 @@ use crate::version::Version;
 
 pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let source = SourceRequest::parse_whole(call)?;
-    let address = place::file(call)?;
+    let address = node_address::file(call)?;
     let (copy_source, asked) = match source.locate(call)? {
         source::Located::File(local) => {
             let file = source.readable_file(call, local).await;
@@ -53,7 +53,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
 pub async fn abort(call: &Call<'_>) -> Result<Answer, Error> {
     let copy_id = call.query.required("copyid")?.to_owned();
     let command =
-        AbortFileCopy { address: place::file(call)?, copy_id, lease_id: call.lease_id()? };
+        AbortFileCopy { address: node_address::file(call)?, copy_id, lease_id: call.lease_id()? };
     rest_call::run(call, command).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }
@@ -76,7 +76,7 @@ async fn command(
         source_url: request.url.without_signature(),
         copy_id: uuid::Uuid::new_v4().to_string(),
         metadata,
-        properties: given::copied(call, &address.share).await?,
+        properties: requested_properties::copied(call, &address.share).await?,
         // Before 2021-04-10 it was spelled with another dash.
         ignore_read_only: flag("x-ms-file-copy-ignore-readonly")?
             || flag("x-ms-file-copy-ignore-read-only")?,

@@ -6,7 +6,7 @@ use holdfast_domain::share::{FileRefusal, FoundHandles};
 use hyper::StatusCode;
 
 use super::list_entries::write_text;
-use super::{parameters, place};
+use super::{node_address, parameters};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::listing::{self, PAGE_MAX};
@@ -82,7 +82,7 @@ pub async fn force_close(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 async fn find(call: &Call<'_>, recursive: bool) -> Result<FoundHandles, Error> {
-    Ok(call.frontend.domain().find_handles(place::either(call)?, recursive).await?)
+    Ok(call.frontend.domain().find_handles(node_address::either(call)?, recursive).await?)
 }
 
 fn is_recursive(call: &Call<'_>) -> Result<bool, Error> {

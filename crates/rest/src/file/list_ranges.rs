@@ -2,7 +2,7 @@
 
 use holdfast_domain::share::ListRanges;
 
-use super::{parameters, place, rest_call};
+use super::{node_address, parameters, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::headers::range;
@@ -16,9 +16,9 @@ use crate::version::Version;
 const RANGES_MAX: u32 = 10_000;
 
 pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
-    let file = place::read_file(call)?;
+    let file = node_address::read_file(call)?;
     let previous = match call.version >= Version::V2020_02_10 {
-        true => place::previous_snapshot(call)?,
+        true => node_address::previous_snapshot(call)?,
         false => None,
     };
     let follow_rename = call.version >= Version::V2024_05_04

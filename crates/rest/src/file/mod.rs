@@ -2,30 +2,30 @@
 
 mod attributes;
 mod copy;
-mod describe;
 mod directory;
 mod file_lease;
 mod get_file;
-mod given;
 mod handles;
-mod lease;
 mod link;
 mod list_entries;
 mod list_ranges;
 mod list_shares;
+mod node_address;
+mod node_headers;
 mod node_refusals;
 mod parameters;
 mod permission;
-mod place;
-mod posix;
-mod properties;
-mod range;
+mod posix_headers;
+mod property_headers;
+mod put_range;
 mod refusals;
+mod regular_file;
 mod rename;
+mod requested_properties;
 pub mod rest_call;
 mod share;
 mod share_headers;
-mod whole;
+mod share_lease;
 
 use std::future::ready;
 
@@ -82,7 +82,7 @@ fn handle<'a>(call: &'a Call<'_>, operation: FileOperation, body: RequestBody) -
         | FileOperation::RenewShareLease
         | FileOperation::ChangeShareLease
         | FileOperation::ReleaseShareLease
-        | FileOperation::BreakShareLease => Box::pin(lease::share(call)),
+        | FileOperation::BreakShareLease => Box::pin(share_lease::share(call)),
         FileOperation::CreateDirectory => Box::pin(directory::create(call)),
         FileOperation::GetDirectoryProperties => Box::pin(directory::get_properties(call)),
         FileOperation::GetDirectoryMetadata => Box::pin(directory::get_metadata(call)),
@@ -90,15 +90,15 @@ fn handle<'a>(call: &'a Call<'_>, operation: FileOperation, body: RequestBody) -
         FileOperation::SetDirectoryMetadata => Box::pin(directory::set_metadata(call)),
         FileOperation::DeleteDirectory => Box::pin(directory::delete(call)),
         FileOperation::ListDirectoriesAndFiles => Box::pin(list_entries::list(call)),
-        FileOperation::CreateFile => Box::pin(whole::create(call, body)),
+        FileOperation::CreateFile => Box::pin(regular_file::create(call, body)),
         FileOperation::GetFile => Box::pin(get_file::get(call)),
-        FileOperation::GetFileProperties => Box::pin(whole::get_properties(call)),
-        FileOperation::GetFileMetadata => Box::pin(whole::get_metadata(call)),
-        FileOperation::SetFileProperties => Box::pin(whole::set_properties(call)),
-        FileOperation::SetFileMetadata => Box::pin(whole::set_metadata(call)),
-        FileOperation::DeleteFile => Box::pin(whole::delete(call)),
-        FileOperation::PutRange => Box::pin(range::put(call, body)),
-        FileOperation::PutRangeFromUrl => Box::pin(range::put_from_url(call, body)),
+        FileOperation::GetFileProperties => Box::pin(regular_file::get_properties(call)),
+        FileOperation::GetFileMetadata => Box::pin(regular_file::get_metadata(call)),
+        FileOperation::SetFileProperties => Box::pin(regular_file::set_properties(call)),
+        FileOperation::SetFileMetadata => Box::pin(regular_file::set_metadata(call)),
+        FileOperation::DeleteFile => Box::pin(regular_file::delete(call)),
+        FileOperation::PutRange => Box::pin(put_range::put(call, body)),
+        FileOperation::PutRangeFromUrl => Box::pin(put_range::put_from_url(call, body)),
         FileOperation::ListRanges => Box::pin(list_ranges::list(call)),
         FileOperation::AcquireFileLease
         | FileOperation::ChangeFileLease

@@ -1,10 +1,10 @@
 //! The Queue service on HTTP: each operation is parse, call, respond.
 
-mod list;
+mod list_queues;
 mod message;
 mod parameters;
+mod queue_properties;
 mod refusals;
-mod resource;
 
 use std::future::ready;
 
@@ -47,13 +47,13 @@ pub fn dispatch<'a>(
         QueueOperation::GetQueueUserDelegationKey => {
             Box::pin(service_operations::user_delegation_key(call, body))
         }
-        QueueOperation::ListQueues => Box::pin(list::queues(call)),
-        QueueOperation::CreateQueue => Box::pin(resource::create(call)),
-        QueueOperation::DeleteQueue => Box::pin(resource::delete(call)),
-        QueueOperation::GetQueueMetadata => Box::pin(resource::get_metadata(call)),
-        QueueOperation::SetQueueMetadata => Box::pin(resource::set_metadata(call)),
-        QueueOperation::GetQueueAcl => Box::pin(resource::get_acl(call)),
-        QueueOperation::SetQueueAcl => Box::pin(resource::set_acl(call, body)),
+        QueueOperation::ListQueues => Box::pin(list_queues::queues(call)),
+        QueueOperation::CreateQueue => Box::pin(queue_properties::create(call)),
+        QueueOperation::DeleteQueue => Box::pin(queue_properties::delete(call)),
+        QueueOperation::GetQueueMetadata => Box::pin(queue_properties::get_metadata(call)),
+        QueueOperation::SetQueueMetadata => Box::pin(queue_properties::set_metadata(call)),
+        QueueOperation::GetQueueAcl => Box::pin(queue_properties::get_acl(call)),
+        QueueOperation::SetQueueAcl => Box::pin(queue_properties::set_acl(call, body)),
         QueueOperation::PutMessage => Box::pin(message::put(call, body)),
         QueueOperation::GetMessages => Box::pin(message::get(call)),
         QueueOperation::PeekMessages => Box::pin(message::peek(call)),

@@ -6,7 +6,7 @@ use holdfast_domain::names::FilePath;
 use holdfast_domain::share::{GetNode, SharePath};
 use holdfast_domain::time::Timestamp;
 
-use super::locate::{LocalFile, LocalSource, LocalUrl};
+use super::location::{LocalFile, LocalSource, LocalUrl};
 use super::{SourceFailure, SourceRequest};
 use crate::address::Address;
 use crate::auth::{Granted, Identity, Presented};

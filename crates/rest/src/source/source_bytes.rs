@@ -10,8 +10,8 @@ use holdfast_domain::share::{FileDownload, GetFile, Node};
 use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;
 
-use super::fetch::FetchedBytes;
-use super::locate::{LocalFile, LocalSource, Located};
+use super::fetcher::FetchedBytes;
+use super::location::{LocalFile, LocalSource, Located};
 use super::{FailureKind, ReadableBlob, ReadableFile, SourceFailure, SourceRequest};
 use crate::blob::kind_name;
 use crate::body::{Digests, ExpectedDigests, FinishedDigests};

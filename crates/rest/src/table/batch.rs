@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::batch_body::{self, BatchBody, BatchRefusal, PartRequest};
 use super::batch_query;
-use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
-use super::format::{Level, Preference, accepted, check_content_type, check_versions};
+use super::entity_change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
+use super::json_format::{Level, Preference, accepted, check_content_type, check_versions};
 use super::write_entity::EntityWriter;
 use super::{Endpoint, in_its_words, odata_answer, refuse_conditions};
 use crate::address::{Address, Resource};

@@ -4,8 +4,8 @@ use holdfast_domain::failure::Failure;
 use holdfast_domain::table::{Change, EntityKey, TablePath, TableRefusal};
 use hyper::StatusCode;
 
-use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
-use super::format::check_content_type;
+use super::entity_change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
+use super::json_format::check_content_type;
 use super::write_entity::EntityWriter;
 use super::{Endpoint, Speech, json_answer};
 use crate::address::Resource;

@@ -1,16 +1,16 @@
 //! The Table service on HTTP: each operation is parse, call, respond.
 
-mod acl;
 mod batch;
 mod batch_body;
 mod batch_query;
-mod change;
-mod continuation;
+mod continuation_token;
 mod entity;
-mod format;
+mod entity_change;
+mod json_format;
 mod metadata;
 mod query_entities;
 mod read_entity;
+mod table_acl;
 mod tables;
 mod write_entity;
 
@@ -29,8 +29,8 @@ use crate::error::{Code, Error};
 use crate::operation::TableOperation;
 use crate::request::{Call, RequestId};
 use crate::service::service_operations;
-use change::ChangeKind;
-use format::{Level, Preference};
+use entity_change::ChangeKind;
+use json_format::{Level, Preference};
 
 /// Whether bytes are an entity group transaction.
 pub(crate) fn can_be_batch(body: &[u8], boundary: &str) -> bool {
@@ -59,8 +59,8 @@ pub(crate) fn dispatch<'a>(
         TableOperation::GetTable => Box::pin(tables::get(call)),
         TableOperation::CreateTable => Box::pin(tables::create(call, body)),
         TableOperation::DeleteTable => Box::pin(tables::delete(call)),
-        TableOperation::GetTableAcl => Box::pin(acl::get(call)),
-        TableOperation::SetTableAcl => Box::pin(acl::set(call, body)),
+        TableOperation::GetTableAcl => Box::pin(table_acl::get(call)),
+        TableOperation::SetTableAcl => Box::pin(table_acl::set(call, body)),
         TableOperation::GetODataMetadata => Box::pin(metadata::get(call)),
         TableOperation::GetEntity => Box::pin(entity::get(call)),
         TableOperation::QueryEntities => Box::pin(query_entities::query(call)),
@@ -99,12 +99,13 @@ struct Speech {
 
 impl Speech {
     fn of(call: &Call<'_>) -> Result<Self, Error> {
-        format::check_versions(
+        json_format::check_versions(
             call.version,
             call.header("dataserviceversion")?,
             call.header("maxdataserviceversion")?,
         )?;
-        let level = format::accepted(call.header("accept")?, call.query.get_nonempty("$format"))?;
+        let level =
+            json_format::accepted(call.header("accept")?, call.query.get_nonempty("$format"))?;
         Ok(Self { level, preference: Preference::parse(call.header("prefer")?) })
     }
 }

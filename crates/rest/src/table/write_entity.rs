@@ -8,7 +8,7 @@ use base64_simd::STANDARD;
 use holdfast_domain::table::{EntityView, PARTITION_KEY, ROW_KEY, TIMESTAMP, ValueRef};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::format::Level;
+use super::json_format::Level;
 use crate::headers::byte_scan::is_plain;
 
 /// What a text in an address may have as it is.

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use hyper::{Method, StatusCode, Uri, Version};
 
-use super::framing::Framing;
+use super::body_framing::Framing;
 use crate::headers::request_headers::{Place, RequestHeaders, Span};
 
 /// More headers than any client sends; each takes memory for as long as its request runs.

@@ -7,7 +7,7 @@ use holdfast_domain::table::{Change, EntityChange, EntityKey, EntityView, KeyRan
 use hyper::StatusCode;
 
 use super::batch::put;
-use super::format::{Level, Preference};
+use super::json_format::{Level, Preference};
 use super::read_entity::read;
 use super::write_entity::{EntityWriter, entity_link};
 use super::{json_answer, odata_answer};

@@ -7,8 +7,8 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::properties::Purpose;
-use super::{describe, given, place, rest_call};
+use super::property_headers::Purpose;
+use super::{node_address, node_headers, requested_properties, rest_call};
 use crate::answer::Answer;
 use crate::body::{ContentBody, RequestBody};
 use crate::error::{Code, Error};
@@ -21,11 +21,11 @@ const LENGTH: &str = "x-ms-content-length";
 const FILE_TYPE: &str = "x-ms-file-file-type";
 
 pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
-    let address = place::file(call)?;
+    let address = node_address::file(call)?;
     let length = length(call)?.ok_or_else(|| Error::missing_header(LENGTH))?;
     check_kind(call)?;
     let headers = content_headers(call)?;
-    let properties = given::new(call, &address.share, false).await?;
+    let properties = requested_properties::new(call, &address.share, false).await?;
     let metadata = call.metadata()?;
     let lease_id = call.lease_id()?;
     let mut first = first_bytes(call, body, length)?;
@@ -90,14 +90,14 @@ fn check_kind(call: &Call<'_>) -> Result<(), Error> {
 }
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
+    let command = GetNode { wanted: Wanted::FileOrLink, ..node_address::read_file(call)? };
     let state = command.state;
     let located = rest_call::look(call, command).await?;
     let mut answer = Answer::new(StatusCode::OK);
-    describe::node(&mut answer, call, &located);
+    node_headers::node(&mut answer, call, &located);
     resource_headers::metadata(&mut answer, &located.node.metadata);
     if let Some(file) = located.node.file() {
-        describe::file(&mut answer, call, file, located.now, state);
+        node_headers::file(&mut answer, call, file, located.now, state);
         answer.show("content-length", file.length);
         answer.optional_header(
             "content-md5",
@@ -108,16 +108,17 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let command = GetNode { wanted: Wanted::FileOrLink, ..place::read_file(call)? };
+    let command = GetNode { wanted: Wanted::FileOrLink, ..node_address::read_file(call)? };
     let located = rest_call::look(call, command).await?;
-    Ok(describe::metadata(call, &located.node))
+    Ok(node_headers::metadata(call, &located.node))
 }
 
 /// Whoever sends one of the headers of the content clears those that are not sent.
 pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let address = place::file(call)?;
+    let address = node_address::file(call)?;
     let headers = Some(content_headers(call)?).filter(|sent| *sent != FileHeaders::default());
-    let properties = given::changed(call, &address.share, Purpose::Set, false).await?;
+    let properties =
+        requested_properties::changed(call, &address.share, Purpose::Set, false).await?;
     let command = SetNodeProperties {
         address,
         wanted: Wanted::FileOrLink,
@@ -132,14 +133,15 @@ pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let (address, metadata, lease_id) = (place::file(call)?, call.metadata()?, call.lease_id()?);
+    let (address, metadata, lease_id) =
+        (node_address::file(call)?, call.metadata()?, call.lease_id()?);
     let command = SetNodeMetadata { address, wanted: Wanted::FileOrLink, metadata, lease_id };
     let located = rest_call::run(call, command).await?;
-    Ok(describe::changed(call, &located.node))
+    Ok(node_headers::changed(call, &located.node))
 }
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
-    let (address, lease_id) = (place::file(call)?, call.lease_id()?);
+    let (address, lease_id) = (node_address::file(call)?, call.lease_id()?);
     let command = DeleteNode { address, wanted: Wanted::FileOrLink, lease_id };
     let deleted = rest_call::run(call, command).await?;
     let mut answer = Answer::new(StatusCode::ACCEPTED);
@@ -174,7 +176,7 @@ fn content_headers(call: &Call<'_>) -> Result<FileHeaders, Error> {
 
 fn written(call: &Call<'_>, status: StatusCode, located: &Located) -> Answer {
     let mut answer = Answer::new(status);
-    describe::node(&mut answer, call, located);
+    node_headers::node(&mut answer, call, located);
     answer.header("x-ms-request-server-encrypted", "true");
     answer
 }

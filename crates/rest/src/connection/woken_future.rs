@@ -9,49 +9,49 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-pub(super) struct Bell<'a, F> {
+pub(super) struct WokenFuture<'a, F> {
     future: Pin<&'a mut F>,
-    cord: Arc<Cord>,
+    flag: Arc<WakeFlag>,
     waker: Waker,
 }
 
-struct Cord {
-    is_pulled: AtomicBool,
-    /// Who waits for the bell.
+struct WakeFlag {
+    is_set: AtomicBool,
+    /// Who waits for the future.
     listener: AtomicWaker,
 }
 
-impl<'a, F: Future<Output = ()>> Bell<'a, F> {
+impl<'a, F: Future<Output = ()>> WokenFuture<'a, F> {
     pub fn new(future: Pin<&'a mut F>) -> Self {
         // Nobody has asked the future yet.
-        let cord = Arc::new(Cord { is_pulled: true.into(), listener: AtomicWaker::new() });
-        let waker = Waker::from(Arc::clone(&cord));
-        Self { future, cord, waker }
+        let flag = Arc::new(WakeFlag { is_set: true.into(), listener: AtomicWaker::new() });
+        let waker = Waker::from(Arc::clone(&flag));
+        Self { future, flag, waker }
     }
 
-    /// Whether it rings now. Once it has, it must not be asked again.
-    pub fn rings(&mut self) -> bool {
+    /// Whether it is ready now. Once it has, it must not be asked again.
+    pub fn is_ready(&mut self) -> bool {
         // Before the future is polled: what it says from then on is not missed.
-        self.cord.is_pulled.load(Ordering::Relaxed)
-            && self.cord.is_pulled.swap(false, Ordering::AcqRel)
+        self.flag.is_set.load(Ordering::Relaxed)
+            && self.flag.is_set.swap(false, Ordering::AcqRel)
             && self.future.as_mut().poll(&mut Context::from_waker(&self.waker)).is_ready()
     }
 
     /// The same for a task that waits for it.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // Before the cord is looked at: whoever pulls it from then on wakes this task.
-        self.cord.listener.register(context.waker());
-        if self.rings() { Poll::Ready(()) } else { Poll::Pending }
+        // Before the flag is looked at: whoever sets it from then on wakes this task.
+        self.flag.listener.register(context.waker());
+        if self.is_ready() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
-impl Wake for Cord {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.is_pulled.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
         self.listener.wake();
     }
 }
@@ -74,9 +74,9 @@ mod tests {
             asked.set(asked.get() + 1);
             Pin::new(&mut rung).poll(context).map(drop)
         }));
-        let mut bell = Bell::new(future.as_mut());
+        let mut bell = WokenFuture::new(future.as_mut());
         for _ in 0..3 {
-            assert!(!bell.rings());
+            assert!(!bell.is_ready());
             assert!(bell.poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
         assert_eq!(asked.get(), 1);
@@ -90,6 +90,6 @@ mod tests {
 
     #[test]
     fn a_bell_that_rings_at_once_is_heard() {
-        assert!(Bell::new(pin!(std::future::ready(())).as_mut()).rings());
+        assert!(WokenFuture::new(pin!(std::future::ready(())).as_mut()).is_ready());
     }
 }

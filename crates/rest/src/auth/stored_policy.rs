@@ -5,7 +5,7 @@ use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::time::Timestamp;
 
 use super::AuthRefusal;
-use super::letters::Letters;
+use super::permission_letters::Letters;
 use super::sas::{ServiceSas, letters_since};
 
 /// Completes a signature with the policy that it names, which the caller has read by then. A

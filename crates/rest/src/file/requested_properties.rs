@@ -5,8 +5,8 @@ use holdfast_domain::share::{
 };
 
 use super::permission;
-use super::posix::{self, SentPosix};
-use super::properties::{self, Permission, Purpose, Semantics, Sent, SentProperties, Time};
+use super::posix_headers::{self, SentPosix};
+use super::property_headers::{self, Permission, Purpose, Semantics, Sent, SentProperties, Time};
 use crate::error::Error;
 use crate::request::Call;
 
@@ -16,7 +16,7 @@ pub async fn new(
     share: &SharePath,
     is_directory: bool,
 ) -> Result<NodeProperties, Error> {
-    let semantics = properties::semantics(call)?;
+    let semantics = property_headers::semantics(call)?;
     let mut given = changed(call, share, Purpose::Create, is_directory).await?;
     // What is new is to be archived.
     if !is_directory && semantics == Semantics::New {
@@ -34,8 +34,8 @@ pub async fn changed(
     is_directory: bool,
 ) -> Result<NodeProperties, Error> {
     let SentProperties { attributes, created, written, changed, permission } =
-        properties::read(call, purpose, is_directory)?;
-    let SentPosix { mode, owner, group } = posix::read(call)?;
+        property_headers::read(call, purpose, is_directory)?;
+    let SentPosix { mode, owner, group } = posix_headers::read(call)?;
     let permission = match permission {
         Some(Sent::Value(permission)) => key_of(call, share, permission).await?,
         Some(Sent::Preserved | Sent::OfSource) | None => None,
@@ -58,10 +58,10 @@ pub async fn changed(
 /// Those of a copy.
 pub async fn copied(call: &Call<'_>, share: &SharePath) -> Result<CopiedProperties, Error> {
     let SentProperties { attributes, created, written, changed, permission } =
-        properties::read(call, Purpose::Copy, false)?;
-    let posix = posix::read(call)?;
+        property_headers::read(call, Purpose::Copy, false)?;
+    let posix = posix_headers::read(call)?;
     const OWNERS: &str = "x-ms-file-owner-copy-mode";
-    let mode = posix::copied(call, "x-ms-file-mode-copy-mode", posix.mode)?;
+    let mode = posix_headers::copied(call, "x-ms-file-mode-copy-mode", posix.mode)?;
     Ok(CopiedProperties {
         attributes: of_source(attributes, Some),
         created: of_source(created, given_time),
@@ -69,8 +69,8 @@ pub async fn copied(call: &Call<'_>, share: &SharePath) -> Result<CopiedProperti
         changed: of_source(changed, given_time),
         permission: copied_permission(call, share, permission).await?,
         mode,
-        owner: posix::copied(call, OWNERS, posix.owner)?,
-        group: posix::copied(call, OWNERS, posix.group)?,
+        owner: posix_headers::copied(call, OWNERS, posix.owner)?,
+        group: posix_headers::copied(call, OWNERS, posix.group)?,
     })
 }
 

@@ -5,7 +5,7 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::{describe, place, properties, rest_call};
+use super::{node_address, node_headers, property_headers, rest_call};
 use crate::answer::Answer;
 use crate::body::RequestBody;
 use crate::body::{ExpectedDigests, FinishedDigests};
@@ -21,7 +21,7 @@ const WRITE: &str = "x-ms-write";
 
 /// The bytes that are written or cleared.
 #[derive(Clone, Copy, Debug)]
-struct Target {
+struct WrittenRange {
     offset: u64,
     length: u64,
 }
@@ -30,11 +30,11 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     if call.required_header(WRITE)?.eq_ignore_ascii_case("clear") {
         return clear(call, &body).await;
     }
-    let target = target_of_update(call)?;
+    let range = range_of_update(call)?;
     let mut body = body.open_part(call, PUT_RANGE_BYTES_MAX)?;
     let received = call.frontend.domain().receive(&mut body).await?;
-    check_length(received.length(), target)?;
-    let located = write(call, target.offset, RangeChange::Write(received)).await?;
+    check_length(received.length(), range)?;
+    let located = write(call, range.offset, RangeChange::Write(received)).await?;
     let mut answer = written(call, &located);
     content_headers::digests(&mut answer, call, &body);
     Ok(answer)
@@ -45,7 +45,7 @@ async fn clear(call: &Call<'_>, body: &RequestBody) -> Result<Answer, Error> {
         let length = body.declared_length().to_string();
         return Err(Error::invalid_header("content-length", length));
     }
-    let Target { offset, length } = target(call)?;
+    let WrittenRange { offset, length } = written_range(call)?;
     let located = write(call, offset, RangeChange::Clear(length)).await?;
     Ok(written(call, &located))
 }
@@ -56,14 +56,14 @@ pub async fn put_from_url(call: &Call<'_>, body: RequestBody) -> Result<Answer, 
         let length = body.declared_length().to_string();
         return Err(Error::invalid_header("content-length", length));
     }
-    let target = target_of_update(call)?;
+    let range = range_of_update(call)?;
     let source = SourceRequest::parse(call)?;
     let mut opened = source.open(call, PUT_RANGE_BYTES_MAX).await?;
     let received = call.frontend.domain().receive(&mut opened.body).await?;
     let digests = opened.body.finished();
     check_source(call, digests)?;
-    check_length(received.length(), target)?;
-    let located = write(call, target.offset, RangeChange::Write(received)).await?;
+    check_length(received.length(), range)?;
+    let located = write(call, range.offset, RangeChange::Write(received)).await?;
     let mut answer = written(call, &located);
     content_headers::source_digests(&mut answer, call, FinishedDigests { md5: None, ..digests });
     Ok(answer)
@@ -85,9 +85,9 @@ fn check_source(call: &Call<'_>, digests: FinishedDigests) -> Result<(), Error> 
 }
 
 async fn write(call: &Call<'_>, offset: u64, change: RangeChange) -> Result<Located, Error> {
-    let preserves = properties::preserves_written(call)?;
+    let preserves = property_headers::preserves_written(call)?;
     let command = PutRange {
-        address: place::file(call)?,
+        address: node_address::file(call)?,
         at: WriteAt::Offset(offset),
         change,
         past_end: PastEnd::Refused,
@@ -102,31 +102,31 @@ fn written(call: &Call<'_>, located: &Located) -> Answer {
     let node = &located.node;
     let mut answer = Answer::new(StatusCode::CREATED);
     resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
-    describe::written(&mut answer, call, node.times.written);
+    node_headers::written(&mut answer, call, node.times.written);
     answer.header("x-ms-request-server-encrypted", "true");
     answer
 }
 
-fn target_of_update(call: &Call<'_>) -> Result<Target, Error> {
-    let target = target(call)?;
-    if target.length > PUT_RANGE_BYTES_MAX {
+fn range_of_update(call: &Call<'_>) -> Result<WrittenRange, Error> {
+    let range = written_range(call)?;
+    if range.length > PUT_RANGE_BYTES_MAX {
         return Err(Error::from(Code::RequestBodyTooLarge)
             .detail("MaxLimit", PUT_RANGE_BYTES_MAX.to_string()));
     }
-    Ok(target)
+    Ok(range)
 }
 
 /// Both ends must be named.
-fn target(call: &Call<'_>) -> Result<Target, Error> {
+fn written_range(call: &Call<'_>) -> Result<WrittenRange, Error> {
     let asked = range::requested(call.headers)?.ok_or_else(|| Error::missing_header(RANGE))?;
     let last = asked.last.ok_or_else(|| Error::invalid_header(RANGE, "no last byte"))?;
     let length = (last - asked.first).checked_add(1);
     let length = length.ok_or_else(|| Error::from(Code::InvalidRange))?;
-    Ok(Target { offset: asked.first, length })
+    Ok(WrittenRange { offset: asked.first, length })
 }
 
-fn check_length(received: u64, target: Target) -> Result<(), Error> {
-    if received != target.length {
+fn check_length(received: u64, range: WrittenRange) -> Result<(), Error> {
+    if received != range.length {
         return Err(Error::invalid_header(RANGE, "not as long as the body"));
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! checked.
 //!
 //! Neither the proxies of the environment nor cookies nor compression take part: what is connected
-//! to is what `allowed` let pass, and nothing else.
+//! to is what `allowed_hosts` let pass, and nothing else.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-use super::allowed::AllowedHosts;
+use super::allowed_hosts::AllowedHosts;
+use super::resolver::{Resolver, SystemResolver};
 use super::source_bytes::SourceProperties;
-use super::resolve::{Resolver, SystemResolver};
 use super::url::{Host, Scheme, SourceUrl};
 use super::{FailureKind, SourceFailure, SourceSettings};
 use crate::body::decode_md5;
