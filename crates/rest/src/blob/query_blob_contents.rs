@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use holdfast_domain::blob::{BlobRefusal, Download, Kind};
 use holdfast_domain::content::ContentReader;
 use holdfast_domain::time::Timestamp;
-use holdfast_query::{
+use holdfast_sql::{
     ArrowField, ArrowKind, Delimited, InputFormat, JsonText, OutputFormat, Query, QueryRequest,
     Source,
 };

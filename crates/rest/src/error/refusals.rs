@@ -439,9 +439,9 @@ impl From<DocumentRefusal> for Error {
 }
 
 #[cfg(feature = "query")]
-impl From<holdfast_query::Refusal> for Error {
-    fn from(refusal: holdfast_query::Refusal) -> Self {
-        use holdfast_query::Refusal;
+impl From<holdfast_sql::Refusal> for Error {
+    fn from(refusal: holdfast_sql::Refusal) -> Self {
+        use holdfast_sql::Refusal;
         match refusal {
             // What the service answers: MicrosoftDocs/azure-docs, issue 75064.
             Refusal::Syntax(_) | Refusal::Unfit { .. } => {

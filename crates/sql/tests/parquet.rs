@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{DataType, Field};
-use holdfast_query::{ArrowField, ArrowKind, InputFormat, JsonText, OutputFormat};
+use holdfast_sql::{ArrowField, ArrowKind, InputFormat, JsonText, OutputFormat};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;

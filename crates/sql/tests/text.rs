@@ -5,7 +5,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use holdfast_query::{Delimited, InputFormat, JsonText, OutputFormat};
+use holdfast_sql::{Delimited, InputFormat, JsonText, OutputFormat};
 use support::{Answer, Frame, request, run};
 
 fn delimited(settings: Delimited) -> Option<InputFormat> {

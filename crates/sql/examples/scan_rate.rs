@@ -1,4 +1,4 @@
-//! How fast one thread filters a blob: `cargo run --release -p holdfast-query --example scan_rate`.
+//! How fast one thread filters a blob: `cargo run --release -p holdfast-sql --example scan_rate`.
 
 use std::io;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use holdfast_query::{Delimited, InputFormat, JsonText, OutputFormat, Query, QueryRequest, Source};
+use holdfast_sql::{Delimited, InputFormat, JsonText, OutputFormat, Query, QueryRequest, Source};
 
 const BLOB_BYTES: usize = 256 << 20;
 const PIECE_BYTES: usize = 1 << 20;

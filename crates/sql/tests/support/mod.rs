@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use holdfast_query::{InputFormat, OutputFormat, Query, QueryRequest, Source};
+use holdfast_sql::{InputFormat, OutputFormat, Query, QueryRequest, Source};
 
 /// Hands out its bytes in pieces of this length.
 pub struct Memory {
