@@ -52,9 +52,10 @@ const PAGE_UPDATE: Selector = Selector::HeaderIs("x-ms-page-write", &["update"])
 const ARROW: Selector = Selector::Accepts("application/vnd.apache.arrow.stream");
 
 const FOUR_AND_TAGS: Conditions = Conditions::FOUR_AND_TAGS;
-const PAGE_WRITE: Conditions = FOUR_AND_TAGS.and(Conditions::SEQUENCE_NUMBER);
-const APPEND: Conditions = FOUR_AND_TAGS.and(Conditions::APPEND_POSITION).and(Conditions::MAX_SIZE);
-const TAG_CALL: Conditions = Conditions::TAGS.and(Conditions::BLOB);
+const PAGE_WRITE: Conditions = FOUR_AND_TAGS.union(Conditions::SEQUENCE_NUMBER);
+const APPEND: Conditions =
+    FOUR_AND_TAGS.union(Conditions::APPEND_POSITION).union(Conditions::MAX_SIZE);
+const TAG_CALL: Conditions = Conditions::TAGS.union(Conditions::BLOB);
 
 const fn service(operation: BlobOperation, name: &'static str, verbs: Verbs, need: Need) -> Row {
     Row::new(Operation::Blob(operation), name, verbs, Scope::Service, need)
@@ -300,7 +301,7 @@ pub(super) const ROWS: &[Row] = &[
         Need::object(DELETE, DELETE_BLOB),
     )
     .success(&[202])
-    .conditions(FOUR_AND_TAGS.and(Conditions::ACCESS_TIER))
+    .conditions(FOUR_AND_TAGS.union(Conditions::ACCESS_TIER))
     .lease(LeaseHeaders::Id)
     .built(),
     write(BlobOperation::PutPageBlob, "Put Blob (page blob)", BLOB_CREATE)
@@ -321,7 +322,7 @@ pub(super) const ROWS: &[Row] = &[
         .when(&[BLOCK_BLOB, COPY_SOURCE])
         .since(Version::V2020_04_08)
         .success(&[201])
-        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE).and(Conditions::SOURCE_TAGS))
+        .conditions(FOUR_AND_TAGS.union(Conditions::SOURCE).union(Conditions::SOURCE_TAGS))
         .built(),
     blob(
         BlobOperation::UndeleteBlob,
@@ -399,14 +400,14 @@ pub(super) const ROWS: &[Row] = &[
         .reads(SourceCredentials::OwnOrOfAccount)
         .when(&[COPY_SOURCE])
         .success(&[202])
-        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE).and(Conditions::SOURCE_TAGS))
+        .conditions(FOUR_AND_TAGS.union(Conditions::SOURCE).union(Conditions::SOURCE_TAGS))
         .built(),
     write(BlobOperation::CopyBlobFromUrl, "Copy Blob From URL (synchronous)", BLOB_CREATE)
         .reads(SourceCredentials::Own)
         .when(&[COPY_SOURCE, Selector::HeaderIs("x-ms-requires-sync", &["true"])])
         .since(Version::V2018_03_28)
         .success(&[202])
-        .conditions(FOUR_AND_TAGS.and(Conditions::SOURCE))
+        .conditions(FOUR_AND_TAGS.union(Conditions::SOURCE))
         .built(),
     blob(BlobOperation::AbortCopyBlob, "Abort Copy Blob", Verbs::PUT, BLOB_WRITE)
         .comp(Comp::Copy)
@@ -430,7 +431,7 @@ pub(super) const ROWS: &[Row] = &[
     write(BlobOperation::PutBlock, "Put Block", BLOCK_WRITE)
         .comp(Comp::Block)
         .success(&[201])
-        .conditions(Conditions::NONE)
+        .conditions(Conditions::empty())
         .built(),
     write(BlobOperation::PutBlockFromUrl, "Put Block From URL", BLOB_WRITE)
         .reads(SourceCredentials::Own)
@@ -467,7 +468,7 @@ pub(super) const ROWS: &[Row] = &[
         .when(&[PAGE_UPDATE, COPY_SOURCE])
         .since(Version::V2018_11_09)
         .success(&[201])
-        .conditions(PAGE_WRITE.and(Conditions::SOURCE))
+        .conditions(PAGE_WRITE.union(Conditions::SOURCE))
         .built(),
     blob(BlobOperation::GetPageRanges, "Get Page Ranges", Verbs::GET, BLOB_READ_PUBLIC)
         .comp(Comp::PageList)
@@ -512,12 +513,12 @@ pub(super) const ROWS: &[Row] = &[
         .when(&[COPY_SOURCE])
         .since(Version::V2018_11_09)
         .success(&[201])
-        .conditions(APPEND.and(Conditions::SOURCE))
+        .conditions(APPEND.union(Conditions::SOURCE))
         .built(),
     write(BlobOperation::SealAppendBlob, "Append Blob Seal", BLOB_WRITE)
         .comp(Comp::Seal)
         .since(Version::V2019_12_12)
-        .conditions(Conditions::ALL_FOUR.and(Conditions::APPEND_POSITION))
+        .conditions(Conditions::ALL_FOUR.union(Conditions::APPEND_POSITION))
         .built(),
     blob(BlobOperation::QueryBlobContents, "Query Blob Contents", Verbs::POST, BLOB_READ)
         .comp(Comp::Query)

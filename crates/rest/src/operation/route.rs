@@ -86,10 +86,10 @@ pub fn route(
 
     let mut best: Option<&Row> = None;
     let mut unmet: Option<Selector> = None;
-    let mut allow = Verbs::NONE;
+    let mut allow = Verbs::empty();
     for row in rows(service).iter().filter(same_place) {
-        allow = allow.and(row.verbs);
-        if !verb.is_some_and(|verb| row.verbs.contains(verb)) {
+        allow = allow.union(row.verbs);
+        if !verb.is_some_and(|verb| row.verbs.has(verb)) {
             continue;
         }
         match row.selectors.iter().find(|selector| !selector.holds(query, headers)) {
@@ -106,7 +106,7 @@ pub fn route(
         (None, None) if verb.is_none() && !OTHER_METHODS.contains(&method) => {
             Err(RouteRefusal::UnknownVerb)
         }
-        (None, None) if allow != Verbs::NONE => Err(RouteRefusal::UnsupportedVerb { allow }),
+        (None, None) if !allow.is_empty() => Err(RouteRefusal::UnsupportedVerb { allow }),
         (None, None) => Err(nothing_here(service, scope, restype, query, |_| true)),
     }
 }
@@ -140,12 +140,12 @@ pub fn check_since(
     let place = |row: &Row| (row.scope, row.restype, row.comp);
     let same_place = |row: &&Row| known(row) && place(row) == place(meant);
     let there = || rows(meant.operation.service()).iter().filter(same_place);
-    let allow = there().fold(Verbs::NONE, |allow, row| allow.and(row.verbs));
+    let allow = there().fold(Verbs::empty(), |allow, row| allow.union(row.verbs));
     // Such a service takes it for another operation with the same verbs, which lacks something.
     let taken_for = there().find(|row| row.verbs == meant.verbs);
     let lacking = taken_for.and_then(|row| row.selectors.first());
     match meant.selectors.last().or(lacking) {
-        _ if allow == Verbs::NONE => {
+        _ if allow.is_empty() => {
             Err(nothing_here(meant.operation.service(), meant.scope, meant.restype, query, known))
         }
         Some(selector) => Err(selector.refusal(query, headers)),

@@ -74,7 +74,7 @@ fn every_operation_is_reached_by_a_request_made_from_its_row() {
         for row in rows(service) {
             assert_eq!(row.operation.service(), service);
             let (target, headers) = request_of(row);
-            for verb in row.verbs.iter() {
+            for verb in row.verbs.each() {
                 let reached = routed(service, verb.as_str(), &target, &headers);
                 assert_eq!(reached, Ok(row.operation), "{} {target} {headers:?}", verb.as_str());
             }
@@ -92,7 +92,7 @@ fn no_two_rows_are_meant_by_the_same_request() {
                     && other.restype == row.restype
                     && other.comp == row.comp
                     && other.selectors == row.selectors
-                    && other.verbs.iter().any(|verb| row.verbs.contains(verb))
+                    && other.verbs.each().any(|verb| row.verbs.has(verb))
             });
             let names: Vec<_> = alike.map(|row| row.name).collect();
             assert!(names.is_empty(), "{} is the same request as {names:?}", row.name);
@@ -322,7 +322,7 @@ fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
             "PATCH",
             "/a/c/b",
             Err(RouteRefusal::UnsupportedVerb {
-                allow: Verbs::GET_OR_HEAD.and(Verbs::PUT).and(Verbs::DELETE),
+                allow: Verbs::GET_OR_HEAD.union(Verbs::PUT).union(Verbs::DELETE),
             }),
         ),
         (
@@ -342,7 +342,7 @@ fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
             Service::Queue,
             "GET",
             "/a/q",
-            Err(RouteRefusal::UnsupportedVerb { allow: Verbs::PUT.and(Verbs::DELETE) }),
+            Err(RouteRefusal::UnsupportedVerb { allow: Verbs::PUT.union(Verbs::DELETE) }),
         ),
     ];
     for (service, method, target, expected) in cases {
