@@ -29,11 +29,11 @@ const EARLIER_BLOCK_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let chosen = Chosen::read(call)?;
-    let mut command = put_blob::command(call, &chosen)?;
-    command.headers = headers::content_headers(call, false)?;
+    let command = put_blob::command(call, &chosen)?;
+    let headers = headers::content_headers(call, false)?;
     let mut body = body.open(call, DOCUMENT.bytes as u64, None)?;
     let list = parse(&body.whole().await?)?;
-    command.blob = NewBlob::BlockList(list);
+    let command = command(NewBlob::BlockList(list), headers);
     let committed = call.frontend.domain().put_blob(command).await;
     let blob = match committed {
         // Unlike every other operation.

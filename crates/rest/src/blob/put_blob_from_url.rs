@@ -23,7 +23,7 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
     let stored_md5 = headers::whole_md5(&sent)?;
     let (chosen, wanted_tags) = (Chosen::read(call)?, SourceTags::asked(call)?);
     let copies_properties = copies_properties(call)?;
-    let mut command = put_blob::command(call, &chosen)?;
+    let command = put_blob::command(call, &chosen)?;
 
     let fetched_tags = match (wanted_tags, source.locate(call)?) {
         (SourceTags::Copied, Located::Elsewhere) => Some(source.tags_elsewhere(call).await?),
@@ -31,21 +31,25 @@ pub async fn put(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let opened = source.open(call, SOURCE_BYTES_MAX).await;
     let mut opened = opened.map_err(condition_as_refusal)?;
-    if wanted_tags == SourceTags::Copied {
-        command.tags = copied_tags(fetched_tags.or(opened.properties.tags))?;
-    }
+    let copied_tags = match wanted_tags {
+        SourceTags::Copied => Some(copied_tags(fetched_tags.or(opened.properties.tags))?),
+        SourceTags::Replaced => None,
+    };
     let sealing = chosen.sealing();
     let domain = call.frontend.domain();
     let received = domain.receive_sealed(&mut opened.body, sealing.as_ref()).await?;
     let digests = opened.body.finished();
     check_md5(stored_md5, digests.md5)?;
-    command.headers =
+    let mut stored =
         if copies_properties { overlaid(sent, opened.properties.headers) } else { sent };
-    command.headers.content_md5 = digests.md5.map(ContentMd5::from);
+    stored.content_md5 = digests.md5.map(ContentMd5::from);
+    let mut command = command(NewBlob::Block(received), stored);
+    if let Some(tags) = copied_tags {
+        command.tags = tags;
+    }
     if copies_properties && command.metadata.is_empty() {
         command.metadata = opened.properties.metadata;
     }
-    command.blob = NewBlob::Block(received);
     let blob = domain.put_blob(command).await?;
 
     let mut answer = put_blob::created(call, &blob);
