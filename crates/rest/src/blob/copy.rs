@@ -259,26 +259,18 @@ async fn copied(call: &Call<'_>, source: &SourceRequest, command: CopyBlob) -> R
 }
 
 fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
-    match failure {
-        Failure::Refused(CopyRefusal::Source(BlobRefusal::WrongKind)) => {
-            Code::InvalidSourceBlobType.into()
-        }
+    let told = failure.map(|refusal| match refusal {
+        CopyRefusal::Source(BlobRefusal::WrongKind) => Code::InvalidSourceBlobType.into(),
         // The one condition on a source that is told as one on the destination is.
-        Failure::Refused(CopyRefusal::Source(BlobRefusal::SourceTagsNotMet)) => {
-            Code::ConditionNotMet.into()
-        }
-        Failure::Refused(CopyRefusal::Source(refusal)) => {
-            source.error(SourceFailure::from(Error::from(refusal)))
-        }
-        Failure::Refused(CopyRefusal::SourceTooLarge) => {
+        CopyRefusal::Source(BlobRefusal::SourceTagsNotMet) => Code::ConditionNotMet.into(),
+        CopyRefusal::Source(refusal) => source.error(SourceFailure::from(Error::from(refusal))),
+        CopyRefusal::SourceTooLarge => {
             let kind = FailureKind::TooLarge { length_max: SYNCHRONOUS_BYTES_MAX };
             too_large_is_a_conflict(source.error(kind.into()))
         }
-        Failure::Refused(CopyRefusal::Destination(refusal)) => refusal.into(),
-        Failure::Busy => Failure::<BlobRefusal>::Busy.into(),
-        Failure::OutcomeUnknown(fault) => Failure::<BlobRefusal>::OutcomeUnknown(fault).into(),
-        Failure::Fault(fault) => fault.into(),
-    }
+        CopyRefusal::Destination(refusal) => Error::from(refusal),
+    });
+    told.into()
 }
 
 /// Where other operations say 413, Copy Blob From URL says 409.

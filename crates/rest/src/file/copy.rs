@@ -3,7 +3,7 @@
 use holdfast_domain::blob::SourceHere;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::{
-    AbortFileCopy, CopyFile, FileCopyRefusal, FileCopySource, FileRefusal, Located, NodeAddress,
+    AbortFileCopy, CopyFile, FileCopyRefusal, FileCopySource, Located, NodeAddress,
 };
 use hyper::StatusCode;
 
@@ -87,18 +87,13 @@ async fn command(
 }
 
 fn refused(source: &SourceRequest, failure: Failure<FileCopyRefusal>) -> Error {
-    match failure {
-        Failure::Refused(FileCopyRefusal::SourceFile(refusal)) => {
-            source.error(SourceFailure::from(Error::from(refusal)))
-        }
-        Failure::Refused(FileCopyRefusal::SourceBlob(refusal)) => {
-            source.error(SourceFailure::from(Error::from(refusal)))
-        }
-        Failure::Refused(FileCopyRefusal::Destination(refusal)) => refusal.into(),
-        Failure::Busy => Failure::<FileRefusal>::Busy.into(),
-        Failure::OutcomeUnknown(fault) => Failure::<FileRefusal>::OutcomeUnknown(fault).into(),
-        Failure::Fault(fault) => fault.into(),
-    }
+    let of_source = |error: Error| source.error(SourceFailure::from(error));
+    let told = failure.map(|refusal| match refusal {
+        FileCopyRefusal::SourceFile(refusal) => of_source(refusal.into()),
+        FileCopyRefusal::SourceBlob(refusal) => of_source(refusal.into()),
+        FileCopyRefusal::Destination(refusal) => Error::from(refusal),
+    });
+    told.into()
 }
 
 fn accepted(call: &Call<'_>, located: &Located) -> Answer {

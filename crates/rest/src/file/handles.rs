@@ -1,8 +1,7 @@
 //! List Handles and Force Close Handles: what SMB clients have open.
 
-use holdfast_domain::failure::Failure;
+use holdfast_domain::share::FoundHandles;
 use holdfast_domain::share::opens::{OpenHandle, OpenId};
-use holdfast_domain::share::{FileRefusal, FoundHandles};
 use hyper::StatusCode;
 
 use super::list_entries::write_text;
@@ -65,12 +64,11 @@ pub async fn force_close(call: &Call<'_>) -> Result<Answer, Error> {
         None => (0, 0),
         Some(scope) => match call.frontend.domain().force_close_handles(scope, only).await {
             Ok(closed) => (closed, 0),
-            Err(Failure::Refused(refusal)) => {
+            Err(failure) => {
+                let refusal = failure.refusal()?;
                 tracing::debug!(?refusal, "a handle could not be closed");
                 (0, 1)
             }
-            Err(Failure::Busy) => return Err(Failure::<FileRefusal>::Busy.into()),
-            Err(Failure::OutcomeUnknown(fault) | Failure::Fault(fault)) => return Err(fault.into()),
         },
     };
     let mut answer = Answer::new(StatusCode::OK);

@@ -113,6 +113,15 @@ pub(super) enum Refused {
     Part(usize, Error),
 }
 
+impl Refused {
+    fn by(failure: Failure<RefusedChange>) -> Self {
+        match failure.refusal() {
+            Ok(RefusedChange { index, refusal }) => Self::Part(index, refusal.into()),
+            Err(failure) => Self::Batch(failure.into()),
+        }
+    }
+}
+
 /// A part that was understood.
 struct Planned {
     kind: ChangeKind,
@@ -146,14 +155,7 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
     let table = table.ok_or_else(|| Refused::Batch(Code::InvalidInput.into()))?;
     let path = TablePath { account: call.account().map_err(Refused::Batch)?, table };
     let done = call.frontend.domain().change_entities(&path, &changes).await;
-    let etags = done.map_err(|failure| match failure {
-        Failure::Refused(RefusedChange { index, refusal }) => Refused::Part(index, refusal.into()),
-        Failure::Busy => Refused::Batch(Code::ServerBusy.into()),
-        Failure::OutcomeUnknown(fault) => {
-            Refused::Batch(Failure::<std::convert::Infallible>::OutcomeUnknown(fault).into())
-        }
-        Failure::Fault(fault) => Refused::Batch(fault.into()),
-    })?;
+    let etags = done.map_err(Refused::by)?;
     let endpoint = Endpoint(call);
     let answered = plans.iter().zip(&changes).zip(etags);
     Ok(answered
