@@ -7,35 +7,29 @@ use holdfast_domain::time::Timestamp;
 use super::{container, encryption, headers};
 use crate::answer::Answer;
 use crate::error::Error;
+use crate::listing::account_listing::{AccountListing, write_retention};
 use crate::listing::{
-    PAGE_MAX, Page, answer, echo, endpoint, included, names_addresses, write_metadata, write_url,
+    Page, answer, endpoint, included, names_addresses, write_metadata, write_url,
 };
 use crate::request::Call;
 use crate::version::Version;
 use crate::xml::Writer;
 
-const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
-
 pub async fn containers(call: &Call<'_>) -> Result<Answer, Error> {
     let include = Include::parse(call)?;
-    let limit = call.query.page_size(PAGE_MAX)? as usize;
-    let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
+    let asked = AccountListing::asked(call)?;
     let command = ListContainers {
-        account: call.account()?,
-        prefix: prefix.unwrap_or_default().to_owned(),
-        marker: marker.map(str::to_owned),
-        limit,
+        prefix: asked.prefix(),
+        marker: asked.marker.map(str::to_owned),
+        limit: asked.limit,
+        account: asked.account.clone(),
         deleted: include.deleted,
         system: include.system,
     };
     let listing = call.frontend.domain().list_containers(command).await?;
 
-    let mut xml = Writer::document();
-    let attribute = if names_addresses(call) { "AccountName" } else { "ServiceEndpoint" };
-    xml.open_with("EnumerationResults", &[(attribute, &endpoint(call))]);
-    echo(&mut xml, call, prefix, marker);
-    xml.open("Containers");
     let address = names_addresses(call).then(|| endpoint(call));
+    let xml = asked.begin(call, ContainersPage::ENTRIES);
     answer(xml, ContainersPage { listing, include, address }).await
 }
 
@@ -68,9 +62,7 @@ fn write_container(
     let fixed = if container.scope.fixed { "true" } else { "false" };
     xml.element("DenyEncryptionScopeOverride", fixed);
     if let Some(deleted) = deleted {
-        xml.element("DeletedTime", &deleted.at.rfc1123().to_string());
-        let left = deleted.until.since(now).as_secs().div_ceil(SECONDS_PER_DAY);
-        xml.element("RemainingRetentionDays", &left.to_string());
+        write_retention(xml, deleted.at, deleted.until, now);
     }
     xml.close("Properties");
     if include.metadata {

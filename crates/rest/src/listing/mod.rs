@@ -1,6 +1,7 @@
 //! What listings have in common: pages of XML that are written while they are read, and what every
 //! listing repeats of its request.
 
+pub(crate) mod account_listing;
 pub(crate) mod ranges_page;
 
 use bytes::Bytes;

@@ -6,8 +6,9 @@ use holdfast_domain::queue::{ListQueues, QueueListing};
 
 use crate::answer::Answer;
 use crate::error::{Code, Error};
+use crate::listing::account_listing::AccountListing;
 use crate::listing::{
-    PAGE_MAX, Page, answer, echo, endpoint, included, names_addresses, write_metadata, write_url,
+    Page, answer, endpoint, included, names_addresses, write_metadata, write_url,
 };
 use crate::request::Call;
 use crate::version::Version;
@@ -17,26 +18,21 @@ const INCLUDES: [(&str, Version); 1] = [("metadata", Version::V2009_09_19)];
 
 pub async fn queues(call: &Call<'_>) -> Result<Answer, Error> {
     let with_metadata = !included(call, &INCLUDES)?.is_empty();
-    let limit = call.query.page_size(PAGE_MAX)? as usize;
-    let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
+    let asked = AccountListing::asked(call)?;
     // A page gives the name of the next queue for a marker.
-    if marker.is_some_and(|marker| QueueName::new(marker).is_err()) {
+    if asked.marker.is_some_and(|marker| QueueName::new(marker).is_err()) {
         return Err(Code::InvalidMarker.into());
     }
     let command = ListQueues {
-        account: call.account()?,
-        prefix: prefix.unwrap_or_default().to_owned(),
-        marker: marker.map(str::to_owned),
-        limit,
+        prefix: asked.prefix(),
+        marker: asked.marker.map(str::to_owned),
+        limit: asked.limit,
+        account: asked.account.clone(),
     };
     let listing = call.frontend.domain().list_queues(command).await?;
 
-    let mut xml = Writer::document();
-    let attribute = if names_addresses(call) { "AccountName" } else { "ServiceEndpoint" };
-    xml.open_with("EnumerationResults", &[(attribute, &endpoint(call))]);
-    echo(&mut xml, call, prefix, marker);
-    xml.open("Queues");
     let address = names_addresses(call).then(|| endpoint(call));
+    let xml = asked.begin(call, QueuesPage::ENTRIES);
     answer(xml, QueuesPage { listing, with_metadata, address }).await
 }
 
