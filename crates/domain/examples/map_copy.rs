@@ -17,15 +17,14 @@ use bytes::Bytes;
 use holdfast_domain::Domain;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    AppendBlock, BlobPath, ContainerPath, ContentHeaders, CreateContainer, Encryption, NewBlob,
-    PutBlob, ScopePolicy, SnapshotBlob,
+    AppendBlock, BlobPath, ContainerPath, CreateContainer, Encryption, NewBlob, PutBlob,
+    ScopePolicy, SnapshotBlob,
 };
 use holdfast_domain::condition::{AppendConditions, Conditions};
 use holdfast_domain::content::{ByteSource, Received};
 use holdfast_domain::features::Features;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, BlobName, ContainerName};
-use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::{Clock, Timestamp};
 use holdfast_store::embedded::{
     DataFolder, Durability, EmbeddedEngine, EngineOptions, SegmentExtents, SegmentOptions,
@@ -103,23 +102,7 @@ async fn main() {
         scope: ScopePolicy::default(),
     };
     domain.create_container(command).await.expect("a container");
-    let command = PutBlob {
-        path: blob(),
-        blob: NewBlob::Append,
-        headers: ContentHeaders::default(),
-        metadata: Metadata::default(),
-        tags: TagSet::default(),
-        tier: None,
-        immutability: None,
-        legal_hold: false,
-        encryption: Encryption::Account,
-        encryption_context: None,
-        expiry: None,
-        conditions: Conditions::default(),
-        lease_id: None,
-        lease_needs_blob: true,
-        create_only: false,
-    };
+    let command = PutBlob::new(blob(), NewBlob::Append);
     domain.put_blob(command).await.expect("an append blob");
     let begun = Instant::now();
     for _ in 0..parts {

@@ -1,6 +1,8 @@
 //! How an operation can fail. The four kinds are never mixed: a rule said no, too many others were
 //! at it, nobody knows, or something of ours broke.
 
+use std::convert::Infallible;
+
 use holdfast_store::CommitError;
 pub use holdfast_store::Fault;
 
@@ -24,6 +26,16 @@ impl<R> Failure<R> {
             Self::Busy => Failure::Busy,
             Self::OutcomeUnknown(fault) => Failure::OutcomeUnknown(fault),
             Self::Fault(fault) => Failure::Fault(fault),
+        }
+    }
+
+    /// The refusal, or else the failure that is none.
+    pub fn refusal(self) -> Result<R, Failure<Infallible>> {
+        match self {
+            Self::Refused(refused) => Ok(refused),
+            Self::Busy => Err(Failure::Busy),
+            Self::OutcomeUnknown(fault) => Err(Failure::OutcomeUnknown(fault)),
+            Self::Fault(fault) => Err(Failure::Fault(fault)),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, pin_mut};
-use holdfast_query::{
+use holdfast_sql::{
     Delimited, InputFormat, JsonText, LikePattern, OutputFormat, Query, QueryRequest, Source,
 };
 use tokio::runtime::Runtime;

@@ -11,7 +11,10 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod crowd;
+
+pub use admission::{Admitted, admit};
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use holdfast_domain::time::Timestamp;
 use holdfast_rest::auth::{
-    AccountKeys, Accounts, BearerSettings, Key, Presented, Target, authenticate,
+    AccountKeys, Accounts, BearerSettings, Key, NamedResource, Presented, authenticate,
 };
-use holdfast_rest::request_headers::RequestHeaders;
+use holdfast_rest::headers::RequestHeaders;
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
 
@@ -41,7 +41,7 @@ fn main() {
         version: Version::V2026_10_06,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        target: Target {
+        target: NamedResource {
             account: "devstoreaccount1",
             service: Service::Blob,
             container: None,

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use holdfast_domain::names::with_slashes;
 use memchr::memchr;
 
-use crate::auth::Target;
+use crate::auth::NamedResource;
+use crate::headers::byte_scan::split_at_byte;
 use crate::operation::Scope;
-use crate::plain_bytes::split_at_byte;
-use crate::query::{Plus, Query, decode};
 use crate::service::Service;
+use crate::url_query::{Plus, Query, decode};
 
 const SECONDARY_SUFFIX: &str = "-secondary";
 const ROOT_CONTAINER: &str = "$root";
@@ -199,9 +199,9 @@ impl<'a> Address<'a> {
 
 impl Address<'_> {
     /// What a shared access signature can be for.
-    pub fn target(&self, service: Service) -> Target<'_> {
+    pub fn target(&self, service: Service) -> NamedResource<'_> {
         let (container, object) = (self.resource.container(), self.resource.object());
-        Target { account: self.account, service, container, object }
+        NamedResource { account: self.account, service, container, object }
     }
 }
 

@@ -8,9 +8,9 @@ use futures_util::{Stream, StreamExt as _, stream};
 use holdfast_domain::content::ContentReader;
 use hyper::StatusCode;
 
-use crate::answer_headers::AnswerHeaders;
 use crate::body::Encoder;
 use crate::error::Error;
+use crate::headers::AnswerHeaders;
 
 pub struct Answer {
     pub status: StatusCode,

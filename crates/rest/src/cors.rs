@@ -4,9 +4,9 @@
 use holdfast_domain::account::CorsRule;
 use hyper::Method;
 
-use crate::answer_headers::AnswerHeaders;
-use crate::document::{DocumentRefusal, Element, invalid, value};
-use crate::request_headers::RequestHeaders;
+use crate::headers::AnswerHeaders;
+use crate::headers::RequestHeaders;
+use crate::xml::document::{DocumentRefusal, Element, invalid, value};
 
 const RULES_MAX: usize = 5;
 const RULES_BYTES_MAX: usize = 2048;
@@ -389,7 +389,7 @@ mod tests {
 
     fn parsed(rules: &str) -> Result<Vec<CorsRule>, DocumentRefusal> {
         let document = format!("<Cors>{rules}</Cors>");
-        parse(&crate::document::parse(document.as_bytes(), "Cors").expect("well-formed"))
+        parse(&crate::xml::document::parse(document.as_bytes(), "Cors").expect("well-formed"))
     }
 
     fn rule_xml(origins: &str, methods: &str, allowed: &str, max_age: &str) -> String {

@@ -9,25 +9,25 @@ use holdfast_domain::names::TrailingDots;
 use holdfast_domain::table::KeyRange;
 use holdfast_domain::time::Timestamp;
 
-use crate::acl;
 use crate::address::{Address, HostStyle};
 use crate::auth::{AccountKeys, Accounts, BearerSettings, Key, Presented, authenticate, authorize};
 use crate::blob;
+use crate::body::multipart;
 use crate::body::{Decoder, Plain, StructuredBody};
 use crate::connection::{decode_chunked, take_head};
-use crate::document;
-use crate::multipart;
-use crate::negotiate::{named, negotiate};
+use crate::headers::RequestHeaders;
+use crate::headers::range;
 use crate::operation::{check_since, route};
-use crate::query::Query;
 use crate::queue;
-use crate::range;
-use crate::request_headers::RequestHeaders;
 use crate::service::Service;
-use crate::service_properties;
+use crate::service::properties_document;
+use crate::service::signed_identifiers;
 use crate::source::{SourceUrl, Vicinity, locate};
 use crate::table;
+use crate::url_query::Query;
 use crate::version::Version;
+use crate::version::negotiation::{named, negotiate};
+use crate::xml::document;
 
 const ACCOUNT: &str = "devstoreaccount1";
 /// As the golden requests of the tests are dated.
@@ -110,8 +110,8 @@ pub fn authorization(bytes: &[u8]) -> bool {
 pub fn xml(bytes: &[u8]) -> bool {
     let mut read = document::parse(bytes, "KeyInfo").is_ok();
     for service in Service::ALL {
-        read |= acl::parse(service, bytes).is_ok();
-        read |= service_properties::parse(service, bytes).is_ok();
+        read |= signed_identifiers::parse(service, bytes).is_ok();
+        read |= properties_document::parse(service, bytes).is_ok();
     }
     let message = queue::can_be_message(&Bytes::copy_from_slice(bytes));
     read | blob::can_be_document(bytes) | message

@@ -14,13 +14,13 @@ use holdfast_domain::table::TablePath;
 use holdfast_domain::time::Timestamp;
 
 use crate::address::Address;
-use crate::auth::{self, Granted, Identity, Target};
+use crate::auth::{self, Granted, Identity, NamedResource};
 use crate::connection::RequestCase;
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
+use crate::headers::RequestHeaders;
 use crate::operation::{Need, Operation, Second};
-use crate::query::Query;
-use crate::request_headers::RequestHeaders;
+use crate::url_query::Query;
 use crate::version::Version;
 
 /// A request that was understood and allowed, without its body.
@@ -77,12 +77,12 @@ impl fmt::Display for RequestId {
 
 impl Call<'_> {
     /// What the address names.
-    pub fn target(&self) -> Target<'_> {
+    pub fn target(&self) -> NamedResource<'_> {
         self.address.target(self.operation.service())
     }
 
     /// Whether the caller may use `second`, the other resource that the operation needs.
-    pub fn authorize_second(&self, second: &Target<'_>) -> Result<(), Error> {
+    pub fn authorize_second(&self, second: &NamedResource<'_>) -> Result<(), Error> {
         let Second::Use(need) = self.operation.row().second else {
             return Err(Code::AuthorizationFailure.into());
         };
@@ -90,7 +90,11 @@ impl Call<'_> {
     }
 
     /// Whether the caller may do what needs `need` to `second`, which is not what the address names.
-    pub fn authorize_second_for(&self, need: &Need, second: &Target<'_>) -> Result<Granted, Error> {
+    pub fn authorize_second_for(
+        &self,
+        need: &Need,
+        second: &NamedResource<'_>,
+    ) -> Result<Granted, Error> {
         let granted =
             auth::authorize_second(self.caller, need, self.version, &self.target(), second)?;
         Ok(granted)

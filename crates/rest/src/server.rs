@@ -1,10 +1,10 @@
-//! Connections: accepting, TLS, limits and time-outs, and a shutdown that finishes what is running.
+//! Listeners and their connections: which lane carries them, TLS, limits and time-outs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_places::{Entrance, Place};
+use holdfast_places::{Admitted, Entrance, Place, admit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -14,9 +14,9 @@ use tokio_rustls::TlsAcceptor;
 use crate::answer::Answer;
 use crate::connection::{self, Incoming, RequestHead};
 use crate::frontend::{Frontend, Peer, Sender};
-use crate::heavy_pool::Work;
-use crate::lane_share::LaneShare;
 use crate::lanes::Lanes;
+use crate::lanes::heavy_pool::Work;
+use crate::lanes::lane_share::LaneShare;
 use crate::service::Endpoint;
 
 #[derive(Clone, Debug)]
@@ -53,8 +53,6 @@ impl ConnectionLimits {
 /// connection, not the answer.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// After a failed accept (no more file descriptors, say) trying again at once would only spin.
-const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Serves one listener until `shutdown` turns true, then waits for the requests at work. The
 /// caller bounds that wait by dropping the future.
@@ -65,31 +63,11 @@ pub async fn serve(
     lanes: Arc<Lanes>,
     tls: Option<TlsAcceptor>,
     entrance: Entrance,
-    mut shutdown: watch::Receiver<bool>,
+    shutdown: watch::Receiver<bool>,
 ) {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            _ = shutdown.wait_for(|down| *down) => break,
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, address) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-                continue;
-            }
-        };
-        // After accepting: an idle listener must not hold a place that another could use.
-        let place = tokio::select! {
-            _ = shutdown.wait_for(|down| *down) => break,
-            place = entrance.take(address.ip()) => place,
-        };
-        let Some(place) = place else {
-            tracing::debug!(%address, "the address has all the connections that it can have");
-            continue;
-        };
+    let stopping = shutdown.clone();
+    let carry = move |admitted: Admitted<TcpStream>, connections: &mut JoinSet<()>| {
+        let Admitted { stream, address, place } = admitted;
         let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
         let connection = Connection { endpoint, frontend, shutdown };
         let tls = tls.clone();
@@ -108,10 +86,8 @@ pub async fn serve(
             carried.share().count_turns(running).await;
         };
         connections.spawn_on(carry, &lane);
-        while connections.try_join_next().is_some() {}
-    }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
+    };
+    admit(move |context| listener.poll_accept(context), entrance, stopping, carry).await;
 }
 
 struct Connection {

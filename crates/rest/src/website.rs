@@ -16,10 +16,10 @@ use crate::blob;
 use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
-use crate::operation::{Operation, Verbs};
-use crate::query::{Plus, Query, decode};
+use crate::headers::RequestHeaders;
+use crate::operation::{BlobOperation, Verbs};
 use crate::request::Call;
-use crate::request_headers::RequestHeaders;
+use crate::url_query::{Plus, Query, decode};
 use crate::version::Version;
 
 const CONTAINER: &str = "$web";
@@ -77,8 +77,8 @@ pub async fn answer(
     website: &StaticWebsite,
 ) -> Result<Answer, Error> {
     let operation = match parts.method {
-        Method::GET => Operation::GetBlob,
-        Method::HEAD => Operation::GetBlobProperties,
+        Method::GET => BlobOperation::GetBlob,
+        Method::HEAD => BlobOperation::GetBlobProperties,
         _ => {
             let allow = Verbs::GET_OR_HEAD.to_string();
             return Err(Error::from(Code::UnsupportedHttpVerb).header("allow", allow));
@@ -132,7 +132,7 @@ struct Read<'a> {
     frontend: &'a Frontend,
     peer: Peer,
     account: &'a str,
-    operation: Operation,
+    operation: BlobOperation,
 }
 
 impl Read<'_> {
@@ -149,7 +149,7 @@ impl Read<'_> {
         };
         let call = Call {
             frontend: self.frontend,
-            operation: self.operation,
+            operation: self.operation.into(),
             address: &address,
             query: &Query::default(),
             headers,
@@ -160,7 +160,7 @@ impl Read<'_> {
             peer: self.peer,
             host: None,
         };
-        match blob::read(&call).await {
+        match blob::read(&call, self.operation).await {
             Ok(mut answer) => {
                 keep_web_headers(&mut answer);
                 Ok(Some(answer))

@@ -6,10 +6,12 @@ use golden_request::{Golden, assignment, rfc1123, unsigned_token};
 use holdfast_domain::access::PublicAccess;
 use holdfast_rest::auth::{
     AccountKeys, Assignment, AuthRefusal, BearerSettings, Below, Granted, Identity, Key, KeyFields,
-    KeyRange, KeyRefusal, Target, authorize, check_public_access, issue_user_delegation_key,
+    KeyRange, KeyRefusal, NamedResource, authorize, check_public_access, issue_user_delegation_key,
     key_time,
 };
-use holdfast_rest::operation::{Anonymous, Need, NeededActions, Operation, ResourceType};
+use holdfast_rest::operation::{
+    Anonymous, BlobOperation, Need, NeededActions, Operation, ResourceType,
+};
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
 
@@ -59,7 +61,7 @@ const GET_ACL: Need = Need {
 };
 const GET_KEY: Need = Need { shared_key: false, anonymous: Anonymous::Never, ..READ };
 
-const TARGET: Target<'static> = Target {
+const TARGET: NamedResource<'static> = NamedResource {
     account: "goldenaccount",
     service: Service::Blob,
     container: Some("container"),
@@ -252,13 +254,13 @@ fn a_role_in_one_container_opens_that_container_only() {
     let any_role =
         Need { actions: NeededActions { any_of: &[&[]], since: Version::V2017_11_09 }, ..READ };
     for (container, reads) in [(Some("container"), true), (Some("other"), false), (None, false)] {
-        let target = Target { container, ..TARGET };
+        let target = NamedResource { container, ..TARGET };
         let decided = authorize(&caller, &READ, VERSION, &target);
         assert_eq!(decided.is_ok(), reads, "{container:?}");
         let decided = authorize(&caller, &any_role, VERSION, &target);
         assert!(decided.is_ok(), "any role in the account: {container:?}");
     }
-    let other_account = Target { account: "another", ..TARGET };
+    let other_account = NamedResource { account: "another", ..TARGET };
     assert!(authorize(&caller, &any_role, VERSION, &other_account).is_err());
 }
 
@@ -272,7 +274,9 @@ fn from_2026_06_06_on_a_signature_to_create_may_stage() {
     assert!(may(&limited, &since("2015-04-05")).expect("c is enough").create_only);
     let versions = |operation: Operation| Some((operation, operation.row().need.create_since?));
     let staged: Vec<_> = Operation::all().filter_map(versions).collect();
-    let expected = [Operation::PutBlock, Operation::PutBlockList].map(|it| (it, "2026-06-06"));
+    let expected =
+        [Operation::Blob(BlobOperation::PutBlock), Operation::Blob(BlobOperation::PutBlockList)]
+            .map(|it| (it, "2026-06-06"));
     assert_eq!(staged, expected);
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use authorization::{ACCOUNT, DATE, Fact, Request, VERSION, facts};
 use golden_request::{assignment, rfc1123, unsigned_token};
-use holdfast_rest::auth::{Assignment, BearerSettings, Target, authorize_second};
+use holdfast_rest::auth::{Assignment, BearerSettings, NamedResource, authorize_second};
 use holdfast_rest::operation::{Need, Operation, Second, SourceCredentials};
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
@@ -81,27 +81,32 @@ fn used() -> Vec<(Fact, Need)> {
 }
 
 /// What the request itself names, as in the facts.
-fn own(fact: &Fact) -> Target<'static> {
+fn own(fact: &Fact) -> NamedResource<'static> {
     let (container, object) = match fact.service {
         Service::Blob => ("container", None),
         Service::File if fact.target.contains("restype=directory") => ("share", Some("folder")),
         Service::File => ("share", Some("folder/file")),
         Service::Queue | Service::Table => panic!("{} has no second resource", fact.operation),
     };
-    Target { account: ACCOUNT, service: fact.service, container: Some(container), object }
+    NamedResource { account: ACCOUNT, service: fact.service, container: Some(container), object }
 }
 
 /// Other resources beside `own`, and whether they are in its container.
-fn seconds(own: Target<'static>) -> Vec<(Target<'static>, bool)> {
-    let there = Target { object: own.object.and(Some("private/secret")), ..own };
+fn seconds(own: NamedResource<'static>) -> Vec<(NamedResource<'static>, bool)> {
+    let there = NamedResource { object: own.object.and(Some("private/secret")), ..own };
     vec![
         (there, true),
-        (Target { container: Some("other"), ..there }, false),
-        (Target { container: Some("other"), ..own }, false),
+        (NamedResource { container: Some("other"), ..there }, false),
+        (NamedResource { container: Some("other"), ..own }, false),
     ]
 }
 
-fn is_opened(request: &Request, need: &Need, own: &Target<'_>, second: &Target<'_>) -> bool {
+fn is_opened(
+    request: &Request,
+    need: &Need,
+    own: &NamedResource<'_>,
+    second: &NamedResource<'_>,
+) -> bool {
     let version = Version::parse(VERSION).expect("a version");
     let decided = request.decide();
     let Ok(identity) = decided.identity else { return false };
@@ -120,7 +125,7 @@ fn a_key_opens_what_is_in_its_account_and_nothing_else() {
         let (request, own) = (fact.request(&fact.methods[0]).by_shared_key(), own(&fact));
         for (second, _) in seconds(own) {
             assert!(is_opened(&request, &need, &own, &second), "{}", fact.operation);
-            let elsewhere = Target { account: "another", ..second };
+            let elsewhere = NamedResource { account: "another", ..second };
             assert!(!is_opened(&request, &need, &own, &elsewhere), "{}", fact.operation);
         }
     }
@@ -139,11 +144,11 @@ fn an_account_sas_opens_its_letters_in_its_services_of_its_account() {
                 let expected = first && letters_fit(&need, letters);
                 let case = format!("{} {letters} {second:?}", fact.operation);
                 assert_eq!(is_opened(&request, &need, &own, &second), expected, "{case}");
-                let elsewhere = Target { account: "another", ..second };
+                let elsewhere = NamedResource { account: "another", ..second };
                 assert!(!is_opened(&request, &need, &own, &elsewhere), "{case}");
                 let service = Service::ALL.into_iter().find(|other| *other != fact.service);
                 let service = service.expect("another service");
-                let of_other_service = Target { service, ..second };
+                let of_other_service = NamedResource { service, ..second };
                 assert!(!is_opened(&request, &need, &own, &of_other_service), "{case}");
             }
         }

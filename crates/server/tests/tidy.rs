@@ -13,14 +13,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sync", &[]),
     ("store", &["sync"]),
     ("domain", &["store", "sync"]),
-    ("query", &[]),
+    ("sql", &[]),
     ("places", &[]),
-    ("rest", &["domain", "query", "places"]),
+    ("rest", &["domain", "sql", "places"]),
     ("smb", &["domain", "places"]),
     ("server", &["rest", "smb", "domain", "places", "store", "testkit"]),
     ("testkit", &["domain"]),
     ("bench", &["testkit"]),
-    ("fuzz", &["rest", "smb", "query", "domain"]),
+    ("fuzz", &["rest", "smb", "sql", "domain"]),
 ];
 
 /// Names a crate must not use in its source, and what to use instead.
@@ -52,9 +52,9 @@ const BANS: &[(&str, &[&str], &str)] = &[
         "store knows no word of the services: the layer above says it in rows and extents",
     ),
     (
-        "query",
+        "sql",
         &["holdfast_domain", "holdfast_store", "hyper", "x-ms-", "SystemTime::now", "std::fs"],
-        "query knows bytes and records: what they belong to and what time it is are arguments",
+        "sql knows bytes and records: what they belong to and what time it is are arguments",
     ),
     (
         "places",

@@ -97,11 +97,11 @@ impl Call {
 
     /// Whether the client may have sent the request before.
     pub fn is_replay(&self) -> bool {
-        self.header.flags.has(Flags::REPLAY)
+        self.header.flags.contains(Flags::REPLAY)
     }
 
     pub fn is_related(&self) -> bool {
-        self.header.flags.has(Flags::RELATED)
+        self.header.flags.contains(Flags::RELATED)
     }
 
     /// The id that a request means: its own, or that of the request before.

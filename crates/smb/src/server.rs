@@ -1,9 +1,9 @@
-//! Accepting connections, and a shutdown that finishes what is running.
+//! A listener and its connections.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_places::Entrance;
+use holdfast_places::{Admitted, Entrance, admit};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -12,8 +12,6 @@ use tokio::task::JoinSet;
 use crate::connection::Connection;
 use crate::frontend::Frontend;
 
-/// After a failed accept (no more file descriptors, say) trying again at once would only spin.
-const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// A client that says nothing is asked after this long whether it is still there: what it has open
 /// is in the way of others.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -24,30 +22,11 @@ pub async fn serve(
     listener: TcpListener,
     frontend: Arc<Frontend>,
     entrance: Entrance,
-    mut shutdown: watch::Receiver<bool>,
+    shutdown: watch::Receiver<bool>,
 ) {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            _ = shutdown.wait_for(|down| *down) => break,
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, address) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-                continue;
-            }
-        };
-        let place = tokio::select! {
-            _ = shutdown.wait_for(|down| *down) => break,
-            place = entrance.take(address.ip()) => place,
-        };
-        let Some(place) = place else {
-            tracing::debug!(%address, "the address has all the connections that it can have");
-            continue;
-        };
+    let stopping = shutdown.clone();
+    let carry = move |admitted: Admitted<TcpStream>, connections: &mut JoinSet<()>| {
+        let Admitted { stream, address, place } = admitted;
         let (frontend, shutdown) = (Arc::clone(&frontend), shutdown.clone());
         connections.spawn(async move {
             // Answers are written whole: waiting to fill a packet would only delay them.
@@ -56,10 +35,8 @@ pub async fn serve(
                 Connection::serve(&frontend, stream, address.ip(), place, shutdown).await;
             }
         });
-        while connections.try_join_next().is_some() {}
-    }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
+    };
+    admit(move |context| listener.poll_accept(context), entrance, stopping, carry).await;
 }
 
 fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {

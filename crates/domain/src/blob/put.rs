@@ -121,6 +121,27 @@ impl Domain {
 }
 
 impl PutBlob {
+    /// Puts `blob` there with nothing else chosen, whatever it replaces.
+    pub fn new(path: BlobPath, blob: NewBlob) -> Self {
+        Self {
+            path,
+            blob,
+            headers: ContentHeaders::default(),
+            metadata: Metadata::default(),
+            tags: TagSet::default(),
+            tier: None,
+            immutability: None,
+            legal_hold: false,
+            encryption: Encryption::Account,
+            encryption_context: None,
+            expiry: None,
+            conditions: Conditions::default(),
+            lease_id: None,
+            lease_needs_blob: true,
+            create_only: false,
+        }
+    }
+
     /// The conditions that count. The service lets the holder of a lease replace a block blob that was
     /// to be created only, if it comes whole: Python's `upload_blob(data, lease=…)` and
     /// `upload_blob_from_url` send both, and their tests expect a 201.

@@ -16,9 +16,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    DeleteBlob, Encryption, GetBlob, ListBlobs, Listed, NewBlob, PutBlob, ReadRange, ScopePolicy,
-    Show, Which,
+    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, CreateContainer, DeleteBlob, GetBlob,
+    ListBlobs, Listed, NewBlob, PutBlob, ReadRange, ScopePolicy, Show, Which,
 };
 use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions};
 use holdfast_domain::content::ByteSource;
@@ -26,7 +25,6 @@ use holdfast_domain::features::Features;
 use holdfast_domain::lease::LeaseId;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, BlobName, ContainerName};
-use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::{Clock, Timestamp};
 use holdfast_domain::{Domain, Failure};
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
@@ -242,23 +240,7 @@ pub fn blob(name: &str) -> BlobPath {
 }
 
 pub fn put(name: &str, new: NewBlob) -> PutBlob {
-    PutBlob {
-        path: blob(name),
-        blob: new,
-        headers: ContentHeaders::default(),
-        metadata: Metadata::default(),
-        tags: TagSet::default(),
-        tier: None,
-        immutability: None,
-        legal_hold: false,
-        encryption: Encryption::Account,
-        encryption_context: None,
-        expiry: None,
-        conditions: Conditions::default(),
-        lease_id: None,
-        lease_needs_blob: true,
-        create_only: false,
-    }
+    PutBlob::new(blob(name), new)
 }
 
 pub fn get(name: &str) -> GetBlob {

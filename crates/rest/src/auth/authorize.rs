@@ -5,9 +5,9 @@ use std::sync::Arc;
 use holdfast_domain::access::PublicAccess;
 
 use super::bearer::RolesThere;
-use super::letters::Letters;
+use super::permission_letters::Letters;
 use super::sas::SasScope;
-use super::{AuthRefusal, Identity, Principal, Target};
+use super::{AuthRefusal, Identity, NamedResource, Principal};
 use crate::operation::{ACTION_PREFIX, Anonymous, Need, NeededActions};
 use crate::version::Version;
 
@@ -101,7 +101,7 @@ pub fn authorize(
     identity: &Identity,
     need: &Need,
     version: Version,
-    target: &Target<'_>,
+    target: &NamedResource<'_>,
 ) -> Result<Granted, AuthRefusal> {
     if let (false, Identity::Owner | Identity::AccountSas(_) | Identity::ServiceSas(_)) =
         (need.shared_key, identity)
@@ -172,8 +172,8 @@ pub fn authorize_second(
     identity: &Identity,
     need: &Need,
     version: Version,
-    own: &Target<'_>,
-    second: &Target<'_>,
+    own: &NamedResource<'_>,
+    second: &NamedResource<'_>,
 ) -> Result<Granted, AuthRefusal> {
     if own.account != second.account {
         return Err(AuthRefusal::AuthorizationFailure);

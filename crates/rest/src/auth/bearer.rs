@@ -7,7 +7,7 @@ use holdfast_domain::time::Timestamp;
 
 use super::jwt::{Claims, InvalidKeySet, KeyRing, KeySet, Token};
 use super::roles::{Assignment, AssignmentScope, ClaimTexts, Role};
-use super::{AuthRefusal, Presented, Target};
+use super::{AuthRefusal, NamedResource, Presented};
 use crate::service::Service;
 use crate::version::Version;
 
@@ -171,7 +171,7 @@ impl Principal {
         self.claims = Arc::new(claims);
     }
 
-    pub(super) fn roles_at(&self, target: &Target<'_>) -> RolesThere {
+    pub(super) fn roles_at(&self, target: &NamedResource<'_>) -> RolesThere {
         let in_account = self
             .assigned
             .iter()

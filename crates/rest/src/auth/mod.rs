@@ -12,12 +12,12 @@ mod bearer;
 mod header_order;
 mod jwt;
 mod keys;
-mod letters;
-mod policy;
+mod permission_letters;
 mod refusal;
 mod roles;
 mod sas;
 mod shared_key;
+mod stored_policy;
 mod string_to_sign;
 mod user_delegation;
 
@@ -33,20 +33,20 @@ pub use authorize::{
 pub use bearer::{BearerSettings, Principal, TOKEN_SKEW_MAX};
 pub use jwt::{InvalidKeySet, KeyRing, KeySet};
 pub use keys::{AccountKeys, Accounts, InvalidKey, Key};
-pub use letters::Letters;
-pub use policy::resolve_policy;
+pub use permission_letters::Letters;
 pub use refusal::AuthRefusal;
 pub use roles::{Assignment, AssignmentScope, ClaimTexts, Role};
 pub(crate) use sas::PARAMETERS as SAS_PARAMETERS;
 pub use sas::{AccountSas, Below, ResponseHeaders, SasScope, ServiceSas, SignedResource};
 pub use shared_key::CLOCK_SKEW_MAX;
+pub use stored_policy::resolve_policy;
 pub use user_delegation::{
     DelegatedUser, KEY_LIFETIME_MAX, KeyFields, KeyRefusal, UserDelegationKey, UserDelegationSas,
     issue_user_delegation_key, key_time,
 };
 
-use crate::plain_bytes::split_at_byte;
-use crate::request_headers::{RequestHeaders, ascii};
+use crate::headers::byte_scan::split_at_byte;
+use crate::headers::request_headers::{RequestHeaders, ascii};
 use crate::service::Service;
 use crate::version::Version;
 use sas::Parameters;
@@ -68,12 +68,12 @@ pub struct Presented<'a> {
     pub version: Version,
     pub tls: bool,
     pub client_ip: IpAddr,
-    pub target: Target<'a>,
+    pub target: NamedResource<'a>,
 }
 
 /// What the path names, decoded.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct NamedResource<'a> {
     /// Without `-secondary`.
     pub account: &'a str,
     pub service: Service,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Target, authorize::action_matches};
+use super::{NamedResource, authorize::action_matches};
 use crate::service::Service;
 
 /// What a token says of its holder: names of claims, and the texts each has. An object id is `oid`
@@ -201,7 +201,7 @@ impl AssignmentScope {
         self.account.as_ref().is_none_or(|own| own == account)
     }
 
-    pub(super) fn covers(&self, target: &Target<'_>) -> bool {
+    pub(super) fn covers(&self, target: &NamedResource<'_>) -> bool {
         let within = |(service, name): &(Service, String)| {
             *service == target.service
                 && target.container.is_some_and(|it| is_same(*service, it, name))
@@ -223,8 +223,12 @@ mod tests {
     use super::*;
     use crate::operation::Operation;
 
-    fn target<'a>(account: &'a str, service: Service, container: Option<&'a str>) -> Target<'a> {
-        Target { account, service, container, object: None }
+    fn target<'a>(
+        account: &'a str,
+        service: Service,
+        container: Option<&'a str>,
+    ) -> NamedResource<'a> {
+        NamedResource { account, service, container, object: None }
     }
 
     #[test]

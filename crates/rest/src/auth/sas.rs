@@ -8,10 +8,10 @@ use holdfast_domain::table::KeyRange;
 use holdfast_domain::time::Timestamp;
 
 use super::keys::{AccountKeys, decode_signature};
-use super::letters::Letters;
+use super::permission_letters::Letters;
 use super::roles::is_same;
 use super::string_to_sign::{self, ResourcePath};
-use super::{AuthRefusal, Presented, Target};
+use super::{AuthRefusal, NamedResource, Presented};
 use crate::service::Service;
 
 /// The parameters that make up shared access signatures. None of them may be sent twice: which one
@@ -321,7 +321,7 @@ pub struct SasScope {
 
 impl SasScope {
     /// Whether the signature is also for `target`, which is not what the request came with.
-    pub(super) fn covers(&self, target: &Target<'_>) -> bool {
+    pub(super) fn covers(&self, target: &NamedResource<'_>) -> bool {
         self.resource.as_ref().is_some_and(|resource| resource.covers(target))
     }
 
@@ -362,7 +362,7 @@ pub enum Below {
 
 impl SignedResource {
     /// Whether the signature is also for `target`, which is not what the request came with.
-    pub(super) fn covers(&self, target: &Target<'_>) -> bool {
+    pub(super) fn covers(&self, target: &NamedResource<'_>) -> bool {
         let same_container =
             target.container.is_some_and(|name| is_same(self.service, name, &self.container));
         let inside = match (&self.below, target.object) {

@@ -13,8 +13,8 @@ use holdfast_domain::time::Timestamp;
 use super::header_order::culture_order;
 use super::keys::{AccountKeys, Signature, decode_signature};
 use super::{AuthRefusal, Presented};
-use crate::plain_bytes::split_at_byte;
-use crate::request_headers::RequestHeaders;
+use crate::headers::RequestHeaders;
+use crate::headers::byte_scan::split_at_byte;
 use crate::service::Service;
 use crate::version::Version;
 

@@ -11,7 +11,7 @@ use holdfast_domain::delegator::DelegationKey;
 use holdfast_domain::time::Timestamp;
 
 use super::keys::{AccountKeys, Key, decode_signature};
-use super::letters::Letters;
+use super::permission_letters::Letters;
 use super::sas::{
     Parameters, SasScope, Window, check_origin, letters_since, malformed, mismatch, scope,
 };

@@ -8,9 +8,9 @@ use hyper::StatusCode;
 use super::encryption::{self, Chosen};
 use super::{headers, put_blob};
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::source::{SourceRequest, condition_as_refusal};
 use crate::version::Version;
 

@@ -7,13 +7,13 @@ use hyper::{StatusCode, Version};
 
 use crate::address::Address;
 use crate::answer::{Answer, AnswerBody};
+use crate::body::RequestBody;
+use crate::body::multipart::{self, Part};
 use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
-use crate::multipart::{self, Part};
-use crate::operation::{Operation, route};
-use crate::query::Query;
+use crate::operation::{BlobOperation, Operation, route};
 use crate::request::Call;
-use crate::request_body::RequestBody;
+use crate::url_query::Query;
 
 const PARTS_MAX: usize = 256;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -47,7 +47,10 @@ fn check_parts(call: &Call<'_>, parts: &[Part]) -> Result<(), Error> {
     let mut first = None;
     for part in parts {
         let operation = operation_in_scope(call, part)?;
-        if !matches!(operation, Operation::DeleteBlob | Operation::SetBlobTier) {
+        if !matches!(
+            operation,
+            Operation::Blob(BlobOperation::DeleteBlob | BlobOperation::SetBlobTier)
+        ) {
             return Err(Error::from(Code::InvalidInput)
                 .detail("Reason", "a batch has deletions of blobs or changes of tier only"));
         }

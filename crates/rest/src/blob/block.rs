@@ -9,11 +9,11 @@ use hyper::StatusCode;
 use super::encryption::{self, Chosen};
 use super::{headers, put_blob};
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
-use crate::query::QueryRefusal;
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::source::SourceRequest;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;

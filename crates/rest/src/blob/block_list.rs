@@ -11,14 +11,14 @@ use super::block::{encode_id, parse_id};
 use super::encryption::Chosen;
 use super::{headers, parameters, put_blob};
 use crate::answer::Answer;
-use crate::document::{self, DocumentRefusal, Limits};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
-use crate::lane_share::leave_lane_for;
-use crate::query::QueryRefusal;
+use crate::lanes::lane_share::leave_lane_for;
 use crate::request::Call;
-use crate::request_body::RequestBody;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::Writer;
+use crate::xml::document::{self, DocumentRefusal, Limits};
 
 /// Room for 50,000 of the longest entries, each on a line of its own. More entries than that are
 /// read to be told from a document that is broken.
@@ -29,11 +29,11 @@ const EARLIER_BLOCK_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let chosen = Chosen::read(call)?;
-    let mut command = put_blob::command(call, &chosen)?;
-    command.headers = headers::content_headers(call, false)?;
+    let command = put_blob::command(call, &chosen)?;
+    let headers = headers::content_headers(call, false)?;
     let mut body = body.open(call, DOCUMENT.bytes as u64, None)?;
     let list = parse(&body.whole().await?)?;
-    command.blob = NewBlob::BlockList(list);
+    let command = command(NewBlob::BlockList(list), headers);
     let committed = call.frontend.domain().put_blob(command).await;
     let blob = match committed {
         // Unlike every other operation.

@@ -2,31 +2,27 @@
 
 use holdfast_domain::blob::{
     AbortCopy, Blob, BlobRefusal, CopiedTags, CopyBlob, CopyIncremental, CopyRefusal, CopySource,
-    Encryption, Manner, RehydratePriority, SourceElsewhere, SourceHere, SourceKind,
+    Encryption, Manner, RehydratePriority, SourceHere, SourceKind,
 };
-use holdfast_domain::condition::SequenceNumber;
 use holdfast_domain::content::ByteSource as _;
 use holdfast_domain::etag::ETag;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::FILE_BYTES_MAX;
 use hyper::StatusCode;
 
-use super::copy_elsewhere::{self, Destination};
 use super::encryption::{self, Chosen};
 use super::{headers, immutability, put_blob, tier};
 use crate::answer::Answer;
 use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::source::{
-    FailureKind, Located, ReadableBlob, SourceFailure, SourceProperties, SourceRequest,
-};
+use crate::source::background_copy::{self, Destination};
+use crate::source::{FailureKind, Located, ReadableBlob, SourceFailure, SourceRequest};
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
 /// The longest source that Copy Blob From URL takes.
 const SYNCHRONOUS_BYTES_MAX: u64 = 256 * MIB;
-const PAGE_BYTES: u64 = 512;
 
 /// Copy Blob.
 pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
@@ -41,8 +37,8 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
         }
         Located::Elsewhere => {
             let properties = source.head(call).await?;
-            let asked = copy_elsewhere::unchanged(source.asked(), &properties);
-            (CopySource::Awaited(elsewhere(properties)), Some(asked))
+            let asked = background_copy::unchanged(source.asked(), &properties);
+            (CopySource::Awaited(background_copy::source_of(properties)), Some(asked))
         }
         // Its bytes come before the answer: a block blob is kept otherwise than a file.
         Located::File(_) => (fetched(call, &source, FILE_BYTES_MAX).await?.0, None),
@@ -54,7 +50,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let blob = copied(call, &source, command).await?;
     if let Some(asked) = asked {
         let destination = Destination::Blob(path);
-        copy_elsewhere::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
+        background_copy::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &blob))
 }
@@ -118,7 +114,7 @@ async fn fetched(
     let received = call.frontend.domain().receive(&mut opened.body).await;
     let received = received.map_err(|failure| too_large_is_a_conflict(failure.into()))?;
     let digests = opened.body.finished();
-    let mut source = elsewhere(opened.properties);
+    let mut source = background_copy::source_of(opened.properties);
     (source.kind, source.length) = (SourceKind::Block, received.length());
     Ok((CopySource::Fetched(received, source), digests))
 }
@@ -242,19 +238,6 @@ fn here(source: &SourceRequest, blob: ReadableBlob, etag: Option<ETag>) -> Sourc
     SourceHere { path: blob.path, which: blob.which, conditions, etag }
 }
 
-pub(crate) fn elsewhere(properties: SourceProperties) -> SourceElsewhere {
-    let length = properties.length.unwrap_or(0);
-    let kind = match properties.blob_type.as_deref() {
-        Some("PageBlob") if length.is_multiple_of(PAGE_BYTES) => {
-            SourceKind::Page(SequenceNumber::default())
-        }
-        Some("AppendBlob") => SourceKind::Append,
-        Some(_) | None => SourceKind::Block,
-    };
-    let SourceProperties { headers, metadata, .. } = properties;
-    SourceElsewhere { kind, length, headers, metadata }
-}
-
 /// Reads a source whose digest the request names; the state that was read, and its digests.
 async fn verified(
     call: &Call<'_>,
@@ -276,26 +259,18 @@ async fn copied(call: &Call<'_>, source: &SourceRequest, command: CopyBlob) -> R
 }
 
 fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
-    match failure {
-        Failure::Refused(CopyRefusal::Source(BlobRefusal::WrongKind)) => {
-            Code::InvalidSourceBlobType.into()
-        }
+    let told = failure.map(|refusal| match refusal {
+        CopyRefusal::Source(BlobRefusal::WrongKind) => Code::InvalidSourceBlobType.into(),
         // The one condition on a source that is told as one on the destination is.
-        Failure::Refused(CopyRefusal::Source(BlobRefusal::SourceTagsNotMet)) => {
-            Code::ConditionNotMet.into()
-        }
-        Failure::Refused(CopyRefusal::Source(refusal)) => {
-            source.error(SourceFailure::from(Error::from(refusal)))
-        }
-        Failure::Refused(CopyRefusal::SourceTooLarge) => {
+        CopyRefusal::Source(BlobRefusal::SourceTagsNotMet) => Code::ConditionNotMet.into(),
+        CopyRefusal::Source(refusal) => source.error(SourceFailure::from(Error::from(refusal))),
+        CopyRefusal::SourceTooLarge => {
             let kind = FailureKind::TooLarge { length_max: SYNCHRONOUS_BYTES_MAX };
             too_large_is_a_conflict(source.error(kind.into()))
         }
-        Failure::Refused(CopyRefusal::Destination(refusal)) => refusal.into(),
-        Failure::Busy => Failure::<BlobRefusal>::Busy.into(),
-        Failure::OutcomeUnknown(fault) => Failure::<BlobRefusal>::OutcomeUnknown(fault).into(),
-        Failure::Fault(fault) => fault.into(),
-    }
+        CopyRefusal::Destination(refusal) => Error::from(refusal),
+    });
+    told.into()
 }
 
 /// Where other operations say 413, Copy Blob From URL says 409.

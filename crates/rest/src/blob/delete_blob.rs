@@ -6,8 +6,8 @@ use hyper::StatusCode;
 use super::{headers, parameters};
 use crate::answer::Answer;
 use crate::error::{Code, Error};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {

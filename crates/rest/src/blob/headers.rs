@@ -3,8 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use holdfast_domain::blob::{
-    AccessTier, Blob, ContentHeaders, ContentMd5, CopyState, CopyStatus, Immutability, Kind,
-    ReadBlob, RehydratePriority, Rehydration,
+    AccessTier, Blob, ContentHeaders, Immutability, Kind, ReadBlob, RehydratePriority, Rehydration,
 };
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
@@ -13,16 +12,16 @@ use holdfast_domain::tags::TagPredicate;
 
 use super::encryption;
 use crate::answer::Answer;
-use crate::body::{FinishedDigests, StructuredBody, decode_md5, encode_crc64};
 use crate::error::{Code, Error};
-use crate::request::Call;
-use crate::request_body::ContentBody;
-pub use crate::resource_headers::{
+pub use crate::headers::content_headers::{
+    content_type, digests, encode_md5, md5_header, source_digests, stored_headers, whole_md5,
+};
+pub use crate::headers::copy_state::{copy_progress, copy_state, copy_status};
+pub use crate::headers::resource_headers::{
     identity, lease, lease_duration, lease_state, lease_status, metadata,
 };
+use crate::request::Call;
 use crate::version::Version;
-
-const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
 
 /// The conditions of a write: pairs of headers only.
 pub fn write_conditions(call: &Call<'_>) -> Result<Conditions, Error> {
@@ -147,27 +146,9 @@ pub fn content_headers(call: &Call<'_>, plain: bool) -> Result<ContentHeaders, E
     })
 }
 
-/// What is to be stored as the MD5: any bytes in Base64. The service minds their number only where it
-/// sees the content, see [`whole_md5`].
-pub fn md5_header(call: &Call<'_>, name: &'static str) -> Result<Option<ContentMd5>, Error> {
-    let Some(text) = call.header(name)? else { return Ok(None) };
-    decode_md5(text).map(Some).ok_or_else(|| Code::InvalidMd5.into())
-}
-
-/// The MD5 that is to be stored with a content that it must be true of.
-pub fn whole_md5(headers: &ContentHeaders) -> Result<Option<[u8; 16]>, Error> {
-    let Some(md5) = &headers.content_md5 else { return Ok(None) };
-    md5.whole().map(Some).ok_or_else(|| Code::InvalidMd5.into())
-}
-
 /// Before 2013-08-15 a blob was created whatever lease the request named.
 pub fn lease_needs_blob(call: &Call<'_>) -> bool {
     call.version >= Version::V2013_08_15
-}
-
-/// Empty if it has been cleared.
-pub fn content_type(headers: &ContentHeaders) -> &str {
-    headers.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE)
 }
 
 const TIERS: [(AccessTier, &str); 16] = [
@@ -217,10 +198,6 @@ pub fn smart_tier(blob: &Blob) -> Option<&'static str> {
     (blob.tier == Some(AccessTier::Smart)).then_some(tier_name(AccessTier::Hot))
 }
 
-pub fn encode_md5(md5: impl AsRef<[u8]>) -> String {
-    STANDARD.encode(md5)
-}
-
 /// What Get Blob and Get Blob Properties say about a blob, without the headers of its bytes.
 pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     let blob = &read.blob;
@@ -258,35 +235,6 @@ pub fn blob_properties(answer: &mut Answer, call: &Call<'_>, read: &ReadBlob) {
     }
 }
 
-/// The copy that a blob came from, or that is under way.
-pub fn copy_state(answer: &mut Answer, copy: &CopyState) {
-    answer.header("x-ms-copy-id", &copy.id);
-    answer.header("x-ms-copy-status", copy_status(copy.status));
-    answer.header("x-ms-copy-source", &copy.source);
-    answer.header("x-ms-copy-progress", copy_progress(copy));
-    let completed = copy.completed.map(|completed| completed.rfc1123().to_string());
-    answer.optional_header("x-ms-copy-completion-time", completed);
-    answer.optional_header("x-ms-copy-status-description", copy.description.as_deref());
-    if let Some(incremental) = copy.incremental {
-        answer.header("x-ms-incremental-copy", "true");
-        let snapshot = incremental.destination_snapshot.map(|moment| moment.iso8601().to_string());
-        answer.optional_header("x-ms-copy-destination-snapshot", snapshot);
-    }
-}
-
-pub fn copy_status(status: CopyStatus) -> &'static str {
-    match status {
-        CopyStatus::Pending => "pending",
-        CopyStatus::Success => "success",
-        CopyStatus::Aborted => "aborted",
-        CopyStatus::Failed => "failed",
-    }
-}
-
-pub fn copy_progress(copy: &CopyState) -> String {
-    format!("{}/{}", copy.bytes_copied, copy.bytes_total)
-}
-
 pub fn archive_status(rehydration: Rehydration) -> String {
     format!("rehydrate-pending-to-{}", tier_name(rehydration.to).to_ascii_lowercase())
 }
@@ -304,22 +252,6 @@ pub fn policy_mode(policy: Immutability) -> &'static str {
 
 pub fn encode_sha256(sha256: &[u8; 32]) -> String {
     STANDARD.encode(sha256)
-}
-
-/// What was found out about a body on its way in.
-pub fn digests(answer: &mut Answer, call: &Call<'_>, body: &ContentBody) {
-    source_digests(answer, call, body.finished());
-    if body.is_structured() {
-        answer.header("x-ms-structured-body", StructuredBody::HEADER_VALUE);
-    }
-}
-
-/// The digests of bytes that were read from a source.
-pub fn source_digests(answer: &mut Answer, call: &Call<'_>, digests: FinishedDigests) {
-    answer.optional_header("content-md5", digests.md5.map(encode_md5));
-    if call.version >= Version::V2019_02_02 {
-        answer.optional_header("x-ms-content-crc64", digests.crc64.map(encode_crc64));
-    }
 }
 
 /// What is particular to blobs of a kind.
@@ -356,26 +288,4 @@ pub fn version_id(answer: &mut Answer, call: &Call<'_>, blob: &Blob) {
         let version = blob.version.map(|version| version.iso8601().to_string());
         answer.optional_header("x-ms-version-id", version);
     }
-}
-
-/// The headers stored for the bytes, or what the caller's signature overrides them with.
-pub fn stored_headers(answer: &mut Answer, call: &Call<'_>, headers: &ContentHeaders) {
-    let overrides = &call.granted.scope().response_headers;
-    let or = |own: &Option<String>, stored: &Option<String>| own.clone().or_else(|| stored.clone());
-    let content_type_override = overrides.content_type.as_deref();
-    let content_type = content_type_override.unwrap_or(content_type(headers));
-    answer.optional_header("content-type", Some(content_type).filter(|text| !text.is_empty()));
-    answer.optional_header(
-        "content-encoding",
-        or(&overrides.content_encoding, &headers.content_encoding),
-    );
-    answer.optional_header(
-        "content-language",
-        or(&overrides.content_language, &headers.content_language),
-    );
-    answer.optional_header("cache-control", or(&overrides.cache_control, &headers.cache_control));
-    answer.optional_header(
-        "content-disposition",
-        or(&overrides.content_disposition, &headers.content_disposition),
-    );
 }

@@ -6,7 +6,7 @@ use holdfast_domain::lease::LeaseKind;
 use super::headers;
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::lease_headers::{action, answer, fresh_id};
+use crate::headers::lease_headers::{action, answer, fresh_id};
 use crate::request::Call;
 
 pub async fn container(call: &Call<'_>) -> Result<Answer, Error> {

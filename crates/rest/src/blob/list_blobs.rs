@@ -12,8 +12,8 @@ use super::tags;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
 use crate::listing::{self, PAGE_MAX, PATH, Page};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::Writer;
 

@@ -19,7 +19,7 @@ use super::list_blobs::{self, Include};
 use super::listed_blob::{self, Entry, Type, Value};
 use crate::answer::{Answer, AnswerBody};
 use crate::error::Error;
-use crate::lane_share::leave_lane_for;
+use crate::lanes::lane_share::leave_lane_for;
 use crate::request::Call;
 
 const CONTENT_TYPE: &str = "application/vnd.apache.arrow.stream";

@@ -11,14 +11,14 @@ use super::encryption::{self, Chosen};
 use super::{get_blob, headers, put_blob};
 use crate::address::Address;
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
-use crate::query::{Query, QueryRefusal};
-use crate::range;
-use crate::ranges_page;
+use crate::headers::range;
+use crate::listing::ranges_page;
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::service::Service;
 use crate::source::SourceRequest;
+use crate::url_query::{Query, QueryRefusal};
 use crate::version::Version;
 
 /// The most ranges of one answer, whatever is asked for.

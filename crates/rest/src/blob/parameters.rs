@@ -6,9 +6,9 @@ use holdfast_domain::time::Timestamp;
 
 use super::{encryption, expiry};
 use crate::error::{Code, Error};
-use crate::operation::{Operation, Scope};
-use crate::query::QueryRefusal;
+use crate::operation::{BlobOperation, Scope};
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 
 /// What a blob can be put with, but not copied.
 const NOT_OF_COPIES: [&str; 2] = [encryption::CONTEXT, expiry::OPTION];
@@ -17,25 +17,25 @@ const SNAPSHOT: &str = "snapshot";
 const VERSION: &str = "versionid";
 
 /// For every operation, before it does anything.
-pub fn check(call: &Call<'_>) -> Result<(), Error> {
-    if is_copy(call.operation) {
+pub fn check(call: &Call<'_>, operation: BlobOperation) -> Result<(), Error> {
+    if is_copy(operation) {
         for name in NOT_OF_COPIES {
             if call.header(name)?.is_some() {
                 return Err(Error::from(Code::UnsupportedHeader).detail("HeaderName", name));
             }
         }
     }
-    check_states(call)
+    check_states(call, operation)
 }
 
 /// A state of a blob other than the current one is named only to operations that take one.
-fn check_states(call: &Call<'_>) -> Result<(), Error> {
+fn check_states(call: &Call<'_>, operation: BlobOperation) -> Result<(), Error> {
     if call.address.resource.scope() != Scope::Blob {
         return Ok(());
     }
     for (name, takes, code) in [
-        (SNAPSHOT, takes_snapshot(call.operation), Code::InvalidOperation),
-        (VERSION, takes_version(call.operation), Code::UnsupportedQueryParameter),
+        (SNAPSHOT, takes_snapshot(operation), Code::InvalidOperation),
+        (VERSION, takes_version(operation), Code::UnsupportedQueryParameter),
     ] {
         if let Some(value) = call.query.get_nonempty(name)
             && !takes
@@ -48,39 +48,41 @@ fn check_states(call: &Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_copy(operation: Operation) -> bool {
+fn is_copy(operation: BlobOperation) -> bool {
     matches!(
         operation,
-        Operation::CopyBlob | Operation::CopyBlobFromUrl | Operation::IncrementalCopyBlob
+        BlobOperation::CopyBlob
+            | BlobOperation::CopyBlobFromUrl
+            | BlobOperation::IncrementalCopyBlob
     )
 }
 
-fn takes_snapshot(operation: Operation) -> bool {
+fn takes_snapshot(operation: BlobOperation) -> bool {
     matches!(
         operation,
-        Operation::GetBlockList
-            | Operation::GetPageRanges
-            | Operation::GetPageRangesDiff
-            | Operation::QueryBlobContents
+        BlobOperation::GetBlockList
+            | BlobOperation::GetPageRanges
+            | BlobOperation::GetPageRangesDiff
+            | BlobOperation::QueryBlobContents
     ) || takes_either(operation)
 }
 
-fn takes_version(operation: Operation) -> bool {
-    operation == Operation::SetBlobTags || takes_either(operation)
+fn takes_version(operation: BlobOperation) -> bool {
+    operation == BlobOperation::SetBlobTags || takes_either(operation)
 }
 
-fn takes_either(operation: Operation) -> bool {
+fn takes_either(operation: BlobOperation) -> bool {
     matches!(
         operation,
-        Operation::GetBlob
-            | Operation::GetBlobProperties
-            | Operation::GetBlobMetadata
-            | Operation::DeleteBlob
-            | Operation::SetBlobTier
-            | Operation::GetBlobTags
-            | Operation::SetBlobImmutabilityPolicy
-            | Operation::DeleteBlobImmutabilityPolicy
-            | Operation::SetBlobLegalHold
+        BlobOperation::GetBlob
+            | BlobOperation::GetBlobProperties
+            | BlobOperation::GetBlobMetadata
+            | BlobOperation::DeleteBlob
+            | BlobOperation::SetBlobTier
+            | BlobOperation::GetBlobTags
+            | BlobOperation::SetBlobImmutabilityPolicy
+            | BlobOperation::DeleteBlobImmutabilityPolicy
+            | BlobOperation::SetBlobLegalHold
     )
 }
 

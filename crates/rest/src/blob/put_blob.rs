@@ -9,9 +9,9 @@ use hyper::StatusCode;
 use super::encryption::{self, Chosen};
 use super::{expiry, headers, immutability, page, tier};
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::version::Version;
 
 const MIB: u64 = 1024 * 1024;
@@ -26,12 +26,11 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let stored_md5 = headers::whole_md5(&content)?;
     let mut body = body.open(call, put_blob_bytes_max(call.version), stored_md5)?;
     let chosen = Chosen::read(call)?;
-    let mut command = command(call, &chosen)?;
+    let command = command(call, &chosen)?;
     let sealing = chosen.sealing();
     let received = call.frontend.domain().receive_sealed(&mut body, sealing.as_ref()).await?;
     content.content_md5 = body.finished().md5.map(ContentMd5::from);
-    command.headers = content;
-    command.blob = NewBlob::Block(received);
+    let command = command(NewBlob::Block(received), content);
     let blob = call.frontend.domain().put_blob(command).await?;
 
     let mut answer = created(call, &blob);
@@ -45,9 +44,8 @@ pub async fn put_append_blob(call: &Call<'_>) -> Result<Answer, Error> {
     if let Some(length) = call.header(BLOB_LENGTH)? {
         return Err(Error::invalid_header(BLOB_LENGTH, length));
     }
-    let mut command = command(call, &Chosen::read(call)?)?;
-    command.headers = headers::content_headers(call, true)?;
-    command.blob = NewBlob::Append;
+    let command = command(call, &Chosen::read(call)?)?;
+    let command = command(NewBlob::Append, headers::content_headers(call, true)?);
     let blob = call.frontend.domain().put_blob(command).await?;
     Ok(created(call, &blob))
 }
@@ -58,13 +56,13 @@ pub async fn put_page_blob(call: &Call<'_>) -> Result<Answer, Error> {
     let length = page_blob_length(call)?.ok_or_else(|| Error::missing_header(BLOB_LENGTH))?;
     let sequence_number = page::sequence_number(call, "x-ms-blob-sequence-number")?;
     let sequence_number = sequence_number.unwrap_or_default();
-    let mut command = command(call, &Chosen::read(call)?)?;
-    if command.tier.is_some_and(|tier| tier < AccessTier::P4) {
+    let command = command(call, &Chosen::read(call)?)?;
+    if tier::chosen(call)?.is_some_and(|tier| tier < AccessTier::P4) {
         let sent = call.header(ACCESS_TIER)?.unwrap_or_default();
         return Err(Error::invalid_header(ACCESS_TIER, sent));
     }
-    command.headers = headers::content_headers(call, true)?;
-    command.blob = NewBlob::Page { length, sequence_number };
+    let page_blob = NewBlob::Page { length, sequence_number };
+    let command = command(page_blob, headers::content_headers(call, true)?);
     let blob = call.frontend.domain().put_blob(command).await?;
     Ok(created(call, &blob))
 }
@@ -95,25 +93,36 @@ pub fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
     }
 }
 
-/// What blobs of all kinds take; the blob itself and its headers are to be filled in.
-pub(super) fn command(call: &Call<'_>, chosen: &Chosen) -> Result<PutBlob, Error> {
+/// What blobs of all kinds take, read before a body is. It becomes a command with the blob itself and
+/// its headers.
+pub(super) fn command(
+    call: &Call<'_>,
+    chosen: &Chosen,
+) -> Result<impl FnOnce(NewBlob, ContentHeaders) -> PutBlob + use<>, Error> {
     let (immutability, legal_hold) = immutability::of_new_blob(call)?;
-    Ok(PutBlob {
-        path: call.blob_path()?,
-        blob: NewBlob::Append,
-        headers: ContentHeaders::default(),
-        metadata: call.metadata()?,
-        tags: tags(call)?,
-        tier: tier::chosen(call)?,
+    let path = call.blob_path()?;
+    let (metadata, tags, tier) = (call.metadata()?, tags(call)?, tier::chosen(call)?);
+    let encryption = chosen.encryption();
+    let encryption_context = encryption::context(call)?;
+    let expiry = expiry::of_new_blob(call)?;
+    let (conditions, lease_id) = (headers::write_conditions(call)?, call.lease_id()?);
+    let lease_needs_blob = headers::lease_needs_blob(call);
+    let create_only = call.granted.create_only;
+    Ok(move |blob, headers| PutBlob {
+        headers,
+        metadata,
+        tags,
+        tier,
         immutability,
         legal_hold,
-        encryption: chosen.encryption(),
-        encryption_context: encryption::context(call)?,
-        expiry: expiry::of_new_blob(call)?,
-        conditions: headers::write_conditions(call)?,
-        lease_id: call.lease_id()?,
-        lease_needs_blob: headers::lease_needs_blob(call),
-        create_only: call.granted.create_only,
+        encryption,
+        encryption_context,
+        expiry,
+        conditions,
+        lease_id,
+        lease_needs_blob,
+        create_only,
+        ..PutBlob::new(path, blob)
     })
 }
 

@@ -6,11 +6,11 @@ use hyper::StatusCode;
 
 use super::{headers, parameters};
 use crate::answer::Answer;
-use crate::document::{self, DocumentRefusal, Element, invalid};
+use crate::body::RequestBody;
 use crate::error::Error;
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::xml::Writer;
+use crate::xml::document::{self, DocumentRefusal, Element, invalid};
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let command = GetBlobTags {

@@ -1,12 +1,17 @@
-//! What happens to the bytes of a body on their way: digests, and the structured form that carries
-//! its own checksums. Pure: chunks in, chunks out, whatever their boundaries.
+//! What happens to the bytes of a body on their way: limits, digests, and the structured form that
+//! carries its own checksums.
 
-mod digest;
-mod encoder;
-mod structured;
+pub(crate) mod concurrent_digests;
+mod digests;
+pub(crate) mod download;
+pub mod multipart;
+mod request_body;
+mod structured_body;
+mod structured_encoder;
 
-pub use digest::{
+pub use digests::{
     DigestRefusal, Digests, ExpectedDigests, FinishedDigests, decode_md5, encode_crc64,
 };
-pub use encoder::Encoder;
-pub use structured::{Decoder, Plain, StructuredBody, StructuredRefusal};
+pub(crate) use request_body::{ContentBody, RequestBody, is_too_slow};
+pub use structured_body::{Decoder, Plain, StructuredBody, StructuredRefusal};
+pub use structured_encoder::Encoder;

@@ -12,8 +12,8 @@ use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::framing::Framing;
-use crate::lane_share::turn_bytes;
+use super::body_framing::Framing;
+use crate::lanes::lane_share::turn_bytes;
 
 /// Enough for the heads of all clients and small bodies with them.
 const READ_BYTES: usize = 8 * 1024;

@@ -3,18 +3,19 @@
 //! hyper would do this too, but it knows header names in lower case only, and the names of metadata
 //! must come back as they were sent; see `docs/design/0003-http-connections.md`.
 
-mod bell;
-mod framing;
-mod head;
+mod answer_writer;
+mod body_framing;
 mod io;
+mod request_head;
 #[cfg(test)]
 mod tests;
-mod write;
+pub(crate) mod timeout;
+mod woken_future;
 
-pub(crate) use framing::decode_chunked;
-pub(crate) use head::take as take_head;
-pub use head::{HeadRefusal, Parts, RequestCase, RequestHead};
+pub(crate) use body_framing::decode_chunked;
 pub use io::Incoming;
+pub(crate) use request_head::take as take_head;
+pub use request_head::{HeadRefusal, Parts, RequestCase, RequestHead};
 
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
@@ -28,13 +29,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::answer::Answer;
-use crate::heavy_pool::Work;
-use crate::lane_share::{GivenUp, LaneShare};
-use crate::patience::within;
-use bell::Bell;
-use head::HeadEnd;
+use crate::connection::timeout::within;
+use crate::lanes::heavy_pool::Work;
+use crate::lanes::lane_share::{GivenUp, LaneShare};
+use answer_writer::{After, Output, is_long};
 use io::Io;
-use write::{After, Output, is_long};
+use request_head::HeadEnd;
+use woken_future::WokenFuture;
 
 /// What is taken in of a body that nobody wants any more. Closing the connection on a client that is
 /// still sending would lose the answer that says why; beyond this it is lost.
@@ -137,7 +138,7 @@ where
     let mut waiting = Waiting {
         io,
         limits,
-        stopping: Bell::new(stopping),
+        stopping: WokenFuture::new(stopping),
         is_stopping: false,
         timer: pin!(sleep_until(Instant::now() + limits.idle_timeout)),
     };
@@ -237,7 +238,7 @@ where
 struct Waiting<'a, S, Stopping> {
     io: &'a Mutex<Io<S>>,
     limits: Limits,
-    stopping: Bell<'a, Stopping>,
+    stopping: WokenFuture<'a, Stopping>,
     is_stopping: bool,
     /// One for the whole connection: it is moved on only when it rings too early, so that a
     /// request costs no timer.
@@ -250,7 +251,7 @@ where
     Stopping: Future<Output = ()>,
 {
     fn is_stopping(&mut self) -> bool {
-        self.is_stopping = self.is_stopping || self.stopping.rings();
+        self.is_stopping = self.is_stopping || self.stopping.is_ready();
         self.is_stopping
     }
 
@@ -264,7 +265,8 @@ where
             {
                 let input = &mut self.io.lock().input;
                 let bytes_max = self.limits.header_bytes_max;
-                let looked = end.is_in(input).then(|| head::take(input, bytes_max)).transpose();
+                let looked =
+                    end.is_in(input).then(|| request_head::take(input, bytes_max)).transpose();
                 if let Some(head) = looked.map_err(Ended::Refused)?.flatten() {
                     return Ok(Some(head));
                 }

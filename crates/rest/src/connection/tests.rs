@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::answer::AnswerBody;
-use crate::heavy_pool::HeavyPool;
+use crate::headers::request_headers::ascii;
+use crate::lanes::heavy_pool::HeavyPool;
 use crate::metrics::Metrics;
-use crate::request_headers::ascii;
 
 const LIMITS: Limits = Limits {
     header_bytes_max: 4096,

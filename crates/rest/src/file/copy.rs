@@ -3,22 +3,23 @@
 use holdfast_domain::blob::SourceHere;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::{
-    AbortFileCopy, CopyFile, FileCopyRefusal, FileCopySource, FileRefusal, Located, NodeAddress,
+    AbortFileCopy, CopyFile, FileCopyRefusal, FileCopySource, Located, NodeAddress,
 };
 use hyper::StatusCode;
 
-use super::{given, parameters, place, rest_call};
+use super::{node_address, parameters, requested_properties, rest_call};
 use crate::answer::Answer;
-use crate::blob::copy_elsewhere::{self, Destination};
-use crate::blob::{copied_from_elsewhere, headers};
 use crate::error::Error;
+use crate::headers::copy_state;
+use crate::headers::resource_headers;
 use crate::request::Call;
+use crate::source::background_copy::{self, Destination};
 use crate::source::{self, ReadableBlob, SourceFailure, SourceRequest};
 use crate::version::Version;
 
 pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let source = SourceRequest::parse_whole(call)?;
-    let address = place::file(call)?;
+    let address = node_address::file(call)?;
     let (copy_source, asked) = match source.locate(call)? {
         source::Located::File(local) => {
             let file = source.readable_file(call, local).await;
@@ -33,8 +34,8 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
         }
         source::Located::Elsewhere => {
             let properties = source.head(call).await?;
-            let asked = copy_elsewhere::unchanged(source.asked(), &properties);
-            (FileCopySource::Awaited(copied_from_elsewhere(properties)), Some(asked))
+            let asked = background_copy::unchanged(source.asked(), &properties);
+            (FileCopySource::Awaited(background_copy::source_of(properties)), Some(asked))
         }
         source::Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
     };
@@ -44,7 +45,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let located = copied.map_err(|failure| refused(&source, failure))?;
     if let Some(asked) = asked {
         let destination = Destination::File(address);
-        copy_elsewhere::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
+        background_copy::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &located))
 }
@@ -52,7 +53,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
 pub async fn abort(call: &Call<'_>) -> Result<Answer, Error> {
     let copy_id = call.query.required("copyid")?.to_owned();
     let command =
-        AbortFileCopy { address: place::file(call)?, copy_id, lease_id: call.lease_id()? };
+        AbortFileCopy { address: node_address::file(call)?, copy_id, lease_id: call.lease_id()? };
     rest_call::run(call, command).await?;
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }
@@ -75,7 +76,7 @@ async fn command(
         source_url: request.url.without_signature(),
         copy_id: uuid::Uuid::new_v4().to_string(),
         metadata,
-        properties: given::copied(call, &address.share).await?,
+        properties: requested_properties::copied(call, &address.share).await?,
         // Before 2021-04-10 it was spelled with another dash.
         ignore_read_only: flag("x-ms-file-copy-ignore-readonly")?
             || flag("x-ms-file-copy-ignore-read-only")?,
@@ -86,27 +87,22 @@ async fn command(
 }
 
 fn refused(source: &SourceRequest, failure: Failure<FileCopyRefusal>) -> Error {
-    match failure {
-        Failure::Refused(FileCopyRefusal::SourceFile(refusal)) => {
-            source.error(SourceFailure::from(Error::from(refusal)))
-        }
-        Failure::Refused(FileCopyRefusal::SourceBlob(refusal)) => {
-            source.error(SourceFailure::from(Error::from(refusal)))
-        }
-        Failure::Refused(FileCopyRefusal::Destination(refusal)) => refusal.into(),
-        Failure::Busy => Failure::<FileRefusal>::Busy.into(),
-        Failure::OutcomeUnknown(fault) => Failure::<FileRefusal>::OutcomeUnknown(fault).into(),
-        Failure::Fault(fault) => fault.into(),
-    }
+    let of_source = |error: Error| source.error(SourceFailure::from(error));
+    let told = failure.map(|refusal| match refusal {
+        FileCopyRefusal::SourceFile(refusal) => of_source(refusal.into()),
+        FileCopyRefusal::SourceBlob(refusal) => of_source(refusal.into()),
+        FileCopyRefusal::Destination(refusal) => Error::from(refusal),
+    });
+    told.into()
 }
 
 fn accepted(call: &Call<'_>, located: &Located) -> Answer {
     let node = &located.node;
     let mut answer = Answer::new(StatusCode::ACCEPTED);
-    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
     if let Some(copy) = node.file().and_then(|file| file.copy.as_ref()) {
         answer.header("x-ms-copy-id", &copy.id);
-        answer.header("x-ms-copy-status", headers::copy_status(copy.status));
+        answer.header("x-ms-copy-status", copy_state::copy_status(copy.status));
     }
     answer
 }

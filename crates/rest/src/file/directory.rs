@@ -5,39 +5,40 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::properties::Purpose;
-use super::{describe, given, place, rest_call};
+use super::property_headers::Purpose;
+use super::{node_address, node_headers, requested_properties, rest_call};
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::error::Error;
+use crate::headers::resource_headers;
 use crate::request::Call;
 
 pub async fn create(call: &Call<'_>) -> Result<Answer, Error> {
-    let address = place::directory(call)?;
+    let address = node_address::directory(call)?;
     let metadata = call.metadata()?;
-    let properties = given::new(call, &address.share, true).await?;
+    let properties = requested_properties::new(call, &address.share, true).await?;
     let command = CreateDirectory { address, id: None, metadata, properties };
     let located = rest_call::run(call, command).await?;
     Ok(written(call, StatusCode::CREATED, &located))
 }
 
 pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let located = rest_call::look(call, place::read_directory(call)?).await?;
+    let located = rest_call::look(call, node_address::read_directory(call)?).await?;
     let mut answer = Answer::new(StatusCode::OK);
-    describe::node(&mut answer, call, &located);
-    headers::metadata(&mut answer, &located.node.metadata);
+    node_headers::node(&mut answer, call, &located);
+    resource_headers::metadata(&mut answer, &located.node.metadata);
     answer.header("x-ms-server-encrypted", "true");
     Ok(answer)
 }
 
 pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let located = rest_call::look(call, place::read_directory(call)?).await?;
-    Ok(describe::metadata(call, &located.node))
+    let located = rest_call::look(call, node_address::read_directory(call)?).await?;
+    Ok(node_headers::metadata(call, &located.node))
 }
 
 pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
-    let address = place::directory(call)?;
-    let properties = given::changed(call, &address.share, Purpose::Set, true).await?;
+    let address = node_address::directory(call)?;
+    let properties =
+        requested_properties::changed(call, &address.share, Purpose::Set, true).await?;
     let command = SetNodeProperties {
         address,
         wanted: Wanted::Directory,
@@ -52,14 +53,14 @@ pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
-    let (address, metadata) = (place::directory(call)?, call.metadata()?);
+    let (address, metadata) = (node_address::directory(call)?, call.metadata()?);
     let command = SetNodeMetadata { address, wanted: Wanted::Directory, metadata, lease_id: None };
     let located = rest_call::run(call, command).await?;
-    Ok(describe::changed(call, &located.node))
+    Ok(node_headers::changed(call, &located.node))
 }
 
 pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
-    let address = place::directory(call)?;
+    let address = node_address::directory(call)?;
     let command = DeleteNode { address, wanted: Wanted::Directory, lease_id: None };
     rest_call::run(call, command).await?;
     Ok(Answer::new(StatusCode::ACCEPTED))
@@ -67,7 +68,7 @@ pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
 
 fn written(call: &Call<'_>, status: StatusCode, located: &Located) -> Answer {
     let mut answer = Answer::new(status);
-    describe::node(&mut answer, call, located);
+    node_headers::node(&mut answer, call, located);
     answer.header("x-ms-request-server-encrypted", "true");
     answer
 }

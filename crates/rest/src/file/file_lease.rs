@@ -3,10 +3,10 @@
 use holdfast_domain::lease::LeaseKind;
 use holdfast_domain::share::LeaseFile;
 
-use super::{place, rest_call};
+use super::{node_address, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::lease_headers::{action, answer, fresh_id};
+use crate::headers::lease_headers::{action, answer, fresh_id};
 use crate::request::Call;
 
 pub async fn lease(call: &Call<'_>) -> Result<Answer, Error> {
@@ -15,7 +15,7 @@ pub async fn lease(call: &Call<'_>) -> Result<Answer, Error> {
         return Err(Error::invalid_header(BREAK_PERIOD, period));
     }
     let action = action(call, LeaseKind::File)?;
-    let command = LeaseFile { address: place::file(call)?, action, fresh_id: fresh_id() };
+    let command = LeaseFile { address: node_address::file(call)?, action, fresh_id: fresh_id() };
     let (located, outcome) = rest_call::run(call, command).await?;
     Ok(answer(call, outcome, located.node.etag, located.node.last_modified))
 }

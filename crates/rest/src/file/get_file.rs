@@ -3,18 +3,19 @@
 use holdfast_domain::share::{FileDownload, GetFile};
 use hyper::StatusCode;
 
-use super::{describe, place, rest_call};
+use super::{node_address, node_headers, rest_call};
 use crate::answer::Answer;
-use crate::blob::get_blob::{RangeCheck, give_content};
-use crate::blob::headers;
+use crate::body::download::{RangeCheck, give_content};
 use crate::error::Error;
-use crate::range;
+use crate::headers::content_headers;
+use crate::headers::range;
+use crate::headers::resource_headers;
 use crate::request::Call;
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let asked = range::requested(call.headers)?;
     let check = RangeCheck::asked(call, asked)?;
-    let file = place::read_file(call)?;
+    let file = node_address::read_file(call)?;
     let state = file.state;
     let download = rest_call::run(call, GetFile { file, range: asked }).await?;
     let FileDownload { located, range, reader } = download;
@@ -22,12 +23,12 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
 
     let status = if asked.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut answer = Answer::new(status);
-    describe::node(&mut answer, call, &located);
-    headers::metadata(&mut answer, &located.node.metadata);
+    node_headers::node(&mut answer, call, &located);
+    resource_headers::metadata(&mut answer, &located.node.metadata);
     let mut md5 = None;
     if let Some(file) = located.node.file() {
-        describe::file(&mut answer, call, file, located.now, state);
-        md5 = file.headers.content_md5.as_ref().map(headers::encode_md5);
+        node_headers::file(&mut answer, call, file, located.now, state);
+        md5 = file.headers.content_md5.as_ref().map(content_headers::encode_md5);
     }
     answer.header("accept-ranges", "bytes");
     if asked.is_some() {

@@ -1,17 +1,16 @@
 //! List Handles and Force Close Handles: what SMB clients have open.
 
-use holdfast_domain::failure::Failure;
+use holdfast_domain::share::FoundHandles;
 use holdfast_domain::share::opens::{OpenHandle, OpenId};
-use holdfast_domain::share::{FileRefusal, FoundHandles};
 use hyper::StatusCode;
 
 use super::list_entries::write_text;
-use super::{parameters, place};
+use super::{node_address, parameters};
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::listing::{self, PAGE_MAX};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::Writer;
 
@@ -65,12 +64,11 @@ pub async fn force_close(call: &Call<'_>) -> Result<Answer, Error> {
         None => (0, 0),
         Some(scope) => match call.frontend.domain().force_close_handles(scope, only).await {
             Ok(closed) => (closed, 0),
-            Err(Failure::Refused(refusal)) => {
+            Err(failure) => {
+                let refusal = failure.refusal()?;
                 tracing::debug!(?refusal, "a handle could not be closed");
                 (0, 1)
             }
-            Err(Failure::Busy) => return Err(Failure::<FileRefusal>::Busy.into()),
-            Err(Failure::OutcomeUnknown(fault) | Failure::Fault(fault)) => return Err(fault.into()),
         },
     };
     let mut answer = Answer::new(StatusCode::OK);
@@ -82,7 +80,7 @@ pub async fn force_close(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 async fn find(call: &Call<'_>, recursive: bool) -> Result<FoundHandles, Error> {
-    Ok(call.frontend.domain().find_handles(place::either(call)?, recursive).await?)
+    Ok(call.frontend.domain().find_handles(node_address::either(call)?, recursive).await?)
 }
 
 fn is_recursive(call: &Call<'_>) -> Result<bool, Error> {

@@ -6,22 +6,22 @@ use holdfast_domain::share::{
 };
 use hyper::StatusCode;
 
-use super::{describe, given, place, rest_call};
+use super::{node_address, node_headers, requested_properties, rest_call};
 use crate::answer::Answer;
-use crate::auth::Target;
-use crate::blob::headers;
+use crate::auth::NamedResource;
 use crate::error::{Code, Error};
-use crate::query::{Plus, decode};
+use crate::headers::resource_headers;
 use crate::request::Call;
+use crate::url_query::{Plus, decode};
 
 const LINK_TEXT: &str = "x-ms-link-text";
 const TARGET: &str = "x-ms-file-target-file";
 
 /// The text is kept and told as it is sent.
 pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
-    let address = place::file(call)?;
+    let address = node_address::file(call)?;
     let target = LinkTarget(call.required_header(LINK_TEXT)?.to_owned());
-    let properties = given::new(call, &address.share, false).await?;
+    let properties = requested_properties::new(call, &address.share, false).await?;
     let command = CreateSymbolicLink {
         address,
         target,
@@ -31,37 +31,37 @@ pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let located = rest_call::run(call, command).await?;
     let mut answer = Answer::new(StatusCode::CREATED);
-    describe::node(&mut answer, call, &located);
+    node_headers::node(&mut answer, call, &located);
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
 }
 
 pub async fn get_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
-    let command = GetNode { wanted: Wanted::SymbolicLink, ..place::read_file(call)? };
+    let command = GetNode { wanted: Wanted::SymbolicLink, ..node_address::read_file(call)? };
     let node = rest_call::run(call, command).await?.node;
     let NodeKind::SymbolicLink(LinkTarget(target)) = &node.kind else {
         return Err(Code::ResourceTypeMismatch.into());
     };
     let mut answer = Answer::new(StatusCode::OK);
-    headers::identity(&mut answer, node.etag, node.last_modified, call.version);
+    resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
     answer.header(LINK_TEXT, target);
     Ok(answer)
 }
 
 /// The target is a path from the root of the share.
 pub async fn create_hard(call: &Call<'_>) -> Result<Answer, Error> {
-    let address = place::file(call)?;
+    let address = node_address::file(call)?;
     let text = call.required_header(TARGET)?;
     let invalid = || Error::invalid_header(TARGET, text);
     let path = decode(text, Plus::IsPlus).ok_or_else(invalid)?;
     let path = path.strip_prefix('/').unwrap_or(&path);
-    let named = Target { object: Some(path), ..call.target() };
+    let named = NamedResource { object: Some(path), ..call.target() };
     call.authorize_second(&named)?;
     let path = FilePath::file(path, TrailingDots::Kept).map_err(|_| invalid())?;
     let target = NodeAddress::path(address.share.clone(), path);
     let command = CreateHardLink { address, target, lease_id: call.lease_id()? };
     let located = rest_call::run(call, command).await?;
     let mut answer = Answer::new(StatusCode::CREATED);
-    describe::node(&mut answer, call, &located);
+    node_headers::node(&mut answer, call, &located);
     Ok(answer)
 }

@@ -6,20 +6,20 @@ use holdfast_domain::share::{ListDirectory, Node};
 use hyper::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{describe, parameters, place, rest_call};
+use super::{node_address, node_headers, parameters, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::lane_share::leave_lane_for;
+use crate::lanes::lane_share::leave_lane_for;
 use crate::listing::{self, PAGE_MAX};
-use crate::query::QueryRefusal;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::{self, Writer};
 
 const MARKER: &str = "marker";
 
 pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
-    let directory = place::read_directory(call)?;
+    let directory = node_address::read_directory(call)?;
     let include = Include::parse(call)?;
     let known = call.version >= Version::V2016_05_31;
     let prefix = call.query.get_nonempty("prefix").filter(|_| known);
@@ -111,7 +111,7 @@ fn write_entry(xml: &mut Writer, version: Version, include: Include, node: &Node
     }
     xml.close("Properties");
     if include.attributes {
-        xml.element("Attributes", &describe::attributes_of(node));
+        xml.element("Attributes", &node_headers::attributes_of(node));
     }
     if include.permission_key {
         xml.element("PermissionKey", &node.permission.to_string());

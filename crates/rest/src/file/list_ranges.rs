@@ -2,23 +2,23 @@
 
 use holdfast_domain::share::ListRanges;
 
-use super::{parameters, place, rest_call};
+use super::{node_address, parameters, rest_call};
 use crate::answer::Answer;
-use crate::blob::headers;
 use crate::error::Error;
-use crate::query::QueryRefusal;
-use crate::range;
-use crate::ranges_page;
+use crate::headers::range;
+use crate::headers::resource_headers;
+use crate::listing::ranges_page;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 use crate::version::Version;
 
 /// The most ranges of one page.
 const RANGES_MAX: u32 = 10_000;
 
 pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
-    let file = place::read_file(call)?;
+    let file = node_address::read_file(call)?;
     let previous = match call.version >= Version::V2020_02_10 {
-        true => place::previous_snapshot(call)?,
+        true => node_address::previous_snapshot(call)?,
         false => None,
     };
     let follow_rename = call.version >= Version::V2024_05_04
@@ -38,7 +38,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     let (etag, last_modified, length) = (node.etag, node.last_modified, node.length());
 
     let mut answer = ranges_page::answer(ranges, left).await?;
-    headers::identity(&mut answer, etag, last_modified, call.version);
+    resource_headers::identity(&mut answer, etag, last_modified, call.version);
     answer.show("x-ms-content-length", length);
     Ok(answer)
 }

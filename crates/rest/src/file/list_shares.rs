@@ -7,12 +7,11 @@ use holdfast_domain::time::Timestamp;
 use super::share_headers;
 use crate::answer::Answer;
 use crate::error::{Code, Error};
-use crate::listing::{PAGE_MAX, Page, answer, echo, endpoint, included, write_metadata};
+use crate::listing::account_listing::{AccountListing, write_retention};
+use crate::listing::{Page, answer, included, write_metadata};
 use crate::request::Call;
 use crate::version::Version;
 use crate::xml::Writer;
-
-const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 const INCLUDES: [(&str, Version); 3] = [
     ("metadata", Version::V2014_02_14),
@@ -23,26 +22,22 @@ const INCLUDES: [(&str, Version); 3] = [
 pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     let included = included(call, &INCLUDES)?;
     let includes = |name| included.contains(&name);
-    let limit = call.query.page_size(PAGE_MAX)? as usize;
-    let (prefix, marker) = (call.query.get_nonempty("prefix"), call.query.get_nonempty("marker"));
-    let from = match marker {
+    let asked = AccountListing::asked(call)?;
+    let from = match asked.marker {
         Some(marker) => Some(ShareMarker::parse(marker).ok_or(Code::InvalidMarker)?),
         None => None,
     };
     let command = ListShares {
-        account: call.account()?,
-        prefix: prefix.unwrap_or_default().to_owned(),
+        prefix: asked.prefix(),
         marker: from,
-        limit,
+        limit: asked.limit,
+        account: asked.account.clone(),
         snapshots: includes("snapshots"),
         deleted: includes("deleted"),
     };
     let listing = call.frontend.domain().list_shares(command).await?;
 
-    let mut xml = Writer::document();
-    xml.open_with("EnumerationResults", &[("ServiceEndpoint", &endpoint(call))]);
-    echo(&mut xml, call, prefix, marker);
-    xml.open("Shares");
+    let xml = asked.begin(call, SharesPage::ENTRIES);
     let (with_metadata, version) = (includes("metadata"), call.version);
     answer(xml, SharesPage { listing, with_metadata, version }).await
 }
@@ -96,9 +91,7 @@ fn write_share(
         xml.element(told.element, &told.value);
     }
     if let ListedState::Deleted { at, until, .. } = state {
-        xml.element("DeletedTime", &at.rfc1123().to_string());
-        let left = until.since(now).as_secs().div_ceil(SECONDS_PER_DAY);
-        xml.element("RemainingRetentionDays", &left.to_string());
+        write_retention(xml, *at, *until, now);
     }
     xml.close("Properties");
     if with_metadata {

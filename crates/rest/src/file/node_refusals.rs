@@ -4,8 +4,8 @@ use holdfast_domain::lease::AccessRefusal;
 use holdfast_domain::share::FileRefusal;
 use holdfast_domain::share::opens::EnterRefusal;
 
+use crate::error::refusals::lease_code;
 use crate::error::{Code, Error};
-use crate::refusals::lease_code;
 
 impl From<FileRefusal> for Error {
     fn from(refusal: FileRefusal) -> Self {

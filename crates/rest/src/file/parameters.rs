@@ -4,18 +4,18 @@
 use holdfast_domain::time::Timestamp;
 
 use crate::error::Error;
-use crate::operation::Operation;
-use crate::query::QueryRefusal;
+use crate::operation::FileOperation;
 use crate::request::Call;
+use crate::url_query::QueryRefusal;
 
 const SNAPSHOT: &str = "sharesnapshot";
 const INTENT: &str = "x-ms-file-request-intent";
 
 /// For every operation, before it does anything.
-pub fn check(call: &Call<'_>) -> Result<(), Error> {
-    check_intent(call)?;
+pub fn check(call: &Call<'_>, operation: FileOperation) -> Result<(), Error> {
+    check_intent(call, operation)?;
     if let Some(value) = call.query.get_nonempty(SNAPSHOT)
-        && !takes_snapshot(call.operation)
+        && !takes_snapshot(operation)
     {
         return Err(invalid_snapshot(value));
     }
@@ -23,20 +23,20 @@ pub fn check(call: &Call<'_>) -> Result<(), Error> {
 }
 
 /// Whoever comes with a token says that it goes past the permissions of files.
-fn check_intent(call: &Call<'_>) -> Result<(), Error> {
+fn check_intent(call: &Call<'_>, operation: FileOperation) -> Result<(), Error> {
     match call.header(INTENT)? {
         Some(intent) if !intent.eq_ignore_ascii_case("backup") => {
             Err(Error::invalid_header(INTENT, intent))
         }
-        None if comes_with_token(call) => Err(Error::missing_header(INTENT)),
+        None if comes_with_token(call, operation) => Err(Error::missing_header(INTENT)),
         Some(_) | None => Ok(()),
     }
 }
 
 /// Asking for a key to make signatures with is nothing that is done to files.
-fn comes_with_token(call: &Call<'_>) -> bool {
+fn comes_with_token(call: &Call<'_>, operation: FileOperation) -> bool {
     let by_token = call.granted.principal.is_some() && call.query.get("sig").is_none();
-    by_token && call.operation != Operation::GetFileUserDelegationKey
+    by_token && operation != FileOperation::GetFileUserDelegationKey
 }
 
 /// The moment of the share snapshot that the request is about, if it is about one.
@@ -50,27 +50,27 @@ fn invalid_snapshot(value: &str) -> Error {
 }
 
 /// What is in a snapshot is read and never written; of the snapshot itself the lease can change.
-fn takes_snapshot(operation: Operation) -> bool {
+fn takes_snapshot(operation: FileOperation) -> bool {
     matches!(
         operation,
-        Operation::GetShareProperties
-            | Operation::GetShareMetadata
-            | Operation::DeleteShare
-            | Operation::AcquireShareLease
-            | Operation::RenewShareLease
-            | Operation::ChangeShareLease
-            | Operation::ReleaseShareLease
-            | Operation::BreakShareLease
-            | Operation::GetDirectoryProperties
-            | Operation::GetDirectoryMetadata
-            | Operation::ListDirectoriesAndFiles
-            | Operation::ListHandles
-            | Operation::ForceCloseHandles
-            | Operation::GetFile
-            | Operation::GetFileProperties
-            | Operation::GetFileMetadata
-            | Operation::ListRanges
-            | Operation::GetSymbolicLink
+        FileOperation::GetShareProperties
+            | FileOperation::GetShareMetadata
+            | FileOperation::DeleteShare
+            | FileOperation::AcquireShareLease
+            | FileOperation::RenewShareLease
+            | FileOperation::ChangeShareLease
+            | FileOperation::ReleaseShareLease
+            | FileOperation::BreakShareLease
+            | FileOperation::GetDirectoryProperties
+            | FileOperation::GetDirectoryMetadata
+            | FileOperation::ListDirectoriesAndFiles
+            | FileOperation::ListHandles
+            | FileOperation::ForceCloseHandles
+            | FileOperation::GetFile
+            | FileOperation::GetFileProperties
+            | FileOperation::GetFileMetadata
+            | FileOperation::ListRanges
+            | FileOperation::GetSymbolicLink
     )
 }
 

@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::parameters;
 use crate::answer::{Answer, AnswerBody};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::version::Version;
 
 pub const KEY: &str = "x-ms-file-permission-key";

@@ -4,8 +4,8 @@ use holdfast_domain::lease::AccessRefusal;
 use holdfast_domain::share::security::SddlRefusal;
 use holdfast_domain::share::{PermissionRefusal, ShareRefusal};
 
+use crate::error::refusals::lease_code;
 use crate::error::{Code, Error};
-use crate::refusals::lease_code;
 
 impl From<ShareRefusal> for Error {
     fn from(refusal: ShareRefusal) -> Self {

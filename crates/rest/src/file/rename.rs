@@ -4,11 +4,11 @@ use holdfast_domain::names::FilePath;
 use holdfast_domain::share::{Expected, NodeAddress, RenameNode, SharePath, Wanted};
 use hyper::StatusCode;
 
-use super::properties::Purpose;
-use super::{describe, given, parameters, place, rest_call};
+use super::property_headers::Purpose;
+use super::{node_address, node_headers, parameters, requested_properties, rest_call};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::operation::Operation;
+use crate::operation::{FileOperation, Operation};
 use crate::request::Call;
 use crate::source::{Located, SourceRequest};
 
@@ -17,18 +17,22 @@ const REPLACE: &str = "x-ms-file-rename-replace-if-exists";
 const IGNORE_READ_ONLY: &str = "x-ms-file-rename-ignore-readonly";
 
 pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
-    let is_directory = call.operation == Operation::RenameDirectory;
+    let is_directory = call.operation == Operation::File(FileOperation::RenameDirectory);
     let (share, wanted) =
         (call.share_path()?, if is_directory { Wanted::Directory } else { Wanted::File });
-    let destination =
-        if is_directory { place::directory_path(call)? } else { place::file_path(call)? };
+    let destination = if is_directory {
+        node_address::directory_path(call)?
+    } else {
+        node_address::file_path(call)?
+    };
     let replace = parameters::boolean(call, REPLACE)?.unwrap_or(false);
     let ignore_read_only = parameters::boolean(call, IGNORE_READ_ONLY)?.unwrap_or(false);
     if ignore_read_only && !replace {
         return Err(Error::invalid_header(IGNORE_READ_ONLY, "true"));
     }
     let source = source(call, &share).await?;
-    let properties = given::changed(call, &share, Purpose::Rename, is_directory).await?;
+    let properties =
+        requested_properties::changed(call, &share, Purpose::Rename, is_directory).await?;
     let metadata = Some(call.metadata()?).filter(|metadata| !metadata.is_empty());
     let content_type = match is_directory {
         true => None,
@@ -52,7 +56,7 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
     let domain = call.frontend.domain();
     let renamed = domain.rest_rename(command, rest_call::patience(call)).await?;
     let mut answer = Answer::new(StatusCode::OK);
-    describe::node(&mut answer, call, &renamed.located);
+    node_headers::node(&mut answer, call, &renamed.located);
     answer.header("x-ms-request-server-encrypted", "true");
     Ok(answer)
 }

@@ -9,13 +9,13 @@ use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 
 use super::{parameters, share_headers};
-use crate::acl;
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::Error;
+use crate::headers::resource_headers;
 use crate::request::Call;
-use crate::request_body::RequestBody;
-use crate::resource_headers;
 use crate::service::Service;
+use crate::service::signed_identifiers;
 use crate::version::Version;
 use crate::xml::Writer;
 
@@ -67,7 +67,7 @@ pub async fn set_metadata(call: &Call<'_>) -> Result<Answer, Error> {
 
 pub async fn get_acl(call: &Call<'_>) -> Result<Answer, Error> {
     let (share, _) = find(call).await?;
-    let mut answer = Answer::xml(StatusCode::OK, acl::write(&share.policies));
+    let mut answer = Answer::xml(StatusCode::OK, signed_identifiers::write(&share.policies));
     resource_headers::identity(&mut answer, share.etag, share.last_modified, call.version);
     Ok(answer)
 }
@@ -76,7 +76,7 @@ pub async fn set_acl(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error
     let document = body.document(call).await?;
     let command = SetShareAcl {
         path: call.share_path()?,
-        policies: acl::parse(Service::File, &document)?,
+        policies: signed_identifiers::parse(Service::File, &document)?,
         lease_id: call.lease_id()?,
     };
     let share = call.frontend.domain().set_share_acl(command).await?;

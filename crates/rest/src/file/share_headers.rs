@@ -8,8 +8,8 @@ use holdfast_domain::time::Timestamp;
 use super::parameters::{boolean, choice, choice_name, number};
 use crate::answer::Answer;
 use crate::error::Error;
+use crate::headers::resource_headers::{lease_duration, lease_state, lease_status};
 use crate::request::Call;
-use crate::resource_headers::{lease_duration, lease_state, lease_status};
 use crate::version::Version;
 
 const TIERS: [(&str, AccessTier); 4] = [

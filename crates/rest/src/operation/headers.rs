@@ -2,47 +2,41 @@
 
 use std::fmt;
 
-/// A set of conditional headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conditions(u16);
+use bitflags::bitflags;
+
+bitflags! {
+    /// A set of conditional headers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Conditions: u16 {
+        const IF_MATCH = 1;
+        const IF_NONE_MATCH = 1 << 1;
+        const IF_MODIFIED_SINCE = 1 << 2;
+        const IF_UNMODIFIED_SINCE = 1 << 3;
+        /// `x-ms-if-tags`
+        const TAGS = 1 << 4;
+        /// `x-ms-if-sequence-number-le`, `-lt`, `-eq`
+        const SEQUENCE_NUMBER = 1 << 5;
+        /// `x-ms-blob-condition-appendpos`
+        const APPEND_POSITION = 1 << 6;
+        /// `x-ms-blob-condition-maxsize`
+        const MAX_SIZE = 1 << 7;
+        /// The four `x-ms-source-if-*` on the source of a copy.
+        const SOURCE = 1 << 8;
+        /// `x-ms-source-if-tags`
+        const SOURCE_TAGS = 1 << 9;
+        /// The four `x-ms-blob-if-*` of the calls on tags.
+        const BLOB = 1 << 10;
+        /// `x-ms-access-tier-if-modified-since`, `-unmodified-since`
+        const ACCESS_TIER = 1 << 11;
+        /// `x-ms-source-if-match-crc64`, `-none-match-crc64`
+        const SOURCE_CRC64 = 1 << 12;
+    }
+}
 
 impl Conditions {
-    pub const NONE: Self = Self(0);
-    pub const IF_MATCH: Self = Self(1);
-    pub const IF_NONE_MATCH: Self = Self(1 << 1);
-    pub const IF_MODIFIED_SINCE: Self = Self(1 << 2);
-    pub const IF_UNMODIFIED_SINCE: Self = Self(1 << 3);
-    /// `x-ms-if-tags`
-    pub const TAGS: Self = Self(1 << 4);
-    /// `x-ms-if-sequence-number-le`, `-lt`, `-eq`
-    pub const SEQUENCE_NUMBER: Self = Self(1 << 5);
-    /// `x-ms-blob-condition-appendpos`
-    pub const APPEND_POSITION: Self = Self(1 << 6);
-    /// `x-ms-blob-condition-maxsize`
-    pub const MAX_SIZE: Self = Self(1 << 7);
-    /// The four `x-ms-source-if-*` on the source of a copy.
-    pub const SOURCE: Self = Self(1 << 8);
-    /// `x-ms-source-if-tags`
-    pub const SOURCE_TAGS: Self = Self(1 << 9);
-    /// The four `x-ms-blob-if-*` of the calls on tags.
-    pub const BLOB: Self = Self(1 << 10);
-    /// `x-ms-access-tier-if-modified-since`, `-unmodified-since`
-    pub const ACCESS_TIER: Self = Self(1 << 11);
-    /// `x-ms-source-if-match-crc64`, `-none-match-crc64`
-    pub const SOURCE_CRC64: Self = Self(1 << 12);
-
-    pub const DATES: Self = Self::IF_MODIFIED_SINCE.and(Self::IF_UNMODIFIED_SINCE);
-    pub const ALL_FOUR: Self = Self::IF_MATCH.and(Self::IF_NONE_MATCH).and(Self::DATES);
-    pub const FOUR_AND_TAGS: Self = Self::ALL_FOUR.and(Self::TAGS);
-
-    #[must_use]
-    pub const fn and(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
-
-    pub const fn contains(self, others: Self) -> bool {
-        self.0 & others.0 == others.0
-    }
+    pub const DATES: Self = Self::IF_MODIFIED_SINCE.union(Self::IF_UNMODIFIED_SINCE);
+    pub const ALL_FOUR: Self = Self::IF_MATCH.union(Self::IF_NONE_MATCH).union(Self::DATES);
+    pub const FOUR_AND_TAGS: Self = Self::ALL_FOUR.union(Self::TAGS);
 }
 
 /// The header names, in the order of the reference.

@@ -18,16 +18,24 @@ pub use matrix::{support_matrix, support_summary};
 pub use need::{
     ACTION_PREFIX, Anonymous, Need, NeededActions, ResourceType, Second, SourceCredentials,
 };
-pub use route::{RouteRefusal, check_since, in_known_form, route, tunnelled};
+pub use route::{RouteRefusal, TUNNELLED_METHOD, check_since, in_known_form, route};
 pub use row::{Comp, Restype, Row, Scope, Selector, Verb, Verbs};
 
-use crate::query::Query;
 use crate::service::Service;
+use crate::url_query::Query;
 
-/// Every operation, in the order of the rows. The name of the service is in front where two
-/// services have an operation of that name.
+/// Every operation: that of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
+    Blob(BlobOperation),
+    Queue(QueueOperation),
+    Table(TableOperation),
+    File(FileOperation),
+}
+
+/// The operations of the Blob service, in the order of their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BlobOperation {
     SetBlobServiceProperties,
     GetBlobServiceProperties,
     GetBlobServiceStats,
@@ -102,6 +110,11 @@ pub enum Operation {
     GetContainerMetadata,
     GetBlobMetadata,
     PreflightBlobRequest,
+}
+
+/// The operations of the Queue service, in the order of their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QueueOperation {
     SetQueueServiceProperties,
     GetQueueServiceProperties,
     GetQueueServiceStats,
@@ -120,6 +133,11 @@ pub enum Operation {
     DeleteMessage,
     GetQueueUserDelegationKey,
     PreflightQueueRequest,
+}
+
+/// The operations of the Table service, in the order of their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TableOperation {
     QueryTables,
     CreateTable,
     DeleteTable,
@@ -140,6 +158,11 @@ pub enum Operation {
     InsertOrMergeEntity,
     GetODataMetadata,
     PreflightTableRequest,
+}
+
+/// The operations of the File service, in the order of their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileOperation {
     SetFileServiceProperties,
     GetFileServiceProperties,
     ListShares,
@@ -195,29 +218,14 @@ pub enum Operation {
     PreflightFileRequest,
 }
 
-const COUNT: usize = blob::ROWS.len() + queue::ROWS.len() + table::ROWS.len() + file::ROWS.len();
-
-static ROWS: [Row; COUNT] = {
-    let services = [blob::ROWS, queue::ROWS, table::ROWS, file::ROWS];
-    let mut rows = [blob::ROWS[0]; COUNT];
-    let (mut service, mut filled) = (0, 0);
-    while service < services.len() {
-        let mut at = 0;
-        while at < services[service].len() {
-            rows[filled] = services[service][at];
-            // A row is found by the number of its operation.
-            assert!(rows[filled].operation as usize == filled, "a row is out of order");
-            filled += 1;
-            at += 1;
-        }
-        service += 1;
-    }
-    rows
-};
-
 impl Operation {
     pub fn row(self) -> &'static Row {
-        &ROWS[self as usize]
+        match self {
+            Self::Blob(operation) => &blob::ROWS[operation as usize],
+            Self::Queue(operation) => &queue::ROWS[operation as usize],
+            Self::Table(operation) => &table::ROWS[operation as usize],
+            Self::File(operation) => &file::ROWS[operation as usize],
+        }
     }
 
     /// The name in the reference, for logs, metrics and documentation.
@@ -225,15 +233,20 @@ impl Operation {
         self.row().name
     }
 
-    pub fn service(self) -> Service {
-        self.row().service
+    pub const fn service(self) -> Service {
+        match self {
+            Self::Blob(_) => Service::Blob,
+            Self::Queue(_) => Service::Queue,
+            Self::Table(_) => Service::Table,
+            Self::File(_) => Service::File,
+        }
     }
 
     /// What the caller needs. Deleting a version or deleting for good takes other letters than
     /// deleting a blob, and only the query tells them apart.
     pub fn need(self, query: &Query<'_>) -> Need {
         let need = self.row().need;
-        if self != Self::DeleteBlob {
+        if self != Self::Blob(BlobOperation::DeleteBlob) {
             return need;
         }
         let permanent =
@@ -246,7 +259,31 @@ impl Operation {
     }
 
     pub fn all() -> impl Iterator<Item = Self> {
-        ROWS.iter().map(|row| row.operation)
+        Service::ALL.into_iter().flat_map(rows).map(|row| row.operation)
+    }
+}
+
+impl From<BlobOperation> for Operation {
+    fn from(operation: BlobOperation) -> Self {
+        Self::Blob(operation)
+    }
+}
+
+impl From<QueueOperation> for Operation {
+    fn from(operation: QueueOperation) -> Self {
+        Self::Queue(operation)
+    }
+}
+
+impl From<TableOperation> for Operation {
+    fn from(operation: TableOperation) -> Self {
+        Self::Table(operation)
+    }
+}
+
+impl From<FileOperation> for Operation {
+    fn from(operation: FileOperation) -> Self {
+        Self::File(operation)
     }
 }
 
@@ -259,3 +296,45 @@ pub(crate) fn rows(service: Service) -> &'static [Row] {
         Service::File => file::ROWS,
     }
 }
+
+// A row is found by the number of its operation.
+const _: () = {
+    let mut at = 0;
+    while at < blob::ROWS.len() {
+        let Operation::Blob(operation) = blob::ROWS[at].operation else {
+            panic!("another service")
+        };
+        assert!(operation as usize == at, "a row is out of order");
+        at += 1;
+    }
+};
+const _: () = {
+    let mut at = 0;
+    while at < queue::ROWS.len() {
+        let Operation::Queue(operation) = queue::ROWS[at].operation else {
+            panic!("another service")
+        };
+        assert!(operation as usize == at, "a row is out of order");
+        at += 1;
+    }
+};
+const _: () = {
+    let mut at = 0;
+    while at < table::ROWS.len() {
+        let Operation::Table(operation) = table::ROWS[at].operation else {
+            panic!("another service")
+        };
+        assert!(operation as usize == at, "a row is out of order");
+        at += 1;
+    }
+};
+const _: () = {
+    let mut at = 0;
+    while at < file::ROWS.len() {
+        let Operation::File(operation) = file::ROWS[at].operation else {
+            panic!("another service")
+        };
+        assert!(operation as usize == at, "a row is out of order");
+        at += 1;
+    }
+};

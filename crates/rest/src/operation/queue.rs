@@ -1,9 +1,8 @@
 //! The operations of the Queue service.
 
-use super::Operation;
 use super::need::{Actions, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, WRITE};
 use super::row::{Comp, Restype, Row, Scope, Selector, Verbs};
-use crate::service::Service;
+use super::{Operation, QueueOperation};
 use crate::version::Version;
 
 const READ_SERVICE: Actions = &[&["queueServices/read"]];
@@ -25,27 +24,27 @@ const DELETE_MESSAGE: Actions =
     &[&["queueServices/queues/messages/process/action"], &["queueServices/queues/messages/delete"]];
 const PROCESS: Letters = &["p"];
 
-const fn service(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Service, need)
+const fn service(operation: QueueOperation, name: &'static str, verbs: Verbs, need: Need) -> Row {
+    Row::new(Operation::Queue(operation), name, verbs, Scope::Service, need)
         .restype(Restype::Service)
         .built()
 }
 
-const fn queue(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Queue, need).built()
+const fn queue(operation: QueueOperation, name: &'static str, verbs: Verbs, need: Need) -> Row {
+    Row::new(Operation::Queue(operation), name, verbs, Scope::Queue, need).built()
 }
 
-const fn messages(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Messages, need).built()
+const fn messages(operation: QueueOperation, name: &'static str, verbs: Verbs, need: Need) -> Row {
+    Row::new(Operation::Queue(operation), name, verbs, Scope::Messages, need).built()
 }
 
-const fn message(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
-    Row::new(operation, Service::Queue, name, verbs, Scope::Message, need).built().success(&[204])
+const fn message(operation: QueueOperation, name: &'static str, verbs: Verbs, need: Need) -> Row {
+    Row::new(Operation::Queue(operation), name, verbs, Scope::Message, need).built().success(&[204])
 }
 
 pub(super) const ROWS: &[Row] = &[
     service(
-        Operation::SetQueueServiceProperties,
+        QueueOperation::SetQueueServiceProperties,
         "Set Queue Service Properties",
         Verbs::PUT,
         Need::service(WRITE, WRITE_SERVICE),
@@ -53,14 +52,14 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::Properties)
     .success(&[202]),
     service(
-        Operation::GetQueueServiceProperties,
+        QueueOperation::GetQueueServiceProperties,
         "Get Queue Service Properties",
         Verbs::GET,
         Need::service(READ, READ_SERVICE),
     )
     .comp(Comp::Properties),
     service(
-        Operation::GetQueueServiceStats,
+        QueueOperation::GetQueueServiceStats,
         "Get Queue Service Stats",
         Verbs::GET,
         Need::service(READ, READ_SERVICE),
@@ -68,8 +67,7 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::Stats)
     .since(Version::V2013_08_15),
     Row::new(
-        Operation::ListQueues,
-        Service::Queue,
+        Operation::Queue(QueueOperation::ListQueues),
         "List Queues",
         Verbs::GET,
         Scope::Service,
@@ -77,24 +75,29 @@ pub(super) const ROWS: &[Row] = &[
     )
     .comp(Comp::List)
     .built(),
-    queue(Operation::CreateQueue, "Create Queue", Verbs::PUT, Need::container(CREATE, WRITE_QUEUE))
-        .success(&[201, 204]),
     queue(
-        Operation::DeleteQueue,
+        QueueOperation::CreateQueue,
+        "Create Queue",
+        Verbs::PUT,
+        Need::container(CREATE, WRITE_QUEUE),
+    )
+    .success(&[201, 204]),
+    queue(
+        QueueOperation::DeleteQueue,
         "Delete Queue",
         Verbs::DELETE,
         Need::container(DELETE, DELETE_QUEUE),
     )
     .success(&[204]),
     queue(
-        Operation::GetQueueMetadata,
+        QueueOperation::GetQueueMetadata,
         "Get Queue Metadata",
         Verbs::GET_OR_HEAD,
         Need::container(READ, READ_QUEUE).with_service_sas(),
     )
     .comp(Comp::Metadata),
     queue(
-        Operation::SetQueueMetadata,
+        QueueOperation::SetQueueMetadata,
         "Set Queue Metadata",
         Verbs::PUT,
         Need::container(WRITE, WRITE_QUEUE),
@@ -102,7 +105,7 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::Metadata)
     .success(&[204]),
     queue(
-        Operation::GetQueueAcl,
+        QueueOperation::GetQueueAcl,
         "Get Queue ACL",
         Verbs::GET_OR_HEAD,
         Need::container(NO_SAS, &[&["queueServices/queues/getAcl/action"]])
@@ -111,7 +114,7 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::Acl)
     .since(Version::V2012_02_12),
     queue(
-        Operation::SetQueueAcl,
+        QueueOperation::SetQueueAcl,
         "Set Queue ACL",
         Verbs::PUT,
         Need::container(NO_SAS, &[&["queueServices/queues/setAcl/action"]])
@@ -121,42 +124,47 @@ pub(super) const ROWS: &[Row] = &[
     .since(Version::V2012_02_12)
     .success(&[204]),
     messages(
-        Operation::GetMessages,
+        QueueOperation::GetMessages,
         "Get Messages",
         Verbs::GET,
         Need::object(PROCESS, TAKE_MESSAGES),
     ),
     messages(
-        Operation::ClearMessages,
+        QueueOperation::ClearMessages,
         "Clear Messages",
         Verbs::DELETE,
         Need::object(DELETE, DELETE_MESSAGES).without_service_sas(),
     )
     .success(&[204]),
-    messages(Operation::PutMessage, "Put Message", Verbs::POST, Need::object(&["a"], ADD_MESSAGE))
-        .success(&[201]),
     messages(
-        Operation::PeekMessages,
+        QueueOperation::PutMessage,
+        "Put Message",
+        Verbs::POST,
+        Need::object(&["a"], ADD_MESSAGE),
+    )
+    .success(&[201]),
+    messages(
+        QueueOperation::PeekMessages,
         "Peek Messages",
         Verbs::GET,
         Need::object(READ, READ_MESSAGE),
     )
     .when(&[Selector::QueryIs("peekonly", "true")]),
     message(
-        Operation::UpdateMessage,
+        QueueOperation::UpdateMessage,
         "Update Message",
         Verbs::PUT,
         Need::object(&["u"], WRITE_MESSAGE),
     )
     .since(Version::V2011_08_18),
     message(
-        Operation::DeleteMessage,
+        QueueOperation::DeleteMessage,
         "Delete Message",
         Verbs::DELETE,
         Need::object(PROCESS, DELETE_MESSAGE),
     ),
     service(
-        Operation::GetQueueUserDelegationKey,
+        QueueOperation::GetQueueUserDelegationKey,
         "Get User Delegation Key (queue)",
         Verbs::POST,
         Need::service(NO_SAS, &[&["queueServices/generateUserDelegationKey/action"]]).token_only(),
@@ -164,8 +172,7 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::UserDelegationKey)
     .since(Version::V2026_02_06),
     Row::new(
-        Operation::PreflightQueueRequest,
-        Service::Queue,
+        Operation::Queue(QueueOperation::PreflightQueueRequest),
         "Preflight Queue Request",
         Verbs::OPTIONS,
         Scope::Any,

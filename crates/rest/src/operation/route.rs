@@ -1,16 +1,20 @@
 //! From a request to its operation, by the table. Total: every request has one operation or one
 //! refusal. Nothing is allocated unless the request is refused.
 
-use super::{Comp, Operation, Restype, Row, Scope, Selector, Verb, Verbs, rows};
-use crate::query::Query;
-use crate::request_headers::RequestHeaders;
+use super::{
+    BlobOperation, Comp, FileOperation, Operation, QueueOperation, Restype, Row, Scope, Selector,
+    TableOperation, Verb, Verbs, rows,
+};
+use crate::headers::RequestHeaders;
 use crate::service::Service;
+use crate::url_query::Query;
 use crate::version::Version;
 
 /// Methods of HTTP that no operation has; what is not of HTTP at all is refused otherwise.
 const OTHER_METHODS: [&str; 2] = ["CONNECT", "TRACE"];
 
-const TUNNELLED_METHOD: &str = "x-http-method";
+/// Where a POST can name the method that is meant.
+pub const TUNNELLED_METHOD: &str = "x-http-method";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteRefusal {
@@ -82,10 +86,10 @@ pub fn route(
 
     let mut best: Option<&Row> = None;
     let mut unmet: Option<Selector> = None;
-    let mut allow = Verbs::NONE;
+    let mut allow = Verbs::empty();
     for row in rows(service).iter().filter(same_place) {
-        allow = allow.and(row.verbs);
-        if !verb.is_some_and(|verb| row.verbs.contains(verb)) {
+        allow = allow.union(row.verbs);
+        if !verb.is_some_and(|verb| row.verbs.has(verb)) {
             continue;
         }
         match row.selectors.iter().find(|selector| !selector.holds(query, headers)) {
@@ -102,7 +106,7 @@ pub fn route(
         (None, None) if verb.is_none() && !OTHER_METHODS.contains(&method) => {
             Err(RouteRefusal::UnknownVerb)
         }
-        (None, None) if allow != Verbs::NONE => Err(RouteRefusal::UnsupportedVerb { allow }),
+        (None, None) if !allow.is_empty() => Err(RouteRefusal::UnsupportedVerb { allow }),
         (None, None) => Err(nothing_here(service, scope, restype, query, |_| true)),
     }
 }
@@ -117,7 +121,7 @@ pub fn in_known_form(operation: Operation, version: Version) -> Operation {
     }
     let place = |row: &Row| (row.scope, row.restype, row.comp, row.verbs);
     let same = |row: &&Row| place(row) == place(meant) && row.selectors.iter().eq(others());
-    rows(meant.service).iter().find(same).map_or(operation, |row| row.operation)
+    rows(meant.operation.service()).iter().find(same).map_or(operation, |row| row.operation)
 }
 
 /// Whether a service of `version` has the operation that the request means. If not, it is refused
@@ -135,14 +139,14 @@ pub fn check_since(
     let known = |row: &Row| row.since <= version;
     let place = |row: &Row| (row.scope, row.restype, row.comp);
     let same_place = |row: &&Row| known(row) && place(row) == place(meant);
-    let there = || rows(meant.service).iter().filter(same_place);
-    let allow = there().fold(Verbs::NONE, |allow, row| allow.and(row.verbs));
+    let there = || rows(meant.operation.service()).iter().filter(same_place);
+    let allow = there().fold(Verbs::empty(), |allow, row| allow.union(row.verbs));
     // Such a service takes it for another operation with the same verbs, which lacks something.
     let taken_for = there().find(|row| row.verbs == meant.verbs);
     let lacking = taken_for.and_then(|row| row.selectors.first());
     match meant.selectors.last().or(lacking) {
-        _ if allow == Verbs::NONE => {
-            Err(nothing_here(meant.service, meant.scope, meant.restype, query, known))
+        _ if allow.is_empty() => {
+            Err(nothing_here(meant.operation.service(), meant.scope, meant.restype, query, known))
         }
         Some(selector) => Err(selector.refusal(query, headers)),
         None => Err(RouteRefusal::UnsupportedVerb { allow }),
@@ -156,16 +160,16 @@ fn preflight(service: Service, headers: &RequestHeaders) -> Result<Operation, Ro
         }
     }
     Ok(match service {
-        Service::Blob => Operation::PreflightBlobRequest,
-        Service::Queue => Operation::PreflightQueueRequest,
-        Service::Table => Operation::PreflightTableRequest,
-        Service::File => Operation::PreflightFileRequest,
+        Service::Blob => Operation::Blob(BlobOperation::PreflightBlobRequest),
+        Service::Queue => Operation::Queue(QueueOperation::PreflightQueueRequest),
+        Service::Table => Operation::Table(TableOperation::PreflightTableRequest),
+        Service::File => Operation::File(FileOperation::PreflightFileRequest),
     })
 }
 
 /// A POST to an entity can carry the method that is meant in a header, of which these are the
 /// values.
-pub fn tunnelled(
+fn tunnelled(
     verb: Option<Verb>,
     scope: Scope,
     mut sent: impl Iterator<Item = impl AsRef<[u8]>>,

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
+use bitflags::bitflags;
+
 use super::{Conditions, LeaseHeaders, Need, Operation, Second, SourceCredentials};
-use crate::service::Service;
 use crate::version::Version;
 
 /// What is known of one operation without running it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub operation: Operation,
-    pub service: Service,
     /// As in the reference.
     pub name: &'static str,
     pub verbs: Verbs,
@@ -35,7 +35,6 @@ pub struct Row {
 impl Row {
     pub(super) const fn new(
         operation: Operation,
-        service: Service,
         name: &'static str,
         verbs: Verbs,
         scope: Scope,
@@ -43,7 +42,6 @@ impl Row {
     ) -> Self {
         Self {
             operation,
-            service,
             name,
             verbs,
             scope,
@@ -54,7 +52,7 @@ impl Row {
             success: &[200],
             need,
             second: Second::None,
-            conditions: Conditions::NONE,
+            conditions: Conditions::empty(),
             lease: LeaseHeaders::None,
             built: false,
         }
@@ -189,42 +187,37 @@ impl Verb {
     }
 }
 
-/// A set of methods, as the `Allow` header lists them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verbs(u8);
+bitflags! {
+    /// A set of methods, as the `Allow` header lists them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Verbs: u8 {
+        const GET = 1 << Verb::Get as u8;
+        const HEAD = 1 << Verb::Head as u8;
+        const PUT = 1 << Verb::Put as u8;
+        const POST = 1 << Verb::Post as u8;
+        const DELETE = 1 << Verb::Delete as u8;
+        const OPTIONS = 1 << Verb::Options as u8;
+        const MERGE = 1 << Verb::Merge as u8;
+        const PATCH = 1 << Verb::Patch as u8;
+    }
+}
 
 impl Verbs {
-    pub const NONE: Self = Self(0);
-    pub const GET: Self = Self::of(Verb::Get);
-    pub const HEAD: Self = Self::of(Verb::Head);
-    pub const PUT: Self = Self::of(Verb::Put);
-    pub const POST: Self = Self::of(Verb::Post);
-    pub const DELETE: Self = Self::of(Verb::Delete);
-    pub const OPTIONS: Self = Self::of(Verb::Options);
-    pub const GET_OR_HEAD: Self = Self::GET.and(Self::HEAD);
-    pub const MERGE_OR_PATCH: Self = Self::of(Verb::Merge).and(Self::of(Verb::Patch));
+    pub const GET_OR_HEAD: Self = Self::GET.union(Self::HEAD);
+    pub const MERGE_OR_PATCH: Self = Self::MERGE.union(Self::PATCH);
 
-    pub const fn of(verb: Verb) -> Self {
-        Self(1 << verb as u8)
+    pub const fn has(self, verb: Verb) -> bool {
+        self.bits() & (1 << verb as u8) != 0
     }
 
-    #[must_use]
-    pub const fn and(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
-
-    pub const fn contains(self, verb: Verb) -> bool {
-        self.0 & Self::of(verb).0 != 0
-    }
-
-    pub fn iter(self) -> impl Iterator<Item = Verb> {
-        Verb::ALL.into_iter().filter(move |verb| self.contains(*verb))
+    pub fn each(self) -> impl Iterator<Item = Verb> {
+        Verb::ALL.into_iter().filter(move |verb| self.has(*verb))
     }
 }
 
 impl fmt::Display for Verbs {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, verb) in self.iter().enumerate() {
+        for (at, verb) in self.each().enumerate() {
             if at > 0 {
                 formatter.write_str(", ")?;
             }

@@ -2,8 +2,7 @@
 
 use super::need::{ANY_SAS, Actions, CREATE, DELETE, LIST, Letters, NO_SAS, Need, READ, WRITE};
 use super::row::{Comp, Restype, Row, Scope, Selector, Verbs};
-use super::{Conditions, Operation};
-use crate::service::Service;
+use super::{Conditions, Operation, TableOperation};
 use crate::version::Version;
 
 const READ_SERVICE: Actions = &[&["tableServices/read"]];
@@ -27,23 +26,23 @@ const ADD_AND_UPDATE: Letters = &["au"];
 
 const IF_MATCH: &[Selector] = &[Selector::Header("if-match")];
 
-const fn service(operation: Operation, name: &'static str, verbs: Verbs, need: Need) -> Row {
+const fn service(operation: TableOperation, name: &'static str, verbs: Verbs, need: Need) -> Row {
     at(Scope::Service, operation, name, verbs, need).restype(Restype::Service)
 }
 
 const fn at(
     scope: Scope,
-    operation: Operation,
+    operation: TableOperation,
     name: &'static str,
     verbs: Verbs,
     need: Need,
 ) -> Row {
-    Row::new(operation, Service::Table, name, verbs, scope, need).built()
+    Row::new(Operation::Table(operation), name, verbs, scope, need).built()
 }
 
 /// A change of an entity that is named by its keys.
 const fn entity(
-    operation: Operation,
+    operation: TableOperation,
     name: &'static str,
     verbs: Verbs,
     letters: Letters,
@@ -55,14 +54,14 @@ const fn entity(
 pub(super) const ROWS: &[Row] = &[
     at(
         Scope::Tables,
-        Operation::QueryTables,
+        TableOperation::QueryTables,
         "Query Tables",
         Verbs::GET,
         Need::container(LIST, READ_TABLE),
     ),
     at(
         Scope::Tables,
-        Operation::CreateTable,
+        TableOperation::CreateTable,
         "Create Table",
         Verbs::POST,
         Need::container(CREATE, WRITE_TABLE),
@@ -70,7 +69,7 @@ pub(super) const ROWS: &[Row] = &[
     .success(&[201, 204]),
     at(
         Scope::TableEntry,
-        Operation::DeleteTable,
+        TableOperation::DeleteTable,
         "Delete Table",
         Verbs::DELETE,
         Need::container(DELETE, DELETE_TABLE),
@@ -78,29 +77,35 @@ pub(super) const ROWS: &[Row] = &[
     .success(&[204]),
     at(
         Scope::Table,
-        Operation::QueryEntities,
+        TableOperation::QueryEntities,
         "Query Entities",
         Verbs::GET,
         Need::object(READ, READ_ENTITY),
     ),
     at(
         Scope::Entity,
-        Operation::GetEntity,
+        TableOperation::GetEntity,
         "Get Entity (point query)",
         Verbs::GET,
         Need::object(READ, READ_ENTITY),
     ),
-    entity(Operation::UpdateEntity, "Update Entity", Verbs::PUT, UPDATE, UPDATE_ENTITY)
+    entity(TableOperation::UpdateEntity, "Update Entity", Verbs::PUT, UPDATE, UPDATE_ENTITY)
         .when(IF_MATCH)
         .conditions(Conditions::IF_MATCH),
-    entity(Operation::MergeEntity, "Merge Entity", Verbs::MERGE_OR_PATCH, UPDATE, UPDATE_ENTITY)
-        .when(IF_MATCH)
-        .conditions(Conditions::IF_MATCH),
-    entity(Operation::DeleteEntity, "Delete Entity", Verbs::DELETE, DELETE, DELETE_ENTITY)
+    entity(
+        TableOperation::MergeEntity,
+        "Merge Entity",
+        Verbs::MERGE_OR_PATCH,
+        UPDATE,
+        UPDATE_ENTITY,
+    )
+    .when(IF_MATCH)
+    .conditions(Conditions::IF_MATCH),
+    entity(TableOperation::DeleteEntity, "Delete Entity", Verbs::DELETE, DELETE, DELETE_ENTITY)
         .conditions(Conditions::IF_MATCH),
     at(
         Scope::Table,
-        Operation::InsertEntity,
+        TableOperation::InsertEntity,
         "Insert Entity",
         Verbs::POST,
         Need::object(ADD, ADD_ENTITY),
@@ -108,7 +113,7 @@ pub(super) const ROWS: &[Row] = &[
     .success(&[201, 204]),
     at(
         Scope::Table,
-        Operation::GetTableAcl,
+        TableOperation::GetTableAcl,
         "Get Table ACL",
         Verbs::GET_OR_HEAD,
         Need::container(NO_SAS, &[&["tableServices/tables/getAcl/action"]])
@@ -118,7 +123,7 @@ pub(super) const ROWS: &[Row] = &[
     .since(Version::V2012_02_12),
     at(
         Scope::Table,
-        Operation::SetTableAcl,
+        TableOperation::SetTableAcl,
         "Set Table ACL",
         Verbs::PUT,
         Need::container(NO_SAS, &[&["tableServices/tables/setAcl/action"]])
@@ -128,7 +133,7 @@ pub(super) const ROWS: &[Row] = &[
     .since(Version::V2012_02_12)
     .success(&[204]),
     service(
-        Operation::SetTableServiceProperties,
+        TableOperation::SetTableServiceProperties,
         "Set Table Service Properties",
         Verbs::PUT,
         Need::service(WRITE, WRITE_SERVICE),
@@ -136,14 +141,14 @@ pub(super) const ROWS: &[Row] = &[
     .comp(Comp::Properties)
     .success(&[202]),
     service(
-        Operation::GetTableServiceProperties,
+        TableOperation::GetTableServiceProperties,
         "Get Table Service Properties",
         Verbs::GET,
         Need::service(READ, READ_SERVICE),
     )
     .comp(Comp::Properties),
     service(
-        Operation::GetTableServiceStats,
+        TableOperation::GetTableServiceStats,
         "Get Table Service Stats",
         Verbs::GET,
         Need::service(READ, READ_SERVICE),
@@ -153,7 +158,7 @@ pub(super) const ROWS: &[Row] = &[
     // Each part of the batch is authorized by itself.
     at(
         Scope::TableBatch,
-        Operation::EntityGroupTransaction,
+        TableOperation::EntityGroupTransaction,
         "Entity Group Transaction (batch)",
         Verbs::POST,
         Need::object(ANY_SAS, &[&[]]),
@@ -163,13 +168,13 @@ pub(super) const ROWS: &[Row] = &[
     .success(&[202]),
     at(
         Scope::TableEntry,
-        Operation::GetTable,
+        TableOperation::GetTable,
         "Get Table (single table by name)",
         Verbs::GET,
         Need::container(LIST, READ_TABLE),
     ),
     entity(
-        Operation::InsertOrReplaceEntity,
+        TableOperation::InsertOrReplaceEntity,
         "Insert Or Replace Entity",
         Verbs::PUT,
         ADD_AND_UPDATE,
@@ -177,7 +182,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .since(Version::V2011_08_18),
     entity(
-        Operation::InsertOrMergeEntity,
+        TableOperation::InsertOrMergeEntity,
         "Insert Or Merge Entity",
         Verbs::MERGE_OR_PATCH,
         ADD_AND_UPDATE,
@@ -186,14 +191,14 @@ pub(super) const ROWS: &[Row] = &[
     .since(Version::V2011_08_18),
     at(
         Scope::TableMetadata,
-        Operation::GetODataMetadata,
+        TableOperation::GetODataMetadata,
         "Get OData metadata",
         Verbs::GET,
         Need::service(ANY_SAS, &[&[]]).with_service_sas(),
     ),
     at(
         Scope::Any,
-        Operation::PreflightTableRequest,
+        TableOperation::PreflightTableRequest,
         "Preflight Table Request",
         Verbs::OPTIONS,
         Need::NOTHING,

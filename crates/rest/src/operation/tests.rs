@@ -1,11 +1,12 @@
-//! The table against the specification, against itself, and against the documentation.
+//! The table against itself, against the specification, and against the documentation.
 
-use std::collections::BTreeMap;
+mod specification;
+
 use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::address::{Address, HostStyle};
-use crate::request_headers::RequestHeaders;
+use crate::headers::RequestHeaders;
 use crate::version::Version;
 
 /// A request made from a row: the target and the headers.
@@ -71,9 +72,9 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> RequestHeaders {
 fn every_operation_is_reached_by_a_request_made_from_its_row() {
     for service in Service::ALL {
         for row in rows(service) {
-            assert_eq!(row.service, service);
+            assert_eq!(row.operation.service(), service);
             let (target, headers) = request_of(row);
-            for verb in row.verbs.iter() {
+            for verb in row.verbs.each() {
                 let reached = routed(service, verb.as_str(), &target, &headers);
                 assert_eq!(reached, Ok(row.operation), "{} {target} {headers:?}", verb.as_str());
             }
@@ -91,7 +92,7 @@ fn no_two_rows_are_meant_by_the_same_request() {
                     && other.restype == row.restype
                     && other.comp == row.comp
                     && other.selectors == row.selectors
-                    && other.verbs.iter().any(|verb| row.verbs.contains(verb))
+                    && other.verbs.each().any(|verb| row.verbs.has(verb))
             });
             let names: Vec<_> = alike.map(|row| row.name).collect();
             assert!(names.is_empty(), "{} is the same request as {names:?}", row.name);
@@ -105,8 +106,8 @@ fn a_row_is_found_by_its_operation() {
         assert_eq!(operation.row().operation, operation);
         assert_eq!(operation.as_str(), operation.row().name);
     }
-    assert_eq!(Operation::GetBlob.as_str(), "Get Blob");
-    assert_eq!(Operation::PreflightFileRequest.service(), Service::File);
+    assert_eq!(Operation::Blob(BlobOperation::GetBlob).as_str(), "Get Blob");
+    assert_eq!(Operation::File(FileOperation::PreflightFileRequest).service(), Service::File);
 }
 
 #[test]
@@ -115,29 +116,50 @@ fn more_selectors_mean_more() {
         routed(Service::Blob, "PUT", "/a/c/b", &headers(pairs))
     };
     let (kind, source) = (("x-ms-blob-type", "BlockBlob"), ("x-ms-copy-source", "http://x/y"));
-    assert_eq!(put(&[kind]), Ok(Operation::PutBlockBlob));
-    assert_eq!(put(&[kind, source]), Ok(Operation::PutBlobFromUrl));
-    assert_eq!(put(&[source]), Ok(Operation::CopyBlob));
-    assert_eq!(put(&[source, ("x-ms-requires-sync", "true")]), Ok(Operation::CopyBlobFromUrl));
-    assert_eq!(put(&[source, ("x-ms-requires-sync", "false")]), Ok(Operation::CopyBlob));
+    assert_eq!(put(&[kind]), Ok(Operation::Blob(BlobOperation::PutBlockBlob)));
+    assert_eq!(put(&[kind, source]), Ok(Operation::Blob(BlobOperation::PutBlobFromUrl)));
+    assert_eq!(put(&[source]), Ok(Operation::Blob(BlobOperation::CopyBlob)));
+    assert_eq!(
+        put(&[source, ("x-ms-requires-sync", "true")]),
+        Ok(Operation::Blob(BlobOperation::CopyBlobFromUrl))
+    );
+    assert_eq!(
+        put(&[source, ("x-ms-requires-sync", "false")]),
+        Ok(Operation::Blob(BlobOperation::CopyBlob))
+    );
     let list = |target| routed(Service::Blob, "GET", target, &RequestHeaders::default());
-    assert_eq!(list("/a/c?restype=container&comp=list"), Ok(Operation::ListBlobs));
-    assert_eq!(list("/a/c?restype=container&comp=list&delimiter="), Ok(Operation::ListBlobs));
+    assert_eq!(
+        list("/a/c?restype=container&comp=list"),
+        Ok(Operation::Blob(BlobOperation::ListBlobs))
+    );
+    assert_eq!(
+        list("/a/c?restype=container&comp=list&delimiter="),
+        Ok(Operation::Blob(BlobOperation::ListBlobs))
+    );
     assert_eq!(
         list("/a/c?restype=container&comp=list&delimiter=%2F"),
-        Ok(Operation::ListBlobsByDelimiter)
+        Ok(Operation::Blob(BlobOperation::ListBlobsByDelimiter))
     );
     let accepting = |media| {
         let headers = headers(&[("accept", media)]);
         routed(Service::Blob, "GET", "/a/c?restype=container&comp=list", &headers)
     };
     for (media, expected) in [
-        ("application/vnd.apache.arrow.stream", Operation::ListBlobsAsArrow),
+        ("application/vnd.apache.arrow.stream", Operation::Blob(BlobOperation::ListBlobsAsArrow)),
         // As the Python SDK asks.
-        ("application/vnd.apache.arrow.stream,application/xml", Operation::ListBlobsAsArrow),
-        ("Application/Vnd.Apache.Arrow.Stream;q=1 , */*", Operation::ListBlobsAsArrow),
-        ("application/xml, application/vnd.apache.arrow.stream", Operation::ListBlobs),
-        ("", Operation::ListBlobs),
+        (
+            "application/vnd.apache.arrow.stream,application/xml",
+            Operation::Blob(BlobOperation::ListBlobsAsArrow),
+        ),
+        (
+            "Application/Vnd.Apache.Arrow.Stream;q=1 , */*",
+            Operation::Blob(BlobOperation::ListBlobsAsArrow),
+        ),
+        (
+            "application/xml, application/vnd.apache.arrow.stream",
+            Operation::Blob(BlobOperation::ListBlobs),
+        ),
+        ("", Operation::Blob(BlobOperation::ListBlobs)),
     ] {
         assert_eq!(accepting(media), Ok(expected), "{media}");
     }
@@ -147,13 +169,19 @@ fn more_selectors_mean_more() {
 fn an_earlier_version_lists_in_the_form_that_it_knows() {
     let (before, since) = (Version::V2026_06_06, Version::V2026_10_06);
     for (arrow, xml) in [
-        (Operation::ListBlobsAsArrow, Operation::ListBlobs),
-        (Operation::ListBlobsByDelimiterAsArrow, Operation::ListBlobsByDelimiter),
+        (
+            Operation::Blob(BlobOperation::ListBlobsAsArrow),
+            Operation::Blob(BlobOperation::ListBlobs),
+        ),
+        (
+            Operation::Blob(BlobOperation::ListBlobsByDelimiterAsArrow),
+            Operation::Blob(BlobOperation::ListBlobsByDelimiter),
+        ),
     ] {
         assert_eq!(in_known_form(arrow, before), xml);
         assert_eq!(in_known_form(arrow, since), arrow);
     }
-    let other = Operation::FindBlobsByTagsInContainer;
+    let other = Operation::Blob(BlobOperation::FindBlobsByTagsInContainer);
     assert_eq!(in_known_form(other, Version::V2009_09_19), other, "it is refused");
 }
 
@@ -161,22 +189,22 @@ fn an_earlier_version_lists_in_the_form_that_it_knows() {
 fn names_and_values_of_selectors_are_found_in_any_case() {
     let acquire = headers(&[("x-ms-lease-action", "Acquire")]);
     let reached = routed(Service::Blob, "PUT", "/a/c/b?COMP=Lease", &acquire);
-    assert_eq!(reached, Ok(Operation::AcquireBlobLease));
+    assert_eq!(reached, Ok(Operation::Blob(BlobOperation::AcquireBlobLease)));
     let reached = routed(Service::Blob, "PUT", "/a/c?Comp=LEASE&ResType=Container", &acquire);
-    assert_eq!(reached, Ok(Operation::AcquireContainerLease));
+    assert_eq!(reached, Ok(Operation::Blob(BlobOperation::AcquireContainerLease)));
 }
 
 #[test]
 fn an_empty_comp_is_no_comp() {
     let reached = routed(Service::Blob, "GET", "/a/c/b?comp=", &RequestHeaders::default());
-    assert_eq!(reached, Ok(Operation::GetBlob));
+    assert_eq!(reached, Ok(Operation::Blob(BlobOperation::GetBlob)));
 }
 
 #[test]
 fn a_batch_of_the_account_is_known_although_the_javascript_sdk_calls_it_one_of_a_container() {
     for target in ["/acct?comp=batch", "/acct?restype=container&comp=batch"] {
         let routed = routed(Service::Blob, "POST", target, &RequestHeaders::default());
-        assert_eq!(routed, Ok(Operation::BlobBatch), "{target}");
+        assert_eq!(routed, Ok(Operation::Blob(BlobOperation::BlobBatch)), "{target}");
     }
 }
 
@@ -294,7 +322,7 @@ fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
             "PATCH",
             "/a/c/b",
             Err(RouteRefusal::UnsupportedVerb {
-                allow: Verbs::GET_OR_HEAD.and(Verbs::PUT).and(Verbs::DELETE),
+                allow: Verbs::GET_OR_HEAD.union(Verbs::PUT).union(Verbs::DELETE),
             }),
         ),
         (
@@ -314,7 +342,7 @@ fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
             Service::Queue,
             "GET",
             "/a/q",
-            Err(RouteRefusal::UnsupportedVerb { allow: Verbs::PUT.and(Verbs::DELETE) }),
+            Err(RouteRefusal::UnsupportedVerb { allow: Verbs::PUT.union(Verbs::DELETE) }),
         ),
     ];
     for (service, method, target, expected) in cases {
@@ -367,11 +395,20 @@ fn a_post_to_an_entity_can_tunnel_another_method() {
         routed(Service::Table, "POST", target, &headers(pairs))
     };
     let method = |value| ("x-http-method", value);
-    assert_eq!(post(entity, &[method("MERGE")]), Ok(Operation::InsertOrMergeEntity));
+    assert_eq!(
+        post(entity, &[method("MERGE")]),
+        Ok(Operation::Table(TableOperation::InsertOrMergeEntity))
+    );
     let reached = post(entity, &[method("MERGE"), ("if-match", "*")]);
-    assert_eq!(reached, Ok(Operation::MergeEntity));
-    assert_eq!(post(entity, &[method("PUT")]), Ok(Operation::InsertOrReplaceEntity));
-    assert_eq!(post(entity, &[method("DELETE")]), Ok(Operation::DeleteEntity));
+    assert_eq!(reached, Ok(Operation::Table(TableOperation::MergeEntity)));
+    assert_eq!(
+        post(entity, &[method("PUT")]),
+        Ok(Operation::Table(TableOperation::InsertOrReplaceEntity))
+    );
+    assert_eq!(
+        post(entity, &[method("DELETE")]),
+        Ok(Operation::Table(TableOperation::DeleteEntity))
+    );
     assert_eq!(post(entity, &[method("GET")]), Err(RouteRefusal::TunnelIncorrectValue));
     assert_eq!(post("/a/T", &[method("PUT")]), Err(RouteRefusal::TunnelIncorrectValue));
     let twice = post(entity, &[method("PUT"), method("PUT")]);
@@ -380,13 +417,13 @@ fn a_post_to_an_entity_can_tunnel_another_method() {
     assert_eq!(put, Err(RouteRefusal::TunnelNotUsingPost));
     // The header has no meaning to the other services.
     let other = routed(Service::Blob, "GET", "/a/c/b", &headers(&[method("PUT")]));
-    assert_eq!(other, Ok(Operation::GetBlob));
+    assert_eq!(other, Ok(Operation::Blob(BlobOperation::GetBlob)));
 }
 
 #[test]
 fn below_a_table_only_a_post_means_something() {
     let below = |method| routed(Service::Table, method, "/a/T/Tables", &headers(&[]));
-    assert_eq!(below("POST"), Ok(Operation::InsertEntity));
+    assert_eq!(below("POST"), Ok(Operation::Table(TableOperation::InsertEntity)));
     for method in ["GET", "PUT", "DELETE", "MERGE"] {
         assert_eq!(below(method), Err(RouteRefusal::BelowTable), "{method}");
     }
@@ -395,8 +432,11 @@ fn below_a_table_only_a_post_means_something() {
 
 #[test]
 fn deleting_a_version_or_for_good_takes_its_own_letters() {
-    let letters =
-        |raw| Operation::DeleteBlob.need(&Query::parse(raw).expect("a readable query")).letters;
+    let letters = |raw| {
+        Operation::Blob(BlobOperation::DeleteBlob)
+            .need(&Query::parse(raw).expect("a readable query"))
+            .letters
+    };
     assert_eq!(letters(""), ["d"]);
     assert_eq!(letters("snapshot=2024-01-01"), ["d"]);
     assert_eq!(letters("versionid=2024-01-01"), ["x"]);
@@ -423,178 +463,4 @@ fn the_readme_tells_how_many_operations_are_served() {
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// A file of the specification, which is kept beside the workspace and not in it.
-fn specification(name: &str) -> Option<Vec<Vec<String>>> {
-    let folder = match std::env::var_os("HOLDFAST_SPECIFICATION") {
-        Some(folder) => PathBuf::from(folder),
-        None => workspace().join("../shared/spec"),
-    };
-    if !folder.exists() {
-        return None;
-    }
-    let text = std::fs::read_to_string(folder.join(name)).expect("the specification can be read");
-    let lines = text.lines().skip(1);
-    Some(lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect())
-}
-
-/// What the specification lists as an operation and the table has as a part of another: the same
-/// request by another method, or two requests that nothing in them tells apart.
-const FOLDED: [(&str, &str, Operation); 10] = [
-    ("blob", "HEAD forms of Get Container Properties", Operation::GetContainerProperties),
-    ("blob", "Get Container ACL via HEAD", Operation::GetContainerAcl),
-    (
-        "blob",
-        "Rename Container (in specification, no REST reference page)",
-        Operation::RenameContainer,
-    ),
-    ("queue", "Get Queue Metadata via HEAD", Operation::GetQueueMetadata),
-    ("queue", "Get Queue ACL via HEAD", Operation::GetQueueAcl),
-    ("file", "List Handles (directory)", Operation::ListHandles),
-    ("file", "List Handles (file)", Operation::ListHandles),
-    ("file", "Force Close Handles (directory)", Operation::ForceCloseHandles),
-    ("file", "Force Close Handles (file)", Operation::ForceCloseHandles),
-    ("file", "List Ranges (paginated)", Operation::ListRanges),
-];
-
-fn operation_of(service: &str, name: &str) -> Option<Operation> {
-    let folded = FOLDED.iter().find(|row| (row.0, row.1) == (service, name));
-    // The specification describes an upsert twice: with the update and by itself.
-    let name = name.split(" (If-Match present)").next().unwrap_or(name);
-    folded.map(|row| row.2).or_else(|| {
-        Operation::all()
-            .find(|operation| operation.service().name() == service && operation.as_str() == name)
-    })
-}
-
-#[test]
-fn the_table_is_that_of_the_specification() {
-    let Some(specified) = specification("operations.tsv") else { return };
-    let mut seen: BTreeMap<Operation, usize> = BTreeMap::new();
-    for columns in specified.iter().filter(|columns| columns[0] != "dfs") {
-        let [service, name, verbs, url] =
-            [&columns[0], &columns[2], &columns[3], &columns[4]].map(String::as_str);
-        if name == "Verb tunnelling" {
-            continue;
-        }
-        let operation = operation_of(service, name).unwrap_or_else(|| panic!("{service} {name}"));
-        let row = operation.row();
-        *seen.entry(operation).or_default() += 1;
-        for verb in verbs.split(',') {
-            let verb = Verb::parse(verb).expect(verb);
-            assert!(row.verbs.contains(verb), "{name}: {}", verb.as_str());
-        }
-        assert_eq!(parameter(url, "restype"), row.restype.map(Restype::as_str), "{name}");
-        assert_eq!(parameter(url, "comp"), row.comp.map(Comp::as_str), "{name}");
-        let success: Vec<u16> =
-            columns[8].split(',').filter_map(|code| code.parse().ok()).collect();
-        assert_eq!(success, row.success, "{name}");
-        assert_eq!(columns[11], lease_column(row.lease), "{name}");
-        assert_eq!(condition_headers(&columns[10]), sorted(&row.conditions.to_string()), "{name}");
-        if name != "List Ranges (paginated)" {
-            assert!(columns[7].starts_with(&row.since.to_string()), "{name}: {}", columns[7]);
-        }
-    }
-    let missing: Vec<_> = Operation::all().filter(|one| !seen.contains_key(one)).collect();
-    assert!(missing.is_empty(), "not in the specification: {missing:?}");
-}
-
-fn parameter<'a>(url: &'a str, name: &str) -> Option<&'a str> {
-    let (_, query) = url.split_once('?')?;
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find(|(sent, _)| *sent == name).map(|(_, value)| value)
-}
-
-fn lease_column(lease: LeaseHeaders) -> &'static str {
-    match lease {
-        LeaseHeaders::None => "-",
-        LeaseHeaders::Id => "lease-id(optional)",
-        LeaseHeaders::IdRequired => "lease-id(required)",
-        LeaseHeaders::ProposedId => "proposed-lease-id(optional)",
-        LeaseHeaders::IdAndProposedIdRequired => "lease-id(required); proposed-lease-id(required)",
-        LeaseHeaders::IdRequiredAndProposedId => "lease-id(required); proposed-lease-id(optional)",
-        LeaseHeaders::SourceId => "source-lease-id(optional)",
-        LeaseHeaders::SourceIdAndDestinationId => {
-            "source-lease-id(optional); destination-lease-id(optional)"
-        }
-    }
-}
-
-fn sorted(list: &str) -> Vec<String> {
-    let mut names: Vec<_> =
-        list.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    names.sort();
-    names
-}
-
-/// The names that the column of conditional headers stands for.
-fn condition_headers(column: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for part in column.split([';', ',']).map(str::trim) {
-        match part {
-            "all four" => names.push(Conditions::ALL_FOUR.to_string()),
-            "x-ms-source-if-*(4)" => names.push(Conditions::SOURCE.to_string()),
-            name if name.starts_with("x-ms-") || name.starts_with("If-") => {
-                names.push(name.to_owned());
-            }
-            _ => {}
-        }
-    }
-    sorted(&names.join(", "))
-}
-
-/// Rows of the list of permissions that hold only if the blob or file is already there, or by the
-/// query; what is enough in every case is checked by the others.
-const DEPENDS_ON_STATE: [&str; 6] = [
-    "Put Blob (overwrite existing block blob)",
-    "Put Blob (overwrite existing page blob)",
-    "Copy Blob (destination is an existing blob)",
-    "Create File (overwrite existing)",
-    "Put Block List (update existing blob)",
-    "Permanently delete snapshot / version",
-];
-
-/// What the list of permissions calls differently.
-const LISTED_AS: [(&str, &str); 8] = [
-    ("Put Blob (create new block blob)", "Put Blob (block blob)"),
-    ("Put Blob (create new page blob)", "Put Blob (page blob)"),
-    ("Copy Blob (destination is new blob)", "Copy Blob (asynchronous)"),
-    ("Put Block List (create new blob)", "Put Block List"),
-    ("Create File (create new)", "Create File"),
-    ("Clear Page", "Put Page: clear"),
-    ("Incremental Copy", "Incremental Copy Blob"),
-    ("Clear Range", "Put Range (update or clear)"),
-];
-
-#[test]
-fn the_letters_of_an_account_sas_are_those_of_the_specification() {
-    let Some(specified) = specification("account-sas-permissions.tsv") else { return };
-    for columns in specified {
-        let [service, listed, resource_type, permission] =
-            [&columns[0], &columns[1], &columns[2], &columns[3]].map(String::as_str);
-        if DEPENDS_ON_STATE.contains(&listed) {
-            continue;
-        }
-        let name = LISTED_AS.iter().find(|row| row.0 == listed).map_or(listed, |row| row.1);
-        let name = name.replace("  ", " ");
-        let about: Vec<_> = Operation::all()
-            .filter(|operation| operation.service().name() == service)
-            .filter(|operation| {
-                let family = operation.as_str().split([':', '(']).next().unwrap_or_default();
-                operation.as_str() == name || family.trim() == name
-            })
-            .collect();
-        assert!(!about.is_empty(), "{service} {listed}");
-        for operation in about {
-            let need = operation.row().need;
-            assert!(need.resource_type.letters().contains(resource_type), "{operation:?}");
-            for letter in need.letters.concat().chars() {
-                let allowed = permission.contains(&format!("({letter})"));
-                assert!(allowed, "{operation:?} takes {letter}");
-            }
-            let together = need.letters.iter().any(|letters| letters.len() > 1);
-            assert_eq!(together, permission.contains(" and "), "{operation:?}");
-        }
-    }
 }

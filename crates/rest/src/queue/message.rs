@@ -10,11 +10,11 @@ use hyper::StatusCode;
 use super::{parameters, queue_of};
 use crate::address::Resource;
 use crate::answer::Answer;
-use crate::document::{self, DocumentRefusal, invalid};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 use crate::version::Version;
+use crate::xml::document::{self, DocumentRefusal, invalid};
 use crate::xml::{self, Writer};
 
 const ROOT: &str = "QueueMessage";

@@ -1,10 +1,10 @@
 //! The Queue service on HTTP: each operation is parse, call, respond.
 
-mod list;
+mod list_queues;
 mod message;
 mod parameters;
+mod queue_properties;
 mod refusals;
-mod resource;
 
 use std::future::ready;
 
@@ -15,11 +15,11 @@ use holdfast_domain::queue::{QueuePath, QueueRefusal};
 use holdfast_domain::{Domain, Failure};
 
 use crate::answer::Answering;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
-use crate::operation::Operation;
+use crate::operation::QueueOperation;
 use crate::request::Call;
-use crate::request_body::RequestBody;
-use crate::service_operations;
+use crate::service::service_operations;
 use crate::version::Version;
 
 /// Whether bytes are a message that can be put.
@@ -29,34 +29,39 @@ pub(crate) fn can_be_message(bytes: &Bytes) -> bool {
 
 /// Runs an operation of the Queue service that the operation table calls built. Each is in a box of its
 /// own: in one future the largest of them would decide what every request takes and moves.
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "most operations belong to other services; test_support_matrix.py calls all of this"
-)]
-pub fn dispatch<'a>(call: &'a Call<'_>, body: RequestBody) -> Answering<'a> {
-    match call.operation {
-        Operation::GetQueueServiceProperties => Box::pin(service_operations::get_properties(call)),
-        Operation::SetQueueServiceProperties => {
+pub fn dispatch<'a>(
+    call: &'a Call<'_>,
+    operation: QueueOperation,
+    body: RequestBody,
+) -> Answering<'a> {
+    match operation {
+        QueueOperation::GetQueueServiceProperties => {
+            Box::pin(service_operations::get_properties(call))
+        }
+        QueueOperation::SetQueueServiceProperties => {
             Box::pin(service_operations::set_properties(call, body))
         }
-        Operation::GetQueueServiceStats => Box::pin(ready(service_operations::statistics(call))),
-        Operation::GetQueueUserDelegationKey => {
+        QueueOperation::GetQueueServiceStats => {
+            Box::pin(ready(service_operations::statistics(call)))
+        }
+        QueueOperation::GetQueueUserDelegationKey => {
             Box::pin(service_operations::user_delegation_key(call, body))
         }
-        Operation::ListQueues => Box::pin(list::queues(call)),
-        Operation::CreateQueue => Box::pin(resource::create(call)),
-        Operation::DeleteQueue => Box::pin(resource::delete(call)),
-        Operation::GetQueueMetadata => Box::pin(resource::get_metadata(call)),
-        Operation::SetQueueMetadata => Box::pin(resource::set_metadata(call)),
-        Operation::GetQueueAcl => Box::pin(resource::get_acl(call)),
-        Operation::SetQueueAcl => Box::pin(resource::set_acl(call, body)),
-        Operation::PutMessage => Box::pin(message::put(call, body)),
-        Operation::GetMessages => Box::pin(message::get(call)),
-        Operation::PeekMessages => Box::pin(message::peek(call)),
-        Operation::ClearMessages => Box::pin(message::clear(call)),
-        Operation::UpdateMessage => Box::pin(message::update(call, body)),
-        Operation::DeleteMessage => Box::pin(message::delete(call)),
-        _ => Box::pin(ready(Err(Code::NotImplemented.into()))),
+        QueueOperation::ListQueues => Box::pin(list_queues::queues(call)),
+        QueueOperation::CreateQueue => Box::pin(queue_properties::create(call)),
+        QueueOperation::DeleteQueue => Box::pin(queue_properties::delete(call)),
+        QueueOperation::GetQueueMetadata => Box::pin(queue_properties::get_metadata(call)),
+        QueueOperation::SetQueueMetadata => Box::pin(queue_properties::set_metadata(call)),
+        QueueOperation::GetQueueAcl => Box::pin(queue_properties::get_acl(call)),
+        QueueOperation::SetQueueAcl => Box::pin(queue_properties::set_acl(call, body)),
+        QueueOperation::PutMessage => Box::pin(message::put(call, body)),
+        QueueOperation::GetMessages => Box::pin(message::get(call)),
+        QueueOperation::PeekMessages => Box::pin(message::peek(call)),
+        QueueOperation::ClearMessages => Box::pin(message::clear(call)),
+        QueueOperation::UpdateMessage => Box::pin(message::update(call, body)),
+        QueueOperation::DeleteMessage => Box::pin(message::delete(call)),
+        // The front end answers it before it asks who is calling.
+        QueueOperation::PreflightQueueRequest => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }
 

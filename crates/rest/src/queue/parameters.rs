@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast_domain::queue::{PopReceipt, TIME_TO_LIVE_DEFAULT};
 
 use crate::error::{Code, Error};
-use crate::query::{Query, QueryRefusal};
+use crate::url_query::{Query, QueryRefusal};
 use crate::version::Version;
 
 pub const VISIBILITY_TIMEOUT: &str = "visibilitytimeout";

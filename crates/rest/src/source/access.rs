@@ -6,15 +6,15 @@ use holdfast_domain::names::FilePath;
 use holdfast_domain::share::{GetNode, SharePath};
 use holdfast_domain::time::Timestamp;
 
-use super::locate::{LocalFile, LocalSource, LocalUrl};
+use super::location::{LocalFile, LocalSource, LocalUrl};
 use super::{SourceFailure, SourceRequest};
 use crate::address::Address;
 use crate::auth::{Granted, Identity, Presented};
 use crate::error::{Code, Error};
-use crate::operation::{Need, Operation, Second, SourceCredentials};
-use crate::query::Query;
+use crate::headers::RequestHeaders;
+use crate::operation::{BlobOperation, FileOperation, Need, Operation, Second, SourceCredentials};
 use crate::request::Call;
-use crate::request_headers::RequestHeaders;
+use crate::url_query::Query;
 
 /// A blob that the request may read.
 pub struct ReadableBlob {
@@ -41,7 +41,8 @@ impl SourceRequest {
         call: &Call<'_>,
         source: LocalSource,
     ) -> Result<ReadableBlob, SourceFailure> {
-        let granted = self.authorize_read(call, &source.url, Operation::GetBlob).await?;
+        let granted =
+            self.authorize_read(call, &source.url, Operation::Blob(BlobOperation::GetBlob)).await?;
         let LocalSource { path, which, .. } = source;
         Ok(ReadableBlob { path, which, may_read_tags: granted.may_read_tags })
     }
@@ -51,7 +52,7 @@ impl SourceRequest {
         call: &Call<'_>,
         source: LocalFile,
     ) -> Result<ReadableFile, SourceFailure> {
-        self.authorize_read(call, &source.url, Operation::GetFile).await?;
+        self.authorize_read(call, &source.url, Operation::File(FileOperation::GetFile)).await?;
         Ok(ReadableFile { read: source.read() })
     }
 
@@ -151,7 +152,7 @@ fn callers_count(call: &Call<'_>) -> bool {
     let of_account = match by {
         SourceCredentials::OwnOrOfAccount => true,
         SourceCredentials::Own => {
-            call.operation == Operation::CopyBlobFromUrl
+            call.operation == Operation::Blob(BlobOperation::CopyBlobFromUrl)
                 && call.frontend.settings().sources.key_opens_copy_from_url
         }
     };

@@ -9,7 +9,7 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use crate::body::{DigestRefusal, ExpectedDigests};
 use crate::error::Error;
-use crate::range;
+use crate::headers::range;
 use crate::request::Call;
 use crate::version::Version;
 

@@ -30,28 +30,29 @@
 //! }
 //! ```
 //!
-//! Nothing is read from another host unless a setting names it; `allowed` has the rules.
+//! Nothing is read from another host unless a setting names it; `allowed_hosts` has the rules.
 
 mod access;
-mod allowed;
-mod body;
+mod allowed_hosts;
+pub(crate) mod background_copy;
 mod failure;
-mod fetch;
+mod fetcher;
 mod headers;
-mod locate;
-mod resolve;
+mod location;
+mod resolver;
+mod source_bytes;
 mod tags;
 mod url;
 
 pub use access::{MovableFile, ReadableBlob, ReadableFile};
-pub use allowed::{AllowedHosts, HostPattern, InvalidHostPattern};
-pub use body::{Opened, SourceBody, SourceProperties};
+pub use allowed_hosts::{AllowedHosts, HostPattern, InvalidHostPattern};
 pub use failure::{FailureKind, SourceFailure, condition_as_refusal};
-pub use fetch::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
+pub use fetcher::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
 pub use headers::SourceConditions;
-pub use locate::{LocalFile, LocalSource, LocalUrl, Located, OwnAddress};
-pub(crate) use locate::{Vicinity, locate};
-pub use resolve::{Resolver, SystemResolver};
+pub use location::{LocalFile, LocalSource, LocalUrl, Located, OwnAddress};
+pub(crate) use location::{Vicinity, locate};
+pub use resolver::{Resolver, SystemResolver};
+pub use source_bytes::{Opened, SourceBody, SourceProperties};
 pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
 use std::borrow::Cow;
@@ -148,7 +149,7 @@ impl SourceRequest {
             request_host: call.host,
             dots: headers::source_dots(call)?,
         };
-        locate::locate(&self.url, vicinity).map_err(|_| invalid())
+        location::locate(&self.url, vicinity).map_err(|_| invalid())
     }
 
     /// What is asked of a source that is elsewhere.

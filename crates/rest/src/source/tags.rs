@@ -4,7 +4,7 @@ use holdfast_domain::content::ByteSource as _;
 use holdfast_domain::tags::TagSet;
 use hyper::HeaderMap;
 
-use super::fetch::{Asked, Fetcher};
+use super::fetcher::{Asked, Fetcher};
 use super::{FailureKind, SourceFailure, SourceRequest, SourceUrl};
 use crate::blob::parse_tags;
 use crate::error::Error;

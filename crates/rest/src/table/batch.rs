@@ -10,18 +10,20 @@ use uuid::Uuid;
 
 use super::batch_body::{self, BatchBody, BatchRefusal, PartRequest};
 use super::batch_query;
-use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
-use super::format::{Level, Preference, accepted, check_content_type, check_versions};
+use super::entity_change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
+use super::json_format::{Level, Preference, accepted, check_content_type, check_versions};
 use super::write_entity::EntityWriter;
 use super::{Endpoint, in_its_words, odata_answer, refuse_conditions};
 use crate::address::{Address, Resource};
 use crate::answer::{Answer, AnswerBody};
+use crate::body::RequestBody;
+use crate::body::multipart;
 use crate::error::{Code, Error, JSON_CONTENT_TYPE};
-use crate::multipart;
-use crate::operation::{Operation, Scope, Verb, tunnelled};
-use crate::query::Query;
+use crate::headers::RequestHeaders;
+use crate::operation::{Operation, RouteRefusal, Scope, TUNNELLED_METHOD, TableOperation, route};
 use crate::request::{Call, RequestId};
-use crate::request_body::RequestBody;
+use crate::service::Service;
+use crate::url_query::Query;
 
 pub const CHANGES_MAX: usize = 100;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -111,6 +113,15 @@ pub(super) enum Refused {
     Part(usize, Error),
 }
 
+impl Refused {
+    fn by(failure: Failure<RefusedChange>) -> Self {
+        match failure.refusal() {
+            Ok(RefusedChange { index, refusal }) => Self::Part(index, refusal.into()),
+            Err(failure) => Self::Batch(failure.into()),
+        }
+    }
+}
+
 /// A part that was understood.
 struct Planned {
     kind: ChangeKind,
@@ -144,14 +155,7 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
     let table = table.ok_or_else(|| Refused::Batch(Code::InvalidInput.into()))?;
     let path = TablePath { account: call.account().map_err(Refused::Batch)?, table };
     let done = call.frontend.domain().change_entities(&path, &changes).await;
-    let etags = done.map_err(|failure| match failure {
-        Failure::Refused(RefusedChange { index, refusal }) => Refused::Part(index, refusal.into()),
-        Failure::Busy => Refused::Batch(Code::ServerBusy.into()),
-        Failure::OutcomeUnknown(fault) => {
-            Refused::Batch(Failure::<std::convert::Infallible>::OutcomeUnknown(fault).into())
-        }
-        Failure::Fault(fault) => Refused::Batch(fault.into()),
-    })?;
+    let etags = done.map_err(Refused::by)?;
     let endpoint = Endpoint(call);
     let answered = plans.iter().zip(&changes).zip(etags);
     Ok(answered
@@ -225,28 +229,44 @@ pub(super) fn part_address<'a>(
 }
 
 fn part_kind(part: &PartRequest<'_>, address: &Address<'_>) -> Result<ChangeKind, Error> {
+    let mut headers = RequestHeaders::default();
+    for name in ["if-match", TUNNELLED_METHOD] {
+        for value in part.headers(name) {
+            headers.append(name, value.as_bytes()).ok_or(Code::InvalidInput)?;
+        }
+    }
+    let operation = part_operation(part, address, &headers)?;
+    ChangeKind::of(operation).ok_or_else(|| Code::InvalidInput.into())
+}
+
+/// What the part asks for, by the operation table. A batch looks at `headers` only, and not at the
+/// parameters that other operations on the same resource are told apart by.
+pub(super) fn part_operation(
+    part: &PartRequest<'_>,
+    address: &Address<'_>,
+    headers: &RequestHeaders,
+) -> Result<TableOperation, Error> {
     let scope = address.resource.scope();
-    let verb = tunnelled(Verb::parse(part.method), scope, part.headers("x-http-method"))?;
-    let conditional = part.header("if-match").is_some();
-    match (verb, scope) {
-        (Some(Verb::Post), Scope::Table) => Ok(ChangeKind::Insert),
-        (Some(Verb::Put), Scope::Entity) if conditional => Ok(ChangeKind::Update),
-        (Some(Verb::Put), Scope::Entity) => Ok(ChangeKind::InsertOrReplace),
-        (Some(Verb::Merge | Verb::Patch), Scope::Entity) if conditional => Ok(ChangeKind::Merge),
-        (Some(Verb::Merge | Verb::Patch), Scope::Entity) => Ok(ChangeKind::InsertOrMerge),
-        (Some(Verb::Delete), Scope::Entity) => Ok(ChangeKind::Delete),
-        _ => Err(Code::InvalidInput.into()),
+    match route(Service::Table, part.method, scope, &Query::default(), headers) {
+        Ok(Operation::Table(operation)) if scope != Scope::BelowTable => Ok(operation),
+        Err(
+            refusal @ (RouteRefusal::TunnelNotUsingPost
+            | RouteRefusal::TunnelIncorrectCount
+            | RouteRefusal::TunnelIncorrectValue),
+        ) => Err(refusal.into()),
+        Ok(_) | Err(_) => Err(Code::InvalidInput.into()),
     }
 }
 
 /// The table of the part, if the sender of the batch may do this to it.
 pub(super) fn check_part(
     call: &Call<'_>,
-    operation: Operation,
+    operation: TableOperation,
     address: &Address<'_>,
 ) -> Result<TableName, Refused> {
     let part = address.target(call.operation.service());
-    call.authorize_second_for(&operation.row().need, &part).map_err(Refused::Batch)?;
+    call.authorize_second_for(&Operation::from(operation).row().need, &part)
+        .map_err(Refused::Batch)?;
     let name = address.resource.container().unwrap_or_default();
     TableName::new(name).map_err(|refusal| Refused::Batch(refusal.into()))
 }

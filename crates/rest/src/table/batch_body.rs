@@ -7,7 +7,7 @@
 
 use memchr::{memchr, memmem};
 
-use crate::multipart::boundary;
+use crate::body::multipart::boundary;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchRefusal {

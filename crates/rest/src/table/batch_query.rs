@@ -2,30 +2,29 @@
 
 use futures_util::StreamExt as _;
 
-use super::batch::{Refused, check_part, part_address, part_query, put};
+use super::batch::{Refused, check_part, part_address, part_operation, part_query, put};
 use super::batch_body::PartRequest;
 use super::{entity, query_entities};
 use crate::answer::{Answer, AnswerBody};
 use crate::error::{Code, Error};
-use crate::operation::{Operation, Scope};
+use crate::headers::RequestHeaders;
+use crate::operation::TableOperation;
 use crate::request::Call;
-use crate::request_headers::RequestHeaders;
 
 pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, Refused> {
     let refused = |error: Error| Refused::Part(0, error);
     let query = part_query(part).map_err(refused)?;
     let address = part_address(call, part, &query).map_err(refused)?;
-    let operation = match (part.method, address.resource.scope()) {
-        ("GET", Scope::Entity) => Operation::GetEntity,
-        ("GET", Scope::Table) => Operation::QueryEntities,
-        // Changes are in a change set, even if there is only one.
-        _ => return Err(refused(Code::InvalidInput.into())),
-    };
-    check_part(call, operation, &address)?;
     let headers = headers(part);
+    let operation = part_operation(part, &address, &headers).map_err(refused)?;
+    if !matches!(operation, TableOperation::GetEntity | TableOperation::QueryEntities) {
+        // Changes are in a change set, even if there is only one.
+        return Err(refused(Code::InvalidInput.into()));
+    }
+    check_part(call, operation, &address)?;
     let inner = Call {
         frontend: call.frontend,
-        operation,
+        operation: operation.into(),
         address: &address,
         query: &query,
         headers: &headers,
@@ -36,7 +35,7 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
         peer: call.peer,
         host: call.host,
     };
-    let read = if operation == Operation::GetEntity {
+    let read = if operation == TableOperation::GetEntity {
         entity::get(&inner).await
     } else {
         query_entities::query(&inner).await

@@ -4,15 +4,15 @@ use holdfast_domain::failure::Failure;
 use holdfast_domain::table::{Change, EntityKey, TablePath, TableRefusal};
 use hyper::StatusCode;
 
-use super::change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
-use super::format::check_content_type;
+use super::entity_change::{ChangeAnswer, ChangeKind, ChangeRequest, check_range};
+use super::json_format::check_content_type;
 use super::write_entity::EntityWriter;
 use super::{Endpoint, Speech, json_answer};
 use crate::address::Resource;
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 
 /// An entity of 1 MiB, whose texts may all be written as escapes of six bytes for two.
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -46,10 +46,9 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
 }
 
 /// Insert, Update, Merge, both upserts and Delete.
-pub async fn change(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
+pub async fn change(call: &Call<'_>, kind: ChangeKind, body: RequestBody) -> Result<Answer, Error> {
     let speech = Speech::of(call)?;
     let path = call.table_path()?;
-    let kind = ChangeKind::of(call.operation).ok_or(Code::NotImplemented)?;
     if kind != ChangeKind::Delete {
         check_content_type(call.header("content-type")?)?;
     }

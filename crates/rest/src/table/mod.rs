@@ -1,16 +1,16 @@
 //! The Table service on HTTP: each operation is parse, call, respond.
 
-mod acl;
 mod batch;
 mod batch_body;
 mod batch_query;
-mod change;
-mod continuation;
+mod continuation_token;
 mod entity;
-mod format;
+mod entity_change;
+mod json_format;
 mod metadata;
 mod query_entities;
 mod read_entity;
+mod table_acl;
 mod tables;
 mod write_entity;
 
@@ -24,12 +24,13 @@ use holdfast_domain::condition::{EntityCondition, IfMatchUse};
 use hyper::StatusCode;
 
 use crate::answer::{Answer, AnswerBody, Answering};
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
-use crate::operation::Operation;
+use crate::operation::TableOperation;
 use crate::request::{Call, RequestId};
-use crate::request_body::RequestBody;
-use crate::service_operations;
-use format::{Level, Preference};
+use crate::service::service_operations;
+use entity_change::ChangeKind;
+use json_format::{Level, Preference};
 
 /// Whether bytes are an entity group transaction.
 pub(crate) fn can_be_batch(body: &[u8], boundary: &str) -> bool {
@@ -38,35 +39,44 @@ pub(crate) fn can_be_batch(body: &[u8], boundary: &str) -> bool {
 
 /// Runs an operation of the Table service that the operation table calls built. Each is in a box of its
 /// own: in one future the largest of them would decide what every request takes and moves.
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "most operations belong to other services; test_support_matrix.py calls all that are \
-              built"
-)]
-pub(crate) fn dispatch<'a>(call: &'a Call<'_>, id: RequestId, body: RequestBody) -> Answering<'a> {
-    match call.operation {
-        Operation::GetTableServiceProperties => Box::pin(service_operations::get_properties(call)),
-        Operation::SetTableServiceProperties => {
+pub(crate) fn dispatch<'a>(
+    call: &'a Call<'_>,
+    operation: TableOperation,
+    id: RequestId,
+    body: RequestBody,
+) -> Answering<'a> {
+    match operation {
+        TableOperation::GetTableServiceProperties => {
+            Box::pin(service_operations::get_properties(call))
+        }
+        TableOperation::SetTableServiceProperties => {
             Box::pin(service_operations::set_properties(call, body))
         }
-        Operation::GetTableServiceStats => Box::pin(ready(service_operations::statistics(call))),
-        Operation::QueryTables => Box::pin(tables::list(call)),
-        Operation::GetTable => Box::pin(tables::get(call)),
-        Operation::CreateTable => Box::pin(tables::create(call, body)),
-        Operation::DeleteTable => Box::pin(tables::delete(call)),
-        Operation::GetTableAcl => Box::pin(acl::get(call)),
-        Operation::SetTableAcl => Box::pin(acl::set(call, body)),
-        Operation::GetODataMetadata => Box::pin(metadata::get(call)),
-        Operation::GetEntity => Box::pin(entity::get(call)),
-        Operation::QueryEntities => Box::pin(query_entities::query(call)),
-        Operation::InsertEntity
-        | Operation::UpdateEntity
-        | Operation::MergeEntity
-        | Operation::InsertOrReplaceEntity
-        | Operation::InsertOrMergeEntity
-        | Operation::DeleteEntity => Box::pin(entity::change(call, body)),
-        Operation::EntityGroupTransaction => Box::pin(batch::run(call, id, body)),
-        _ => Box::pin(ready(Err(Code::NotImplemented.into()))),
+        TableOperation::GetTableServiceStats => {
+            Box::pin(ready(service_operations::statistics(call)))
+        }
+        TableOperation::QueryTables => Box::pin(tables::list(call)),
+        TableOperation::GetTable => Box::pin(tables::get(call)),
+        TableOperation::CreateTable => Box::pin(tables::create(call, body)),
+        TableOperation::DeleteTable => Box::pin(tables::delete(call)),
+        TableOperation::GetTableAcl => Box::pin(table_acl::get(call)),
+        TableOperation::SetTableAcl => Box::pin(table_acl::set(call, body)),
+        TableOperation::GetODataMetadata => Box::pin(metadata::get(call)),
+        TableOperation::GetEntity => Box::pin(entity::get(call)),
+        TableOperation::QueryEntities => Box::pin(query_entities::query(call)),
+        TableOperation::InsertEntity => Box::pin(entity::change(call, ChangeKind::Insert, body)),
+        TableOperation::UpdateEntity => Box::pin(entity::change(call, ChangeKind::Update, body)),
+        TableOperation::MergeEntity => Box::pin(entity::change(call, ChangeKind::Merge, body)),
+        TableOperation::InsertOrReplaceEntity => {
+            Box::pin(entity::change(call, ChangeKind::InsertOrReplace, body))
+        }
+        TableOperation::InsertOrMergeEntity => {
+            Box::pin(entity::change(call, ChangeKind::InsertOrMerge, body))
+        }
+        TableOperation::DeleteEntity => Box::pin(entity::change(call, ChangeKind::Delete, body)),
+        TableOperation::EntityGroupTransaction => Box::pin(batch::run(call, id, body)),
+        // The front end answers it before it asks who is calling.
+        TableOperation::PreflightTableRequest => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }
 
@@ -89,12 +99,13 @@ struct Speech {
 
 impl Speech {
     fn of(call: &Call<'_>) -> Result<Self, Error> {
-        format::check_versions(
+        json_format::check_versions(
             call.version,
             call.header("dataserviceversion")?,
             call.header("maxdataserviceversion")?,
         )?;
-        let level = format::accepted(call.header("accept")?, call.query.get_nonempty("$format"))?;
+        let level =
+            json_format::accepted(call.header("accept")?, call.query.get_nonempty("$format"))?;
         Ok(Self { level, preference: Preference::parse(call.header("prefer")?) })
     }
 }

@@ -10,13 +10,13 @@ use holdfast_domain::table::{EntityKey, PAGE_ENTITIES_MAX, Position, QueryEntiti
 use hyper::StatusCode;
 
 use super::entity::select;
-use super::format::Level;
+use super::json_format::Level;
 use super::write_entity::EntityWriter;
-use super::{Endpoint, Speech, continuation, json_answer};
+use super::{Endpoint, Speech, continuation_token, json_answer};
 use crate::answer::{Answer, AnswerBody, Piece};
 use crate::error::{Code, Error};
-use crate::query::Query;
 use crate::request::Call;
+use crate::url_query::Query;
 
 /// A page that is longer is sent in pieces about as long, so that its JSON is never whole in
 /// memory.
@@ -55,9 +55,9 @@ pub async fn query(call: &Call<'_>) -> Result<Answer, Error> {
         answer.body = in_pieces(answer.body, body);
     }
     if let Some(Position { partition_key, row_key }) = &page.next {
-        let token = continuation::encode(partition_key);
+        let token = continuation_token::encode(partition_key);
         answer.header("x-ms-continuation-nextpartitionkey", token);
-        let token = row_key.as_deref().map(continuation::encode);
+        let token = row_key.as_deref().map(continuation_token::encode);
         answer.optional_header("x-ms-continuation-nextrowkey", token);
     }
     Ok(answer)
@@ -86,7 +86,7 @@ pub fn options(query: &Query<'_>) -> Result<Options, Error> {
 
 /// Where the page before said that this one begins.
 fn position(query: &Query<'_>) -> Result<Option<Position>, Error> {
-    let decoded = |name| match query.get_nonempty(name).map(continuation::decode) {
+    let decoded = |name| match query.get_nonempty(name).map(continuation_token::decode) {
         None => Ok(None),
         Some(Some(key)) => Ok(Some(key)),
         Some(None) => Err(Error::from(Code::InvalidInput)),

@@ -6,14 +6,14 @@ use holdfast_domain::table::{ListTables, TablePath};
 use hyper::StatusCode;
 use serde::Deserialize;
 
-use super::format::{Level, Preference, check_content_type};
+use super::json_format::{Level, Preference, check_content_type};
 use super::query_entities::{Options, options};
 use super::write_entity::put_member;
-use super::{Endpoint, Speech, continuation, json_answer, odata_answer, refuse_conditions};
+use super::{Endpoint, Speech, continuation_token, json_answer, odata_answer, refuse_conditions};
 use crate::answer::Answer;
+use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::request_body::RequestBody;
 
 #[derive(Deserialize)]
 struct NewTable {
@@ -69,7 +69,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     let command = ListTables {
         account: call.account()?,
         from: match call.query.get_nonempty("NextTableName") {
-            Some(token) => Some(continuation::decode(token).ok_or(Code::InvalidInput)?),
+            Some(token) => Some(continuation_token::decode(token).ok_or(Code::InvalidInput)?),
             None => None,
         },
         limit,
@@ -79,7 +79,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     let (mut body, endpoint) = (Vec::with_capacity(1024), Endpoint(call).to_string());
     TableWriter::new(call, &speech, &endpoint).list(&mut body, &page.names);
     let mut answer = json_answer(StatusCode::OK, speech.level, body);
-    let token = page.next.as_deref().map(continuation::encode);
+    let token = page.next.as_deref().map(continuation_token::encode);
     answer.optional_header("x-ms-continuation-nexttablename", token);
     Ok(answer)
 }

@@ -8,8 +8,8 @@ use base64_simd::STANDARD;
 use holdfast_domain::table::{EntityView, PARTITION_KEY, ROW_KEY, TIMESTAMP, ValueRef};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::format::Level;
-use crate::plain_bytes::is_plain;
+use super::json_format::Level;
+use crate::headers::byte_scan::is_plain;
 
 /// What a text in an address may have as it is.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

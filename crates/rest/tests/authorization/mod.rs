@@ -14,10 +14,10 @@ use holdfast_rest::auth::{
     AccountKeys, Accounts, AuthRefusal, BearerSettings, Granted, Identity, Key, Presented,
     authenticate, authorize,
 };
+use holdfast_rest::headers::RequestHeaders;
 use holdfast_rest::operation::{Operation, check_since, route};
-use holdfast_rest::query::Query;
-use holdfast_rest::request_headers::RequestHeaders;
 use holdfast_rest::service::Service;
+use holdfast_rest::url_query::Query;
 use holdfast_rest::version::Version;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;

@@ -8,9 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast_domain::time::Timestamp;
 use holdfast_rest::auth::{
     AccountKeys, Accounts, Assignment, AssignmentScope, AuthRefusal, BearerSettings, Identity, Key,
-    Presented, Role, Target, authenticate,
+    NamedResource, Presented, Role, authenticate,
 };
-use holdfast_rest::request_headers::RequestHeaders;
+use holdfast_rest::headers::RequestHeaders;
 use holdfast_rest::service::Service;
 use holdfast_rest::version::Version;
 use percent_encoding::percent_decode_str;
@@ -208,7 +208,7 @@ impl Golden {
         };
         let (container, object) = below_account.split_once('/').unwrap_or((below_account, ""));
         let container = container.split('(').next().unwrap_or_default();
-        let target = Target {
+        let target = NamedResource {
             account: &self.account,
             service: self.service(),
             container: Some(container).filter(|name| !name.is_empty()),

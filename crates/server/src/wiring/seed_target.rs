@@ -9,9 +9,8 @@ use holdfast_domain::Failure;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    Encryption, NewBlob, PutBlob, ScopePolicy,
+    NewBlob, PutBlob, ScopePolicy,
 };
-use holdfast_domain::condition::Conditions;
 use holdfast_domain::content::{ByteSource, ReceiveFailure};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{
@@ -25,7 +24,6 @@ use holdfast_domain::share::{
     NodeProperties, Protocol, SharePath, ShareRefusal, ShareSettings,
 };
 use holdfast_domain::table::{Change, EntityChange, EntityRefusal, TablePath, TableRefusal};
-use holdfast_domain::tags::TagSet;
 use md5::{Digest, Md5};
 use serde_json::{Map, Value};
 
@@ -79,29 +77,19 @@ impl SeedTarget for Node {
             Err(ReceiveFailure::Source(never)) => match never {},
             Err(ReceiveFailure::Fault(fault)) => return Err(format!("{fault:?}")),
         };
+        let path = BlobPath {
+            container: container_path(account, container)?,
+            blob: BlobName::new(&blob.name).map_err(told)?,
+        };
         let command = PutBlob {
-            path: BlobPath {
-                container: container_path(account, container)?,
-                blob: BlobName::new(&blob.name).map_err(told)?,
-            },
-            blob: NewBlob::Block(received),
             headers: ContentHeaders {
                 content_type: blob.content_type.clone(),
                 content_md5: Some(<[u8; 16]>::from(Md5::digest(&content)).into()),
                 ..ContentHeaders::default()
             },
             metadata: Metadata::new(blob.metadata.clone()).map_err(told)?,
-            tags: TagSet::default(),
-            tier: None,
-            immutability: None,
-            legal_hold: false,
-            encryption: Encryption::Account,
-            encryption_context: None,
-            expiry: None,
-            conditions: Conditions::default(),
-            lease_id: None,
-            lease_needs_blob: true,
             create_only: true,
+            ..PutBlob::new(path, NewBlob::Block(received))
         };
         match self.domain.put_blob(command).await {
             Ok(_) => Ok(Seeded::Created),

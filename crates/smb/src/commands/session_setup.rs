@@ -127,7 +127,7 @@ fn find_elsewhere(call: &mut Call) -> Result<Arc<Session>> {
     let session = call.connection.frontend.session(call.header.session_id);
     let session = session.ok_or(Status::USER_SESSION_DELETED)?;
     let established = session.established().ok_or(Status::USER_SESSION_DELETED)?;
-    if !call.header.flags.has(Flags::SIGNED) {
+    if !call.header.flags.contains(Flags::SIGNED) {
         return Err(Status::INVALID_PARAMETER);
     }
     let message_id = call.header.message_id;

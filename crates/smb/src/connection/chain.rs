@@ -246,7 +246,7 @@ impl Worker<'_> {
     fn interim(&self, header: &Header) -> Reply {
         let credits = self.connection.grant(header.credits);
         let mut header = header.answer(Status::PENDING, credits);
-        header.flags = header.flags.with(Flags::ASYNC);
+        header.flags = header.flags.union(Flags::ASYNC);
         header.target = Target::Async(self.ticket.async_id);
         let answer = Answer::refusal(Status::PENDING);
         Reply { header, answer, signer: None, preauth: None, room: None }
@@ -262,7 +262,7 @@ impl Worker<'_> {
         let credits = if was_pending { 0 } else { self.connection.grant(request.credits) };
         let mut header = request.answer(answer.status, credits);
         if was_pending {
-            header.flags = header.flags.with(Flags::ASYNC);
+            header.flags = header.flags.union(Flags::ASYNC);
             header.target = Target::Async(self.ticket.async_id);
         }
         let (mut signer, mut preauth) = (None, None);
@@ -289,7 +289,7 @@ impl Worker<'_> {
         chain: &mut Chain,
     ) -> Result<Call, Status> {
         let Message { header, bytes, signature } = message;
-        let is_related = header.flags.has(Flags::RELATED);
+        let is_related = header.flags.contains(Flags::RELATED);
         if is_related && (self.is_first || chain.is_broken) {
             chain.is_broken = true;
             return Err(Status::INVALID_PARAMETER);

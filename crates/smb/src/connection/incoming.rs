@@ -92,10 +92,10 @@ pub fn unpack(connection: &Connection, mut bytes: BytesMut) -> Result<Batch, Dis
     let mut signatures = Vec::with_capacity(places.len());
     let mut signer: Option<Arc<Session>> = None;
     for (header, range) in &places {
-        if !header.flags.has(Flags::RELATED) || signer.is_none() {
+        if !header.flags.contains(Flags::RELATED) || signer.is_none() {
             signer = connection.session(header.session_id);
         }
-        let is_signed = header.flags.has(Flags::SIGNED) && encrypted_by.is_none();
+        let is_signed = header.flags.contains(Flags::SIGNED) && encrypted_by.is_none();
         let message = &mut bytes[range.clone()];
         message[SIGNATURE_RANGE].fill(0);
         signatures.push(match &signer {
@@ -156,7 +156,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<Place>, Disconnect> {
             return Err(Disconnect);
         }
         let header = Header::decode(rest).map_err(|_| Disconnect)?;
-        if header.flags.has(Flags::RESPONSE) {
+        if header.flags.contains(Flags::RESPONSE) {
             return Err(Disconnect);
         }
         let next = header.next_command as usize;

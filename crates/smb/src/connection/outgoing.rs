@@ -263,7 +263,7 @@ fn chain(replies: Vec<Reply>) -> Vec<Bytes> {
         }
         let established = signer.as_ref().and_then(|session| session.established());
         if established.is_some() {
-            header.flags = header.flags.with(Flags::SIGNED);
+            header.flags = header.flags.union(Flags::SIGNED);
         }
         let mut encoded = Vec::with_capacity(HEADER_BYTES);
         header.encode(&mut encoded);

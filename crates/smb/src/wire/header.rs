@@ -1,5 +1,6 @@
 //! The header that every message begins with, [MS-SMB2] 2.2.1.
 
+use bitflags::bitflags;
 use bytes::BufMut as _;
 
 use super::{Cursor, Malformed};
@@ -63,22 +64,14 @@ impl Command {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u32);
-
-impl Flags {
-    pub const RESPONSE: Self = Self(0x1);
-    pub const ASYNC: Self = Self(0x2);
-    pub const RELATED: Self = Self(0x4);
-    pub const SIGNED: Self = Self(0x8);
-    pub const REPLAY: Self = Self(0x2000_0000);
-
-    pub const fn has(self, flag: Self) -> bool {
-        self.0 & flag.0 == flag.0
-    }
-
-    pub const fn with(self, flag: Self) -> Self {
-        Self(self.0 | flag.0)
+bitflags! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Flags: u32 {
+        const RESPONSE = 0x1;
+        const ASYNC = 0x2;
+        const RELATED = 0x4;
+        const SIGNED = 0x8;
+        const REPLAY = 0x2000_0000;
     }
 }
 
@@ -117,10 +110,10 @@ impl Header {
         let status = fields.u32()?;
         let command = fields.u16()?;
         let credits = fields.u16()?;
-        let flags = Flags(fields.u32()?);
+        let flags = Flags::from_bits_retain(fields.u32()?);
         let next_command = fields.u32()?;
         let message_id = fields.u64()?;
-        let target = if flags.has(Flags::ASYNC) {
+        let target = if flags.contains(Flags::ASYNC) {
             Target::Async(fields.u64()?)
         } else {
             fields.skip(4)?;
@@ -149,7 +142,7 @@ impl Header {
         out.put_u32_le(self.status);
         out.put_u16_le(self.command);
         out.put_u16_le(self.credits);
-        out.put_u32_le(self.flags.0);
+        out.put_u32_le(self.flags.bits());
         out.put_u32_le(self.next_command);
         out.put_u64_le(self.message_id);
         match self.target {
@@ -185,7 +178,7 @@ impl Header {
         Self {
             status: status.0,
             credits,
-            flags: Flags(Flags::RESPONSE.0 | self.flags.0 & (Flags::RELATED.0 | Flags::REPLAY.0)),
+            flags: Flags::RESPONSE | self.flags & (Flags::RELATED | Flags::REPLAY),
             next_command: 0,
             signature: [0; 16],
             ..*self
