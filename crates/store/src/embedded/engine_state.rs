@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use holdfast_sync::{Condvar, Mutex};
 
+use super::disk_space::{DiskSpace, Reserve};
 use super::folder::{DataFolder, OpenFolder};
 use super::log::{SealedSegment, Spare};
-use super::room::{Reserve, Room};
 use super::row_cache::RowCache;
 use super::snapshots::Snapshots;
 use super::tree::{Tree, hash_of};
 use super::trees::Trees;
 use crate::engine::{Fault, Write};
 
-pub(super) struct Shared {
+pub(super) struct EngineState {
     pub trees: Trees,
     pub snapshots: Snapshots,
     pub upkeep: Mutex<Upkeep>,
@@ -42,21 +42,21 @@ pub(super) struct Upkeep {
     pub sealed: Vec<SealedSegment>,
     /// Oldest first.
     pub spares: VecDeque<Spare>,
-    pub room: Room,
+    pub room: DiskSpace,
     pub compaction_is_due: bool,
     pub stopping: bool,
 }
 
 impl Upkeep {
     pub fn descriptors_are_back(&mut self) {
-        if matches!(self.room, Room::NoDescriptors(_)) {
+        if matches!(self.room, DiskSpace::NoDescriptors(_)) {
             tracing::warn!("there are descriptors again");
-            self.room = Room::Enough;
+            self.room = DiskSpace::Enough;
         }
     }
 }
 
-impl Shared {
+impl EngineState {
     /// From now on nothing is committed. The first reason is kept.
     pub fn poison(&self, fault: Fault) {
         if self.poison.set(fault.clone()).is_ok() {
@@ -71,14 +71,14 @@ impl Shared {
     pub fn note_no_room(&self, fault: Fault) {
         let mut upkeep = self.upkeep.lock();
         upkeep.room = match upkeep.room {
-            Room::Enough | Room::NoDescriptors(_) => {
+            DiskSpace::Enough | DiskSpace::NoDescriptors(_) => {
                 tracing::error!(?fault, "the disk is full: only what gives room back is taken");
                 if let Err(why) = self.reserve.spend() {
                     tracing::error!(%why, "the reserve cannot be used");
                 }
-                Room::Reserve(fault)
+                DiskSpace::Reserve(fault)
             }
-            Room::Reserve(_) | Room::None(_) => Room::None(fault),
+            DiskSpace::Reserve(_) | DiskSpace::None(_) => DiskSpace::None(fault),
         };
         self.upkeep_changed.notify_all();
     }
@@ -87,12 +87,12 @@ impl Shared {
     pub fn note_no_descriptors(&self, fault: Fault) {
         let mut upkeep = self.upkeep.lock();
         upkeep.room = match upkeep.room {
-            Room::Enough => {
+            DiskSpace::Enough => {
                 tracing::error!(?fault, "no descriptors are left: some writes are refused");
-                Room::NoDescriptors(fault)
+                DiskSpace::NoDescriptors(fault)
             }
-            Room::NoDescriptors(_) => Room::NoDescriptors(fault),
-            Room::Reserve(_) | Room::None(_) => Room::None(fault),
+            DiskSpace::NoDescriptors(_) => DiskSpace::NoDescriptors(fault),
+            DiskSpace::Reserve(_) | DiskSpace::None(_) => DiskSpace::None(fault),
         };
         self.upkeep_changed.notify_all();
     }
@@ -101,8 +101,8 @@ impl Shared {
     pub fn note_progress(&self) {
         let mut upkeep = self.upkeep.lock();
         upkeep.descriptors_are_back();
-        if let Room::None(fault) = &upkeep.room {
-            upkeep.room = Room::Reserve(fault.clone());
+        if let DiskSpace::None(fault) = &upkeep.room {
+            upkeep.room = DiskSpace::Reserve(fault.clone());
         }
         self.upkeep_changed.notify_all();
     }
@@ -122,7 +122,7 @@ impl Shared {
         }
         self.reserve.take()?;
         tracing::warn!("there is room on the disk again");
-        self.upkeep.lock().room = Room::Enough;
+        self.upkeep.lock().room = DiskSpace::Enough;
         self.upkeep_changed.notify_all();
         Ok(())
     }

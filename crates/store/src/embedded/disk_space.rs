@@ -23,7 +23,7 @@ const RESERVE_FILE: &str = "reserve";
 
 /// Whether there is room for more.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Room {
+pub(super) enum DiskSpace {
     #[default]
     Enough,
     /// Upkeep got no descriptor. Who would have to wait for it is refused, and nobody else.
@@ -34,7 +34,7 @@ pub(super) enum Room {
     None(Fault),
 }
 
-impl Room {
+impl DiskSpace {
     /// Why what grows is not committed.
     pub fn refusal(&self) -> Option<&Fault> {
         match self {
@@ -59,7 +59,7 @@ impl Room {
 
 /// Why upkeep did not do what it tried.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(super) enum UpkeepError {
     /// Everything is as it was before; it can be tried again.
     NoRoom(Fault),
     /// Likewise.
@@ -68,7 +68,7 @@ pub(super) enum Failed {
     Broken(Fault),
 }
 
-impl Failed {
+impl UpkeepError {
     pub fn because(what: &'static str, why: io::Error) -> Self {
         if is_no_room(&why) {
             Self::NoRoom(Fault::because(what, why))
@@ -127,11 +127,11 @@ impl Reserve {
 }
 
 /// Fails as a full disk does where fewer bytes than these are left: it is better not to begin.
-pub(super) fn check_available(folder: &Path, bytes: u64) -> Result<(), Failed> {
+pub(super) fn check_available(folder: &Path, bytes: u64) -> Result<(), UpkeepError> {
     let what = "there is no room to go on";
-    let left = available(folder).map_err(|why| Failed::because(what, why))?;
+    let left = available(folder).map_err(|why| UpkeepError::because(what, why))?;
     if left < bytes {
-        return Err(Failed::because(what, io::ErrorKind::StorageFull.into()));
+        return Err(UpkeepError::because(what, io::ErrorKind::StorageFull.into()));
     }
     Ok(())
 }
@@ -162,6 +162,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         check_available(folder.path(), 1).unwrap();
         let refused = check_available(folder.path(), u64::MAX);
-        assert!(matches!(refused, Err(Failed::NoRoom(ref fault)) if fault.is_no_room()));
+        assert!(matches!(refused, Err(UpkeepError::NoRoom(ref fault)) if fault.is_no_room()));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use holdfast_sync::{Condvar, Mutex};
 
-pub(super) struct Queue<T> {
+pub(super) struct WorkQueue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
@@ -15,14 +15,14 @@ struct State<T> {
     closed: bool,
 }
 
-impl<T> Default for Queue<T> {
+impl<T> Default for WorkQueue<T> {
     fn default() -> Self {
         let state = State { items: VecDeque::new(), closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 }
 
-impl<T> Queue<T> {
+impl<T> WorkQueue<T> {
     /// Drops the item if the queue is closed.
     pub(super) fn push(&self, item: T) {
         let mut state = self.state.lock();

@@ -18,7 +18,7 @@ const ROWS_OF_A_THREAD: usize = 16;
 const BYTES_MAX: usize = 512;
 
 /// What a store tells all threads about the rows they keep of it.
-pub(super) struct OwnRows {
+pub(super) struct ThreadRowCache {
     /// Tells the stores of this process apart.
     store: u64,
     /// By their hashes, the newest batch that wrote rows.
@@ -46,7 +46,7 @@ thread_local! {
         const { RefCell::new([const { Place::empty() }; ROWS_OF_A_THREAD]) };
 }
 
-impl OwnRows {
+impl ThreadRowCache {
     pub fn new() -> Self {
         static STORES: AtomicU64 = AtomicU64::new(1);
         Self {
@@ -121,20 +121,20 @@ mod tests {
     /// Of the same place, and otherwise unlike.
     const OTHER: u64 = HASH + 1;
 
-    fn keep(rows: &OwnRows, hash: u64, key: &str, value: &str, before: u64) {
+    fn keep(rows: &ThreadRowCache, hash: u64, key: &str, value: &str, before: u64) {
         for _ in 0..2 {
             rows.offer(hash, key.as_bytes(), value.as_bytes(), before);
         }
     }
 
-    fn get(rows: &OwnRows, hash: u64, key: &str, before: u64) -> Option<String> {
+    fn get(rows: &ThreadRowCache, hash: u64, key: &str, before: u64) -> Option<String> {
         let value = rows.get(hash, key.as_bytes(), before);
         value.map(|value| String::from_utf8_lossy(&value).into_owned())
     }
 
     #[test]
     fn a_row_is_told_from_its_reader_on_until_it_is_written() {
-        let rows = OwnRows::new();
+        let rows = ThreadRowCache::new();
         keep(&rows, HASH, "a", "1", 5);
         assert_eq!(get(&rows, HASH, "a", 4), None);
         assert_eq!(get(&rows, HASH, "a", 5).as_deref(), Some("1"));
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_was_overtaken_keeps_nothing_that_others_see() {
-        let rows = OwnRows::new();
+        let rows = ThreadRowCache::new();
         rows.forget(HASH, 5);
         keep(&rows, HASH, "a", "before the batch", 5);
         assert_eq!(get(&rows, HASH, "a", 5), None);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_row_is_not_taken_for_another_one() {
-        let (rows, others) = (OwnRows::new(), OwnRows::new());
+        let (rows, others) = (ThreadRowCache::new(), ThreadRowCache::new());
         keep(&rows, HASH, "a", "1", 5);
         assert_eq!(get(&rows, HASH, "b", 5), None, "of the same hash");
         assert_eq!(get(&rows, OTHER, "a", 5), None, "of the same place");
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_all_the_time_keeps_its_place() {
-        let rows = OwnRows::new();
+        let rows = ThreadRowCache::new();
         keep(&rows, HASH, "table", "1", 5);
         for _ in 0..10 {
             rows.offer(OTHER, b"entity", b"2", 5);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn long_rows_are_not_kept() {
-        let rows = OwnRows::new();
+        let rows = ThreadRowCache::new();
         keep(&rows, HASH, "a", &"x".repeat(BYTES_MAX), 5);
         assert_eq!(get(&rows, HASH, "a", 5), None);
     }

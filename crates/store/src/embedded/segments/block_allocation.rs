@@ -100,7 +100,7 @@ impl Segment {
 }
 
 #[derive(Default)]
-pub(super) struct Space {
+pub(super) struct BlockAllocation {
     segments: BTreeMap<u64, Segment>,
     /// Oldest first.
     active: Vec<u64>,
@@ -109,7 +109,7 @@ pub(super) struct Space {
     unpunched: u64,
 }
 
-impl Space {
+impl BlockAllocation {
     pub(super) fn inherit(&mut self, number: u64, blocks: u64) {
         self.number_max = self.number_max.max(number);
         self.segments.insert(number, Segment::new(Phase::Inherited, blocks));
@@ -313,7 +313,7 @@ impl Space {
     }
 
     /// Takes out that empty segment; its file is to be shortened to nothing.
-    /// [`Space::put_back_empty`] must follow.
+    /// [`BlockAllocation::put_back_empty`] must follow.
     pub(super) fn take_to_shrink(&mut self) -> Option<u64> {
         let number = self.kept_at_length()?;
         self.empty.remove(&number);
@@ -321,8 +321,8 @@ impl Space {
         Some(number)
     }
 
-    /// Puts back what [`Space::take_empty`] gave, because its file could not be used, or what
-    /// [`Space::take_to_shrink`] gave. Its length no longer matters.
+    /// Puts back what [`BlockAllocation::take_empty`] gave, because its file could not be used, or what
+    /// [`BlockAllocation::take_to_shrink`] gave. Its length no longer matters.
     pub(super) fn put_back_empty(&mut self, number: u64) {
         self.segments.insert(number, Segment::new(Phase::Sealed, 0));
         self.empty.insert(number);
@@ -341,7 +341,7 @@ impl Space {
     }
 
     /// If more than `slack` free blocks still take up space on disk: those of the segment that has
-    /// most of them. [`Space::has_punched`] must follow.
+    /// most of them. [`BlockAllocation::has_punched`] must follow.
     pub(super) fn next_to_punch(&mut self, slack: u64) -> Option<(u64, Vec<Run>)> {
         if self.unpunched <= slack {
             return None;
@@ -374,8 +374,8 @@ mod tests {
         Run { segment, start, blocks }
     }
 
-    fn with_active(count: u64, blocks: u64) -> Space {
-        let mut space = Space::default();
+    fn with_active(count: u64, blocks: u64) -> BlockAllocation {
+        let mut space = BlockAllocation::default();
         for _ in 0..count {
             let number = space.next_number();
             space.activate(number, blocks, true);
@@ -473,7 +473,7 @@ mod tests {
 
     #[test]
     fn garbage_of_an_inherited_segment_is_neither_live_nor_already_free() {
-        let mut space = Space::default();
+        let mut space = BlockAllocation::default();
         space.inherit(7, 10);
         assert_eq!(space.next_number(), 8);
         assert_eq!(space.free(run(7, 2, 2)), 2);
@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn surplus_never_takes_the_youngest() {
-        let mut space = Space::default();
+        let mut space = BlockAllocation::default();
         for number in [3, 5, 9] {
             space.inherit(number, 4);
             space.free(run(number, 0, 4));
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn the_youngest_is_shrunk_once_when_nothing_is_to_be_kept() {
-        let mut space = Space::default();
+        let mut space = BlockAllocation::default();
         space.inherit(3, 4);
         space.free(run(3, 0, 4));
         assert!(!space.has_chores(1, 0));
@@ -511,7 +511,7 @@ mod tests {
 
     #[test]
     fn a_segment_is_not_reused_while_holes_are_punched_into_it() {
-        let mut space = Space::default();
+        let mut space = BlockAllocation::default();
         space.inherit(1, 10);
         space.free(run(1, 0, 6));
         assert!(space.next_to_punch(6).is_none());

@@ -1,5 +1,5 @@
-//! What rows of a tree are read from: its memtables, the newest first, and its tables. A view never
-//! changes. It is replaced when a memtable is closed or flushed or when tables are merged.
+//! What rows of a tree are read from: its memtables, the newest first, and its tables. These sources never
+//! change. They are replaced when a memtable is closed or flushed or when tables are merged.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -22,7 +22,7 @@ pub(in crate::embedded) fn hash_of(key: &[u8]) -> u64 {
 }
 
 #[derive(Clone)]
-pub(super) struct View {
+pub(super) struct RowSources {
     /// The newest first, which is the one that rows are put into.
     pub memtables: Vec<FilteredMemtable>,
     pub levels: Arc<Levels<TableFile>>,
@@ -35,7 +35,7 @@ pub(in crate::embedded) struct Scanned {
     pub rest: Option<KeyRange>,
 }
 
-impl View {
+impl RowSources {
     pub fn new(levels: Levels<TableFile>) -> Self {
         Self { memtables: vec![FilteredMemtable::default()], levels: Arc::new(levels) }
     }
