@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use holdfast_testkit::{account, client};
+use holdfast_verify::{account, client};
 
 use account::Account;
 use compare::Side;

@@ -17,9 +17,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("places", &[]),
     ("rest", &["domain", "query", "places"]),
     ("smb", &["domain", "places"]),
-    ("server", &["rest", "smb", "domain", "places", "store", "testkit"]),
-    ("testkit", &["domain"]),
-    ("bench", &["testkit"]),
+    ("server", &["rest", "smb", "domain", "places", "store", "verify"]),
+    ("verify", &["domain"]),
+    ("bench", &["verify"]),
     ("fuzz", &["rest", "smb", "query", "domain"]),
 ];
 
@@ -191,8 +191,8 @@ fn crates_depend_only_downwards() {
             }
             let Some(rest) = line.strip_prefix("holdfast-") else { continue };
             let dependency = rest.split(['.', ' ', '=']).next().unwrap_or_default();
-            let is_test_kit = section == "[dev-dependencies]" && dependency == "testkit";
-            if !allowed.contains(&dependency) && !is_test_kit {
+            let is_for_tests = section == "[dev-dependencies]" && dependency == "verify";
+            if !allowed.contains(&dependency) && !is_for_tests {
                 findings.push(format!(
                     "crates/{name}/Cargo.toml: {name} must not depend on {dependency} ({section})"
                 ));
@@ -293,7 +293,7 @@ const UNSAFE: &[&str] = &[
     "crates/store/src/embedded/segments/huge_pages.rs",
 ];
 /// Never shipped.
-const TOOLS: &[&str] = &["bench", "fuzz", "testkit"];
+const TOOLS: &[&str] = &["bench", "fuzz"];
 
 #[test]
 fn what_is_shipped_is_safe_but_for_a_short_list_that_says_why() {

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use holdfast_testkit::account::{Account, Service};
-use holdfast_testkit::report::Report;
-use holdfast_testkit::verify::{Plan, Progress, run};
+use holdfast_verify::account::{Account, Service};
+use holdfast_verify::report::Report;
+use holdfast_verify::run::{Plan, Progress, run};
 use support::Server;
 
 fn setting(name: &str) -> Option<u64> {

@@ -12,13 +12,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_testkit::account::{Account, DEVELOPMENT_KEY, DEVELOPMENT_NAME, Service};
-use holdfast_testkit::connection::Connection;
-use holdfast_testkit::content::{self, PIECE_BYTES};
-use holdfast_testkit::file::http::{FileTarget, slots};
-use holdfast_testkit::file::{Answer, FileWorkload, Request, SLOT_BYTES};
-use holdfast_testkit::record::{Extent, Target, Workload, record};
-use holdfast_testkit::space;
+use holdfast_verify::account::{Account, DEVELOPMENT_KEY, DEVELOPMENT_NAME, Service};
+use holdfast_verify::connection::Connection;
+use holdfast_verify::content::{self, PIECE_BYTES};
+use holdfast_verify::file::http::{FileTarget, slots};
+use holdfast_verify::file::{Answer, FileWorkload, Request, SLOT_BYTES};
+use holdfast_verify::record::{Extent, Target, Workload, record};
+use holdfast_verify::scratch_space;
 use support::Server;
 
 /// A client of SMB, which answers line by line.
@@ -109,7 +109,7 @@ async fn histories_of_one_file_by_both_protocols_are_explained() {
     let url = |_| Some(format!("http://{}/devstoreaccount1", server.file));
     let account = Arc::new(Account::development(url).expect("the address is valid"));
     let mut connection = Connection::new(Arc::clone(&account), Service::File);
-    let share = space::create(&mut connection, Service::File).await.expect("a share");
+    let share = scratch_space::create(&mut connection, Service::File).await.expect("a share");
 
     for (round, seed) in [5_u64, 6, 7].into_iter().enumerate() {
         let file = format!("file{round}");

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use holdfast_testkit::append::{Answer, AppendWorkload, PIECE_BYTES, Request, pieces};
-use holdfast_testkit::etag::{Condition, ETag};
-use holdfast_testkit::record::Target;
+use holdfast_verify::append::{Answer, AppendWorkload, PIECE_BYTES, Request, pieces};
+use holdfast_verify::etag::{Condition, ETag};
+use holdfast_verify::record::Target;
 use tokio::time::sleep;
 
 use super::{Faulty, travel};

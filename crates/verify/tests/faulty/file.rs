@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_testkit::etag::ETag;
-use holdfast_testkit::file::{Answer, FileWorkload, Request, SLOTS, Slots};
-use holdfast_testkit::record::Target;
+use holdfast_verify::etag::ETag;
+use holdfast_verify::file::{Answer, FileWorkload, Request, SLOTS, Slots};
+use holdfast_verify::record::Target;
 use tokio::time::sleep;
 
 use super::{Faulty, travel};

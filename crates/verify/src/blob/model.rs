@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Answer, LEASE_SECONDS, Request};
 use crate::etag::{Condition, ETag, KnownETag};
 use crate::lease::{self, Action, Lease, LeaseId};
-use crate::linearizable::Object;
+use crate::linearizability::Object;
 use crate::refusal::Reasons;
 
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use faulty::queue::{Bug, FaultyQueue};
 use faulty::{assert_clean, verdicts};
-use holdfast_testkit::queue::QueueWorkload;
-use holdfast_testkit::record::Extent;
-use holdfast_testkit::report::Verdict;
+use holdfast_verify::queue::QueueWorkload;
+use holdfast_verify::record::Extent;
+use holdfast_verify::report::Verdict;
 
 const EXTENT: Extent =
     Extent { operations_per_client: 120, duration_max: Duration::from_secs(600) };

@@ -5,7 +5,7 @@ mod model;
 
 use crate::etag::{Condition, ETag};
 use crate::history::Record;
-use crate::linearizable;
+use crate::linearizability;
 use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
@@ -98,6 +98,6 @@ impl Workload for AppendWorkload {
     }
 
     fn check(&self, history: &[Record<Request, Answer>]) -> Verdict {
-        linearizable::check::<AppendModel>(history)
+        linearizability::check::<AppendModel>(history)
     }
 }

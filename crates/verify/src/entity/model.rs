@@ -2,7 +2,7 @@
 
 use super::{Answer, Properties, Request, Write};
 use crate::etag::{Condition, ETag, KnownETag};
-use crate::linearizable::Object;
+use crate::linearizability::Object;
 use crate::refusal::Reasons;
 
 #[derive(Clone, Debug)]

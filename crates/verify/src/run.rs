@@ -27,7 +27,7 @@ use crate::queue::http::QueueTarget;
 use crate::random::Random;
 use crate::record::{Extent, HistoryOf, Target, Workload, record};
 use crate::report::{Figures, Report, Verdict};
-use crate::space;
+use crate::scratch_space;
 
 /// How long, how much and how wide a run is.
 #[derive(Clone, Copy, Debug)]
@@ -157,13 +157,13 @@ impl Run<'_> {
         let mut judging = None;
         while !self.is_over() && figures.violations.is_empty() {
             let mut connection = Connection::new(Arc::clone(&self.account), stage.service);
-            let space = match space::create(&mut connection, stage.service).await {
+            let space = match scratch_space::create(&mut connection, stage.service).await {
                 Ok(space) => space,
                 Err(reason) if figures.objects == 0 => return Err((name, reason)),
                 Err(_) => break,
             };
             let histories = self.round(&workload, &stage, &space, seeds.next()).await;
-            space::remove(&mut connection, stage.service, &space).await;
+            scratch_space::remove(&mut connection, stage.service, &space).await;
             if let Some(judged) = judging.take() {
                 self.take(&mut figures, judged).await;
             }

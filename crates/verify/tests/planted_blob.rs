@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use faulty::blob::{Bug, FaultyBlob};
 use faulty::{SHORT, assert_clean, assert_found, unanswered, verdicts};
-use holdfast_testkit::blob::BlobWorkload;
-use holdfast_testkit::record::Extent;
-use holdfast_testkit::report::Verdict;
+use holdfast_verify::blob::BlobWorkload;
+use holdfast_verify::record::Extent;
+use holdfast_verify::report::Verdict;
 
 const CLIENTS: u64 = 6;
 const LONG: Extent = Extent { operations_per_client: 250, duration_max: Duration::from_secs(60) };

@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use holdfast_testkit::random::Random;
-use holdfast_testkit::record::{Extent, Target, Workload, record};
-use holdfast_testkit::report::Verdict;
+use holdfast_verify::random::Random;
+use holdfast_verify::record::{Extent, Target, Workload, record};
+use holdfast_verify::report::Verdict;
 use tokio::time::{Instant, sleep};
 
 /// A client of a server with a bug.

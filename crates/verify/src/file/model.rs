@@ -2,7 +2,7 @@
 
 use super::{Answer, Request, SLOTS, Slots};
 use crate::etag::KnownETag;
-use crate::linearizable::Object;
+use crate::linearizability::Object;
 use crate::refusal::Reasons;
 
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use holdfast_testkit::entity::{Answer, EntityWorkload, Properties, Request, Write};
-use holdfast_testkit::etag::{Condition, ETag};
-use holdfast_testkit::record::Target;
+use holdfast_verify::entity::{Answer, EntityWorkload, Properties, Request, Write};
+use holdfast_verify::etag::{Condition, ETag};
+use holdfast_verify::record::Target;
 use tokio::time::sleep;
 
 use super::{Faulty, travel};

@@ -5,7 +5,7 @@ mod model;
 
 use crate::etag::{Condition, ETag, find_reused};
 use crate::history::Record;
-use crate::linearizable;
+use crate::linearizability;
 use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
@@ -105,7 +105,7 @@ impl Workload for EntityWorkload {
     }
 
     fn check(&self, history: &[Record<Request, Answer>]) -> Verdict {
-        let mut verdict = linearizable::check::<EntityModel>(history);
+        let mut verdict = linearizability::check::<EntityModel>(history);
         verdict.violations.extend(find_reused(history.iter().filter_map(|record| {
             match record.answer.as_ref()? {
                 Answer::Read { properties, etag } => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::etag::{Condition, ETag, find_reused};
 use crate::history::Record;
 use crate::lease::{Action, LeaseId};
-use crate::linearizable;
+use crate::linearizability;
 use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
@@ -128,7 +128,7 @@ impl Workload for BlobWorkload {
     }
 
     fn check(&self, history: &[Record<Request, Answer>]) -> Verdict {
-        let mut verdict = linearizable::check::<BlobModel>(history);
+        let mut verdict = linearizability::check::<BlobModel>(history);
         verdict.violations.extend(find_reused(history.iter().filter_map(|record| {
             let (etag, value) = match (&record.request, record.answer.as_ref()?) {
                 (Request::Put { value, .. }, Answer::Written { etag }) => (etag, *value),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use holdfast_testkit::etag::ETag;
-use holdfast_testkit::partition::{Answer, Change, List, PartitionWorkload, Request, Row};
-use holdfast_testkit::record::Target;
+use holdfast_verify::etag::ETag;
+use holdfast_verify::partition::{Answer, Change, List, PartitionWorkload, Request, Row};
+use holdfast_verify::record::Target;
 use tokio::time::sleep;
 
 use super::{Faulty, travel};

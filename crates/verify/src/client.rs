@@ -20,8 +20,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Sleep;
 
 use crate::account::{Account, Endpoint, Service};
-pub use crate::answer::Headers;
-use crate::answer::{AnswerReader, Body};
+pub use crate::http_answer::Headers;
+use crate::http_answer::{AnswerReader, Body};
 use crate::signature::{Signed, Signer};
 
 /// A version that every server worth comparing knows.

@@ -3,10 +3,10 @@
 mod faulty;
 
 use faulty::{SHORT, append, assert_clean, assert_found, entity, file, unanswered, verdicts};
-use holdfast_testkit::append::AppendWorkload;
-use holdfast_testkit::entity::EntityWorkload;
-use holdfast_testkit::file::FileWorkload;
-use holdfast_testkit::report::Verdict;
+use holdfast_verify::append::AppendWorkload;
+use holdfast_verify::entity::EntityWorkload;
+use holdfast_verify::file::FileWorkload;
+use holdfast_verify::report::Verdict;
 
 const CLIENTS: u64 = 6;
 

@@ -4,8 +4,8 @@ mod faulty;
 
 use faulty::partition::{Bug, FaultyPartition};
 use faulty::{SHORT, assert_clean, assert_found, verdicts};
-use holdfast_testkit::partition::PartitionWorkload;
-use holdfast_testkit::report::Verdict;
+use holdfast_verify::partition::PartitionWorkload;
+use holdfast_verify::report::Verdict;
 
 fn run(bug: Bug) -> Vec<Verdict> {
     verdicts(&PartitionWorkload, 0..5, SHORT, |seed| FaultyPartition::targets(bug, 6, seed))

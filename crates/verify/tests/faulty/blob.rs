@@ -3,10 +3,10 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use holdfast_testkit::blob::{Answer, BlobWorkload, Request};
-use holdfast_testkit::etag::{Condition, ETag};
-use holdfast_testkit::lease::{Action, BLOB, Lease, LeaseId};
-use holdfast_testkit::record::Target;
+use holdfast_verify::blob::{Answer, BlobWorkload, Request};
+use holdfast_verify::etag::{Condition, ETag};
+use holdfast_verify::lease::{Action, BLOB, Lease, LeaseId};
+use holdfast_verify::record::Target;
 use tokio::time::{Instant, sleep};
 
 use super::{Faulty, travel};

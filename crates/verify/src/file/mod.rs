@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::etag::ETag;
 use crate::history::Record;
-use crate::linearizable;
+use crate::linearizability;
 use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
@@ -101,6 +101,6 @@ impl Workload for FileWorkload {
     fn learn(&self, _memory: &mut (), _request: &Request, _answer: &Answer) {}
 
     fn check(&self, history: &[Record<Request, Answer>]) -> Verdict {
-        linearizable::check::<FileModel>(history)
+        linearizability::check::<FileModel>(history)
     }
 }

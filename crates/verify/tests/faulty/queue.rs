@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdfast_testkit::queue::{Answer, Delivery, Held, QueueWorkload, Request, Word};
-use holdfast_testkit::record::Target;
+use holdfast_verify::queue::{Answer, Delivery, Held, QueueWorkload, Request, Word};
+use holdfast_verify::record::Target;
 use tokio::time::{Instant, sleep};
 
 use super::{Faulty, travel};

@@ -2,7 +2,7 @@
 
 use super::{Answer, PIECE_BYTES, Request, pieces};
 use crate::etag::{Condition, KnownETag};
-use crate::linearizable::Object;
+use crate::linearizability::Object;
 use crate::refusal::Reasons;
 
 #[derive(Clone, Debug)]
