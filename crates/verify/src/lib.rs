@@ -18,7 +18,6 @@ pub mod lease;
 pub mod linearizability;
 pub mod partition;
 pub mod queue;
-pub mod random;
 pub mod record;
 pub mod refusal;
 pub mod report;

@@ -8,8 +8,8 @@ use futures_util::future::join_all;
 use tokio::time::Instant as Clock;
 
 use crate::history::{Instant, Record};
-use crate::random::Random;
 use crate::report::Verdict;
+use holdfast_random::Random;
 
 /// What clients of one kind of object do, and what they may be answered.
 pub trait Workload: Clone + Send + Sync + 'static {

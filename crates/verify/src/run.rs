@@ -24,10 +24,10 @@ use crate::partition::PartitionWorkload;
 use crate::partition::http::PartitionTarget;
 use crate::queue::QueueWorkload;
 use crate::queue::http::QueueTarget;
-use crate::random::Random;
 use crate::record::{Extent, HistoryOf, Target, Workload, record};
 use crate::report::{Figures, Report, Verdict};
 use crate::scratch_space;
+use holdfast_random::Random;
 
 /// How long, how much and how wide a run is.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +162,7 @@ impl Run<'_> {
                 Err(reason) if figures.objects == 0 => return Err((name, reason)),
                 Err(_) => break,
             };
-            let histories = self.round(&workload, &stage, &space, seeds.next()).await;
+            let histories = self.round(&workload, &stage, &space, seeds.number()).await;
             scratch_space::remove(&mut connection, stage.service, &space).await;
             if let Some(judged) = judging.take() {
                 self.take(&mut figures, judged).await;

@@ -6,9 +6,9 @@ mod model;
 use crate::etag::{Condition, ETag};
 use crate::history::Record;
 use crate::linearizability;
-use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
+use holdfast_random::Random;
 
 pub use model::AppendModel;
 

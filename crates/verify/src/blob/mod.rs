@@ -9,9 +9,9 @@ use crate::etag::{Condition, ETag, find_reused};
 use crate::history::Record;
 use crate::lease::{Action, LeaseId};
 use crate::linearizability;
-use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
+use holdfast_random::Random;
 
 pub use model::BlobModel;
 

@@ -8,9 +8,9 @@ use std::ops::Range;
 use crate::etag::ETag;
 use crate::history::Record;
 use crate::linearizability;
-use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
+use holdfast_random::Random;
 
 pub use model::FileModel;
 

@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use crate::etag::ETag;
 use crate::history::Record;
-use crate::random::Random;
 use crate::record::Workload;
 use crate::report::Verdict;
+use holdfast_random::Random;
 
 /// Number of a row in the partition.
 pub type Row = u32;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::Record;
-use crate::random::Random;
 use crate::record::{Extent, Workload};
 use crate::report::Verdict;
+use holdfast_random::Random;
 
 /// An id or a receipt, as the server made it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use holdfast_verify::random::Random;
+use holdfast_random::Random;
 use holdfast_verify::record::{Extent, Target, Workload, record};
 use holdfast_verify::report::Verdict;
 use tokio::time::{Instant, sleep};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdfast_store::contract::{Random, seed};
+use holdfast_random::{Random, seed};
 use holdfast_store::memory::{MemoryEngine, MemoryExtents};
 use holdfast_store::{Extents as _, KeyRange, Order};
 use tokio::sync::Mutex;
@@ -212,7 +212,7 @@ fn some_pages(random: &mut Random) -> Range<usize> {
 
 #[tokio::test]
 async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
-    let mut random = Random::new(seed(20_091_109));
+    let mut random = Random::new(seed("HOLDFAST_TEST_SEED", 20_091_109));
     for _ in 0..20 {
         let store = Store::new().await;
         let empty = State { content: Content::Empty, pages: vec![None; PAGES] };
@@ -351,7 +351,7 @@ async fn maps_do_not_pile_up_beyond_a_limit() {
 /// What is filled and what is written meet in the same pages, on two threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_map_that_is_filled_while_it_is_written_loses_nothing() {
-    let mut random = Random::new(seed(20_120_212));
+    let mut random = Random::new(seed("HOLDFAST_TEST_SEED", 20_120_212));
     let store = Arc::new(Store::new().await);
     for _ in 0..30 {
         let mut current = in_single_pages(&store, 40).await;
