@@ -5,8 +5,8 @@ mod churn;
 mod compare;
 mod load;
 mod neighbour;
-mod process;
 mod report;
+mod resource_usage;
 mod servers;
 mod workload;
 

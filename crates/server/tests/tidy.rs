@@ -20,7 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("smb", &["domain", "places"]),
     ("server", &["rest", "smb", "domain", "places", "store", "verify"]),
     ("verify", &["domain", "random"]),
-    ("bench", &["verify", "random"]),
+    ("testkit", &["verify"]),
+    ("bench", &["verify", "testkit", "random"]),
     ("fuzz", &["rest", "smb", "query", "domain", "random"]),
 ];
 
@@ -295,9 +296,9 @@ const UNSAFE: &[&str] = &[
     "crates/store/src/embedded/segments/huge_pages.rs",
 ];
 /// Never shipped.
-const TOOLS: &[&str] = &["bench", "fuzz"];
+const TOOLS: &[&str] = &["bench", "fuzz", "testkit"];
 /// What tests of any crate may use, beside the crate itself with other features.
-const FOR_TESTS: &[&str] = &["random", "verify"];
+const FOR_TESTS: &[&str] = &["random", "testkit", "verify"];
 
 #[test]
 fn what_is_shipped_is_safe_but_for_a_short_list_that_says_why() {

@@ -25,7 +25,7 @@ use crate::http_answer::{AnswerReader, Body};
 use crate::signature::{Signed, Signer};
 
 /// A version that every server worth comparing knows.
-const VERSION: &str = "2024-11-04";
+const VERSION_DEFAULT: &str = "2024-11-04";
 /// Nothing waits longer than this for an answer.
 const CALL_WAIT_MAX: Duration = Duration::from_secs(60);
 /// What follows from the clock is made anew when it is this old: the date of requests, which may be 15
@@ -40,10 +40,10 @@ pub struct Call<'call> {
     /// What follows the account, encoded.
     pub path: &'call str,
     /// Sorted by name; values not yet encoded.
-    pub query: &'call [(&'static str, &'call str)],
+    pub query: &'call [(&'call str, &'call str)],
     /// Lower-case names.
-    pub headers: &'call [(&'static str, &'call str)],
-    pub content_type: &'static str,
+    pub headers: &'call [(&'call str, &'call str)],
+    pub content_type: &'call str,
     pub body: Bytes,
 }
 
@@ -125,6 +125,7 @@ impl Client {
                 service,
                 endpoint,
                 signer: Signer::default(),
+                version: VERSION_DEFAULT,
                 date: date_now(),
                 address: String::new(),
                 head: Vec::new(),
@@ -133,6 +134,21 @@ impl Client {
             answer: AnswerReader::default(),
         };
         Ok(Self { wire, patience: Patience::new(), looked_at_clock: Instant::now() })
+    }
+
+    /// The same with another `x-ms-version` in its requests.
+    pub fn with_version(mut self, version: &'static str) -> Self {
+        self.wire.request.version = version;
+        self
+    }
+
+    /// Whether the server has closed the connection since the last answer.
+    pub fn is_closed(&self) -> bool {
+        let mut next = [std::mem::MaybeUninit::uninit()];
+        match SockRef::from(&self.wire.stream).peek(&mut next) {
+            Ok(read) => read == 0,
+            Err(why) => why.kind() != io::ErrorKind::WouldBlock,
+        }
     }
 
     /// The address of the service, without a slash at its end.
@@ -206,11 +222,13 @@ impl Wire {
         if joined {
             self.request.head.extend_from_slice(&content);
         }
-        self.stream.write_all(&self.request.head).await.map_err(Failure::broken)?;
-        if !joined {
-            self.stream.write_all(&content).await.map_err(Failure::broken)?;
+        let mut written = self.stream.write_all(&self.request.head).await;
+        if !joined && written.is_ok() {
+            written = self.stream.write_all(&content).await;
         }
-        self.answer.read(&mut self.stream, has_body, body).await
+        // A server may have refused the request before it took all of it.
+        let answered = self.answer.read(&mut self.stream, has_body, body).await;
+        answered.map_err(|why| written.err().map_or(why, Failure::broken))
     }
 }
 
@@ -220,6 +238,7 @@ struct RequestWriter {
     service: Service,
     endpoint: Endpoint,
     signer: Signer,
+    version: &'static str,
     date: String,
     address: String,
     head: Vec<u8>,
@@ -237,7 +256,7 @@ impl RequestWriter {
 
         let mut headers = Vec::with_capacity(call.headers.len() + 2);
         headers.extend_from_slice(call.headers);
-        headers.extend([("x-ms-date", self.date.as_str()), ("x-ms-version", VERSION)]);
+        headers.extend([("x-ms-date", self.date.as_str()), ("x-ms-version", self.version)]);
         headers.sort_unstable_by_key(|(name, _)| *name);
         let authorization = self.signer.sign(
             &self.account,

@@ -15,11 +15,11 @@ pub struct Signed<'request> {
     /// The value of `x-ms-date`.
     pub date: &'request str,
     /// Sorted by name; of these only the `x-ms-` headers are signed.
-    pub headers: &'request [(&'static str, &'request str)],
+    pub headers: &'request [(&'request str, &'request str)],
     /// As it is sent, without the query.
     pub path: &'request str,
     /// Sorted by name; decoded.
-    pub query: &'request [(&'static str, &'request str)],
+    pub query: &'request [(&'request str, &'request str)],
 }
 
 /// Buffers that signing reuses.
