@@ -3,8 +3,8 @@
 use crate::account::Account;
 use crate::client::Failure;
 use crate::load::{Plan, Target};
-use crate::process::Process;
 use crate::report::{Figures, HEADINGS, median, print_failures};
+use crate::resource_usage::Process;
 use crate::workload::{Settings, WorkloadName};
 
 pub struct Side {

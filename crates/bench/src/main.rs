@@ -5,8 +5,8 @@ mod churn;
 mod compare;
 mod load;
 mod neighbour;
-mod process;
 mod report;
+mod resource_usage;
 mod servers;
 mod workload;
 
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use holdfast_testkit::{account, client};
+use holdfast_verify::{account, client};
 
 use account::Account;
 use compare::Side;

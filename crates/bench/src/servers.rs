@@ -1,16 +1,15 @@
 //! Servers that are started for a run and stopped after it: Holdfast from its binary, Azurite from
 //! its npm package, nginx as it is installed, and a bare hyper server from this program.
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use holdfast_testkit::process::{ChildProcess, end_with_parent};
+
 use crate::account::{Account, DEVELOPMENT_NAME, InvalidConnection};
-use crate::process::Process;
+use crate::resource_usage::Process;
 
 const AZURITE_VERSION: &str = "3.37.0";
 /// Azurite asks for Node 22. The package of the platform is nothing but the binary.
@@ -45,7 +44,7 @@ pub enum ServerError {
 /// A running server. It is stopped, and its data removed, when this is dropped; if this process is
 /// killed, the server gets a signal to stop.
 pub struct Server {
-    child: Child,
+    child: ChildProcess,
     data: tempfile::TempDir,
     pub account: Account,
 }
@@ -126,26 +125,16 @@ impl Server {
         read: impl Fn(&str, &mut Addresses) -> bool,
     ) -> Result<Self, ServerError> {
         let what = command.get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        // SAFETY: prctl is safe to call between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                Ok(())
-            });
-        }
-        let spawned = command.spawn();
-        let mut child =
-            spawned.map_err(|source| ServerError::Spawn { what: what.clone(), source })?;
-        let output = child.stdout.take().expect("it was piped");
+        end_with_parent(command.stdin(Stdio::null()), libc::SIGTERM);
+        let spawned = ChildProcess::try_spawn(&mut command);
+        let child = spawned.map_err(|source| ServerError::Spawn { what: what.clone(), source })?;
         let mut server = Self { child, data, account: Account::development(|_| None)? };
 
-        let lines = lines_of(output);
         let (deadline, mut printed) = (Instant::now() + START_WAIT_MAX, String::new());
         let mut addresses = Addresses::new();
         loop {
             let wait = deadline.saturating_duration_since(Instant::now());
-            let Ok(line) = lines.recv_timeout(wait) else {
+            let Some(line) = server.child.next_line(wait) else {
                 return Err(ServerError::NotReady(what, printed));
             };
             if read(&line, &mut addresses) {
@@ -163,19 +152,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let Ok(process) = libc::pid_t::try_from(self.child.id()) else { return };
-        // SAFETY: the child has not been waited for, so its id is still its own.
-        unsafe { libc::kill(process, libc::SIGTERM) };
-        let deadline = Instant::now() + STOP_WAIT_MAX;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        // Neither call can fail on a child that is still there.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        self.child.signal(libc::SIGTERM);
+        // If it does not end by itself, it is killed when it is dropped.
+        let _ = self.child.ended_within(STOP_WAIT_MAX);
     }
 }
 
@@ -229,20 +208,6 @@ fn read_azurite(line: &str, addresses: &mut Addresses) -> bool {
         addresses.push((name.to_lowercase(), url.trim().to_owned()));
     }
     addresses.len() == 3
-}
-
-/// The lines of a server's output. They are read to the end even when nobody asks for more, so that
-/// the server never waits for a reader.
-fn lines_of(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut receiver_is_there = true;
-        for line in BufReader::new(output).lines() {
-            let Ok(line) = line else { break };
-            receiver_is_there = receiver_is_there && sender.send(line).is_ok();
-        }
-    });
-    receiver
 }
 
 /// The address of the well-known account at the address of a service.

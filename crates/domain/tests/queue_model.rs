@@ -15,6 +15,7 @@ use holdfast_domain::queue::{
     PutMessage, QueuePath, TextMessage, UpdateMessage,
 };
 use holdfast_domain::time::{Clock, Timestamp};
+use holdfast_random::Random;
 use holdfast_store::Engine;
 use holdfast_store::memory::MemoryEngine;
 use support::Store;
@@ -22,24 +23,8 @@ use support::Store;
 const OPERATIONS: usize = 4000;
 const RUNS: u64 = 8;
 
-struct Random(u64);
-
-impl Random {
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn seconds(&mut self, bound: u64) -> Duration {
-        Duration::from_secs(self.below(bound))
-    }
+fn random_seconds(bound: u64, random: &mut Random) -> Duration {
+    Duration::from_secs(random.below(bound))
 }
 
 /// A message as it must be; `state` is what was last told of it.
@@ -93,7 +78,7 @@ async fn put(store: &Store, model: &mut Model, random: &mut Random) {
         _ => Some(Duration::from_secs(1 + random.below(200))),
     };
     let length = if random.below(8) == 0 { 6000 } else { 10 };
-    let (text, delay) = (format!("{:0length$}", model.put), random.seconds(20));
+    let (text, delay) = (format!("{:0length$}", model.put), random_seconds(20, random));
     let command = PutMessage { path: jobs(), text: text.clone(), delay, time_to_live };
     let state = store.domain.put_message(command).await.expect("put");
     let now = store.clock.now();
@@ -141,9 +126,9 @@ async fn peek(store: &Store, model: &Model, random: &mut Random) {
 async fn update(store: &Store, model: &mut Model, random: &mut Random) {
     let Some(told) = chosen(model, random) else { return };
     let now = store.clock.now();
-    let visibility_timeout = random.seconds(100);
+    let visibility_timeout = random_seconds(100, random);
     let text = (random.below(2) == 0)
-        .then(|| random.next().to_string().repeat(1 + model.put as usize % 400));
+        .then(|| random.number().to_string().repeat(1 + model.put as usize % 400));
     let command = UpdateMessage {
         path: jobs(),
         id: Some(told.id),
@@ -199,7 +184,7 @@ async fn check_count(store: &Store, model: &Model) {
 
 async fn run(seed: u64) {
     println!("HOLDFAST_QUEUE_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
     let mut store = Store::on(Arc::clone(&engine), Features::default()).await;
     let mut model = Model::default();
@@ -212,7 +197,7 @@ async fn run(seed: u64) {
             50..=59 => peek(&store, &model, &mut random).await,
             60..=69 => update(&store, &mut model, &mut random).await,
             70..=84 => delete(&store, &mut model, &mut random).await,
-            85..=92 => store.clock.pass(random.seconds(15)),
+            85..=92 => store.clock.pass(random_seconds(15, &mut random)),
             93..=94 => check_count(&store, &model).await,
             95..=97 => {
                 while store.domain.tend_queues().await.expect("tended") {}

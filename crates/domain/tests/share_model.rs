@@ -12,6 +12,7 @@ use holdfast_domain::share::{
     CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FileRefusal, GetNode, ShareState,
     Wanted,
 };
+use holdfast_random::Random;
 use holdfast_store::{KeyRange, Order};
 use support::share::{AtOnce, Files, at, get};
 
@@ -21,28 +22,12 @@ const SNAPSHOTS: usize = 4;
 const LENGTH_MAX: u64 = 6000;
 const DEPTH_MAX: usize = 4;
 
-struct Random(u64);
+fn random_name(random: &mut Random) -> String {
+    ["a", "A", "b", "c", "d", "ä", "Ä", "e"][random.within(0..8)].to_owned()
+}
 
-impl Random {
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn name(&mut self) -> String {
-        ["a", "A", "b", "c", "d", "ä", "Ä", "e"][self.below(8) as usize].to_owned()
-    }
-
-    fn path(&mut self) -> Vec<String> {
-        (0..=self.below(2)).map(|_| self.name()).collect()
-    }
+fn random_path(random: &mut Random) -> Vec<String> {
+    (0..=random.below(2)).map(|_| random_name(random)).collect()
 }
 
 type Children = BTreeMap<String, (String, Model)>;
@@ -159,14 +144,21 @@ impl Run {
     async fn new(seed: u64) -> Self {
         let model = Model::Directory(Children::new());
         let files = Files::new().await;
-        Self { files, random: Random(seed), model, snapshots: Vec::new(), written: 0, succeeded: 0 }
+        Self {
+            files,
+            random: Random::new(seed),
+            model,
+            snapshots: Vec::new(),
+            written: 0,
+            succeeded: 0,
+        }
     }
 
     /// Mostly of something that is there, or would be beside it.
     fn path(&mut self) -> Vec<String> {
         let known = self.model.paths();
         if known.is_empty() || self.random.below(4) == 0 {
-            return self.random.path();
+            return random_path(&mut self.random);
         }
         let mut path = known[self.random.below(known.len() as u64) as usize].clone();
         match self.random.below(6) {
@@ -174,7 +166,7 @@ impl Run {
             1 if path.len() < DEPTH_MAX => {}
             _ => return path,
         }
-        path.push(self.random.name());
+        path.push(random_name(&mut self.random));
         path
     }
 

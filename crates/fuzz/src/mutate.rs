@@ -1,5 +1,7 @@
 //! Small changes to inputs that mean something, so that most of them get past the first check.
 
+use holdfast_random::Random;
+
 /// Values at which lengths and offsets go wrong.
 const EDGES: [u8; 8] = [0, 1, 0x10, 0x40, 0x7F, 0x80, 0xFE, 0xFF];
 /// What structures of text are made of.
@@ -7,51 +9,31 @@ const MARKS: &[u8] = b"()'\"<>&;:,=%/?-*[]{}\r\n \t\\0";
 /// Longer inputs only take longer.
 const BYTES_MAX: usize = 16 * 1024;
 
-/// A generator that a seed repeats.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed | 1)
-    }
-
-    pub fn number(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.number() % bound.max(1) as u64) as usize
-    }
-}
-
 /// One to four changes of `input`, some of which take a piece of `other`.
 pub fn mutate(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
-    for _ in 0..=random.below(4) {
-        let place = random.below(input.len() + 1);
-        let magnitude = random.below(8);
-        let length = 1 + random.below(1 << magnitude);
+    for _ in 0..=random.within(0..4) {
+        let place = random.within(0..input.len() + 1);
+        let magnitude = random.within(0..8);
+        let length = 1 + random.within(0..1 << magnitude);
         let end = input.len().min(place + length);
-        match random.below(11) {
+        match random.within(0..11) {
             0 => input.truncate(place),
             1 => drop(input.drain(place..end)),
             2 => input[place..end].fill(random.number() as u8),
-            3 => input[place..end].fill(EDGES[random.below(EDGES.len())]),
-            4 if place < input.len() => input[place] ^= 1 << random.below(8),
-            5 => input.insert(place, MARKS[random.below(MARKS.len())]),
+            3 => input[place..end].fill(EDGES[random.within(0..EDGES.len())]),
+            4 if place < input.len() => input[place] ^= 1 << random.within(0..8),
+            5 => input.insert(place, MARKS[random.within(0..MARKS.len())]),
             6 => insert(input, place, &random.number().to_le_bytes()),
             7 => {
                 let piece = input[place..end].to_vec();
                 insert(input, place, &piece);
             }
             8 => {
-                let piece = input[place..end].repeat(1 + random.below(64));
+                let piece = input[place..end].repeat(1 + random.within(0..64));
                 insert(input, place, &piece);
             }
             9 => {
-                let from = random.below(other.len());
+                let from = random.within(0..other.len().max(1));
                 let to = other.len().min(from + length);
                 insert(input, place, &other[from..to]);
             }

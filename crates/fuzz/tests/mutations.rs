@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use holdfast_fuzz::mutate::{Random, mutate};
+use holdfast_fuzz::mutate::mutate;
 use holdfast_fuzz::{TARGETS, Target};
+use holdfast_random::{Random, seed, setting};
 
 /// For each target; enough for thousands of inputs.
 const MILLISECONDS: u64 = 1000;
@@ -42,10 +43,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 fn seeds(target: &Target) -> Vec<Vec<u8>> {
     let folder =
@@ -79,8 +76,8 @@ fn feed(target: &Target, input: &[u8], seed: u64) -> bool {
 /// One test, since the memory of two at once could not be told apart.
 #[test]
 fn no_parser_panics_hangs_or_takes_more_memory_than_it_may() {
-    let seed = setting("HOLDFAST_FUZZ_SEED", 0x5EED_0000_0001);
-    let time = Duration::from_millis(setting("HOLDFAST_FUZZ_MILLISECONDS", MILLISECONDS));
+    let seed = seed("HOLDFAST_FUZZ_SEED", 0x5EED_0000_0001);
+    let time = Duration::from_millis(setting("HOLDFAST_FUZZ_MILLISECONDS").unwrap_or(MILLISECONDS));
     for target in TARGETS {
         let seeds = seeds(target);
         let known = seeds.iter().filter(|input| feed(target, input, seed)).count();
@@ -90,8 +87,8 @@ fn no_parser_panics_hangs_or_takes_more_memory_than_it_may() {
         let (mut inputs, mut understood) = (0u64, 0u64);
         let began = Instant::now();
         while began.elapsed() < time {
-            let mut input = seeds[random.below(seeds.len())].clone();
-            let other = &seeds[random.below(seeds.len())];
+            let mut input = seeds[random.within(0..seeds.len())].clone();
+            let other = &seeds[random.within(0..seeds.len())];
             mutate(&mut input, other, &mut random);
             understood += u64::from(feed(target, &input, seed));
             inputs += 1;

@@ -2,6 +2,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use holdfast_random::Random;
+
 use super::*;
 
 const A: &str = "192.0.2.1";
@@ -159,13 +161,10 @@ fn count_holds_through_a_long_history() {
     let places = places(20, 7, 3);
     let entrances = [places.entrance(), places.entrance(), places.entrance()];
     let mut held: Vec<Place> = Vec::new();
-    let mut random = 88_172_645_463_325_252_u64;
+    let mut random = Random::new(1);
     for _ in 0..20_000 {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let pick = (random >> 8) as usize;
-        match random % 5 {
+        let pick = random.within(0..1 << 32);
+        match random.below(5) {
             0 | 1 => {
                 let address = IpAddr::from([192, 0, 2, (pick % 5) as u8]);
                 if let Some(Some(place)) = now(entrances[pick % 3].take(address)) {

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use holdfast_testkit::account::Account;
-use holdfast_testkit::report::Report;
-use holdfast_testkit::verify::{Plan, Progress, run};
+use holdfast_verify::account::Account;
+use holdfast_verify::report::Report;
+use holdfast_verify::run::{Plan, Progress, run};
 
 use crate::{BAD_SETTINGS, FAULT};
 

@@ -1,11 +1,12 @@
 //! The binary under the names of Azurite.
 
-mod process;
+mod support;
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use process::{Server, binary, command, output};
+use holdfast_testkit::process::{ChildProcess, command, output};
+use support::binary;
 
 const PORTS: [&str; 6] = ["--blobPort", "0", "--queuePort", "0", "--tablePort", "0"];
 
@@ -35,7 +36,7 @@ fn azurite_prints_the_lines_that_test_containers_wait_for() {
     let link = link("azurite");
     let mut arguments = PORTS.to_vec();
     arguments.extend(["-l", "workspace", "--skipApiVersionCheck", "--loose"]);
-    let mut server = Server::start(&link.program, link.folder.path(), &arguments);
+    let mut server = ChildProcess::start(&link.program, link.folder.path(), &arguments);
     let lines = server.lines_to("ready");
     let shown: Vec<String> = lines.iter().map(|line| without_port(line)).collect();
     assert_eq!(
@@ -108,7 +109,7 @@ fn each_single_service_prints_its_own_lines() {
     ] {
         let link = link(name);
         let arguments = [port, "0", "--inMemoryPersistence", "--silent"];
-        let mut server = Server::start(&link.program, link.folder.path(), &arguments);
+        let mut server = ChildProcess::start(&link.program, link.folder.path(), &arguments);
         let mut seen = server.lines_to(lines[1].split(" on ").next().expect("a beginning"));
         server.signal(libc::SIGINT);
         assert_eq!(server.ended().code(), Some(0), "{name}");
@@ -124,7 +125,7 @@ fn the_address_of_a_container_is_served_with_a_warning() {
     let log = std::fs::File::create(link.folder.path().join("log")).expect("created");
     let mut command = command(&link.program, link.folder.path());
     command.args(PORTS).args(["--inMemoryPersistence", "--blobHost", "0.0.0.0", "--loose"]);
-    let mut server = Server::spawn(command.stderr(log));
+    let mut server = ChildProcess::spawn(command.stderr(log));
     let lines = server.lines_to("ready");
     assert!(
         lines[1].starts_with("Azurite Blob service is successfully listening at http://0.0.0.0:")
@@ -140,7 +141,7 @@ fn the_address_of_a_container_is_served_with_a_warning() {
 fn a_debug_log_goes_to_its_file() {
     let link = link("azurite-blob");
     let arguments = ["--blobPort", "0", "--inMemoryPersistence", "--loose", "-d", "logs/debug.log"];
-    let mut server = Server::start(&link.program, link.folder.path(), &arguments);
+    let mut server = ChildProcess::start(&link.program, link.folder.path(), &arguments);
     server.lines_to("ready");
     server.signal(libc::SIGTERM);
     assert_eq!(server.ended().code(), Some(0));

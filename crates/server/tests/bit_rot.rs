@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use support::Server;
-use support::client::Client;
+use holdfast_testkit::client::Client;
+use support::{Server, binary};
 
 /// The folders of the two trees of rows.
 const TREES: [&str; 2] = ["rows", "rows-apart"];
@@ -76,8 +76,7 @@ async fn a_flipped_bit_is_a_500_and_a_log_line_that_names_the_extent() {
 
 /// The exit code and what is printed.
 fn scrub(data: &Path) -> (i32, String) {
-    let program = env!("CARGO_BIN_EXE_holdfast");
-    let done = Command::new(program).arg("scrub").arg("--data").arg(data).output().expect("run");
+    let done = Command::new(binary()).arg("scrub").arg("--data").arg(data).output().expect("run");
     let text = String::from_utf8(done.stdout).expect("UTF-8");
     (done.status.code().expect("an exit code"), text)
 }

@@ -1,10 +1,11 @@
 //! The command line of the real binary.
 
-mod process;
+mod support;
 
 use std::process::Command;
 
-use process::{Server, binary, command, output};
+use holdfast_testkit::process::{ChildProcess, command, output};
+use support::binary;
 
 struct Case {
     arguments: &'static [&'static str],
@@ -96,7 +97,7 @@ fn help_and_version_are_answers_not_errors() {
 
 /// Which services the ready line of a server with these settings names.
 fn served(command: &mut Command) -> Vec<String> {
-    let mut server = Server::spawn(command.stderr(std::process::Stdio::null()));
+    let mut server = ChildProcess::spawn(command.stderr(std::process::Stdio::null()));
     let ready = server.line();
     server.signal(libc::SIGTERM);
     assert_eq!(server.ended().code(), Some(0));

@@ -1,7 +1,6 @@
 //! Connections and descriptors under the real binary: neither strangers nor a single address shut others
 //! out, and what runs short of descriptors goes on when there are some again.
 
-mod process;
 mod support;
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -10,28 +9,24 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use process::{FREE_PORTS, PATIENCE, Server, address, binary, command, get};
+use holdfast_testkit::client::{Answer, Client, get};
+use holdfast_testkit::process::{ChildProcess, PATIENCE, address, command, socket_address};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use socket2::{Domain, Socket, Type};
-use support::client::{Answer, Client};
+use support::{FREE_PORTS, binary};
 
 const JSON: &[(&str, &str)] =
     &[("accept", "application/json;odata=nometadata"), ("content-type", "application/json")];
 /// Far more than are taken before one is refused.
 const WRITES_MAX: u64 = 4000;
 
-fn started(folder: &Path, limit: &str, more: &[&str]) -> (Server, String) {
+fn started(folder: &Path, limit: &str, more: &[&str]) -> (ChildProcess, String) {
     let mut shell = command(Path::new("sh"), folder);
     let script = format!(r#"{limit} exec "$@""#);
     shell.args(["-c", &script, "sh"]).arg(binary()).args(FREE_PORTS).args(more);
-    let server = Server::spawn(shell.args(["--log", "error"]).stderr(Stdio::null()));
+    let server = ChildProcess::spawn(shell.args(["--log", "error"]).stderr(Stdio::null()));
     let ready = server.lines_to("ready ").pop().expect("the last line");
     (server, ready)
-}
-
-fn service(ready: &str, name: &str) -> SocketAddr {
-    let address = address(ready, name);
-    address.split('/').next().expect("the host").parse().expect("an address")
 }
 
 /// Connections that say nothing.
@@ -92,9 +87,12 @@ async fn list(client: &mut Client) -> u16 {
 async fn idle_connections_leave_descriptors_to_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, ready) = started(folder.path(), "ulimit -n 512;", &["--data", "data"]);
-    let mut client = Client::of_tables(service(&ready, "table"));
+    let mut client = Client::of_tables(socket_address(&ready, "table"));
     create_table(&mut client).await;
-    let _idle = [strangers(service(&ready, "blob"), 300), strangers(service(&ready, "smb"), 300)];
+    let _idle = [
+        strangers(socket_address(&ready, "blob"), 300),
+        strangers(socket_address(&ready, "smb"), 300),
+    ];
     const ROWS: u64 = 1500;
     for row in 0..ROWS {
         let answer = insert(&mut client, row).await;
@@ -107,7 +105,7 @@ async fn idle_connections_leave_descriptors_to_the_store() {
     drop(server);
 }
 
-fn set_limit(server: &Server, current: u64) {
+fn set_limit(server: &ChildProcess, current: u64) {
     let id = Pid::from_raw(server.id().cast_signed()).expect("a process id");
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
     prlimit(Some(id), Resource::Nofile, Rlimit { current: Some(current), maximum }).expect("set");
@@ -117,7 +115,7 @@ fn set_limit(server: &Server, current: u64) {
 async fn writes_go_on_when_there_are_descriptors_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, ready) = started(folder.path(), "", &["--data", "data"]);
-    let mut client = Client::of_tables(service(&ready, "table"));
+    let mut client = Client::of_tables(socket_address(&ready, "table"));
     create_table(&mut client).await;
     set_limit(&server, 3);
     let mut row = 0;
@@ -151,7 +149,7 @@ async fn writes_go_on_when_there_are_descriptors_again() {
     drop((client, server));
 
     let (_server, ready) = started(folder.path(), "", &["--data", "data"]);
-    let mut client = Client::of_tables(service(&ready, "table"));
+    let mut client = Client::of_tables(socket_address(&ready, "table"));
     for row in 0..row + 1200 {
         expect_row(&mut client, row).await;
     }
@@ -161,10 +159,10 @@ async fn writes_go_on_when_there_are_descriptors_again() {
 async fn strangers_shut_nobody_out_of_any_service() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_server, ready) = started(folder.path(), "", &["--memory", "--max-connections", "40"]);
-    let mut known = Client::new(service(&ready, "blob"));
+    let mut known = Client::new(socket_address(&ready, "blob"));
     assert_eq!(list(&mut known).await, 200);
-    let mut idle = strangers(service(&ready, "smb"), 60);
-    idle.extend(strangers(service(&ready, "blob"), 60));
+    let mut idle = strangers(socket_address(&ready, "smb"), 60);
+    idle.extend(strangers(socket_address(&ready, "blob"), 60));
     // Until all are accepted, and those are sent away that are too many: forty that come at the very same
     // time as a client may take its place before it has said who it is.
     let begun = Instant::now();
@@ -174,9 +172,9 @@ async fn strangers_shut_nobody_out_of_any_service() {
     }
     let begun = Instant::now();
     for name in ["blob", "queue", "file"] {
-        assert_eq!(list(&mut Client::new(service(&ready, name))).await, 200, "{name}");
+        assert_eq!(list(&mut Client::new(socket_address(&ready, name))).await, 200, "{name}");
     }
-    assert!(status_from("127.0.0.1", service(&ready, "table")) >= 400);
+    assert!(status_from("127.0.0.1", socket_address(&ready, "table")) >= 400);
     assert_eq!(list(&mut known).await, 200);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let open = idle.iter_mut().filter_map(|it| (!is_closed(it)).then_some(())).count();
@@ -220,7 +218,7 @@ fn deaf_stranger(to: SocketAddr) -> TcpStream {
 async fn strangers_who_read_no_answers_shut_nobody_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_server, ready) = started(folder.path(), "", &["--memory", "--max-connections", "80"]);
-    let smb = service(&ready, "smb");
+    let smb = socket_address(&ready, "smb");
     let _deaf: Vec<TcpStream> = std::thread::scope(|scope| {
         let made: Vec<_> = (0..80).map(|_| scope.spawn(|| deaf_stranger(smb))).collect();
         made.into_iter().map(|made| made.join().expect("no panic")).collect()
@@ -228,7 +226,7 @@ async fn strangers_who_read_no_answers_shut_nobody_out() {
     let begun = Instant::now();
     // More than may be on their way out at once.
     for _ in 0..80 {
-        assert!(status_from("127.0.0.2", service(&ready, "blob")) >= 400);
+        assert!(status_from("127.0.0.2", socket_address(&ready, "blob")) >= 400);
     }
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
 }
@@ -237,7 +235,7 @@ async fn strangers_who_read_no_answers_shut_nobody_out() {
 async fn address_with_every_connection_gives_some_up_for_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_server, ready) = started(folder.path(), "", &["--memory", "--max-connections", "40"]);
-    let blob = service(&ready, "blob");
+    let blob = socket_address(&ready, "blob");
     let mut clients: Vec<Client> = (0..40).map(|_| Client::new(blob)).collect();
     for client in &mut clients {
         assert_eq!(list(client).await, 200);

@@ -1,7 +1,6 @@
 //! Many heavy requests beside a small one, with the real binary: no lane is held for long, and whoever
 //! asks for little is answered meanwhile.
 
-mod process;
 mod support;
 
 use std::net::SocketAddr;
@@ -11,8 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use process::{FREE_PORTS, Server, address, binary, command, get};
-use support::client::Client;
+use holdfast_testkit::client::{Client, get};
+use holdfast_testkit::process::{ChildProcess, address, command, socket_address};
+use support::{FREE_PORTS, binary};
 use tokio::task::JoinSet;
 
 const BLOBS: usize = 3000;
@@ -30,17 +30,12 @@ const MEDIAN_MAX: Duration = Duration::from_millis(3);
 const JSON: &[(&str, &str)] =
     &[("accept", "application/json;odata=nometadata"), ("content-type", "application/json")];
 
-fn started(folder: &Path) -> (Server, String) {
+fn started(folder: &Path) -> (ChildProcess, String) {
     let mut command = command(binary(), folder);
     command.args(FREE_PORTS).args(["--data", "data", "--durability", "relaxed", "--log", "error"]);
-    let server = Server::spawn(command.stderr(Stdio::null()));
+    let server = ChildProcess::spawn(command.stderr(Stdio::null()));
     let ready = server.lines_to("ready ").pop().expect("the last line");
     (server, ready)
-}
-
-fn service(ready: &str, name: &str) -> SocketAddr {
-    let address = address(ready, name);
-    address.split('/').next().expect("the host").parse().expect("an address")
 }
 
 fn metric(ready: &str, name: &str) -> f64 {
@@ -113,7 +108,7 @@ async fn load(heavy: Heavy, blobs: SocketAddr, tables: SocketAddr, ends: Arc<Ato
                 expect(&mut client, 200, ("GET", "/container/long"), &[], &[], Vec::new()).await
             }
             Heavy::Scan => {
-                let query = [("$filter", "Text%20eq%20'nothing'")];
+                let query = [("$filter", "Text eq 'nothing'")];
                 1000 + expect(&mut of_tables, 200, ("GET", "/Rows"), &query, JSON, Vec::new()).await
             }
         };
@@ -127,7 +122,7 @@ async fn load(heavy: Heavy, blobs: SocketAddr, tables: SocketAddr, ends: Arc<Ato
 async fn heavy_requests_hold_no_lane_and_small_ones_are_answered_meanwhile() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_server, ready) = started(folder.path());
-    let (blobs, tables) = (service(&ready, "blob"), service(&ready, "table"));
+    let (blobs, tables) = (socket_address(&ready, "blob"), socket_address(&ready, "table"));
     fill(blobs, tables).await;
 
     let ends = Arc::new(AtomicBool::new(false));

@@ -5,7 +5,6 @@
 //! no privileges where the kernel lets users have namespaces; an ext4 in an image file needs root and
 //! loop devices. Where they cannot be had, there is nothing to test with, and the test says so.
 
-mod process;
 mod support;
 
 use std::fs::{self, File};
@@ -15,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::client::{Answer, Client};
+use holdfast_testkit::client::{Answer, Client, get};
+use holdfast_testkit::process::{ChildProcess, command, socket_address};
+use support::{FREE_PORTS, binary};
 
 const JSON: &[(&str, &str)] =
     &[("accept", "application/json;odata=nometadata"), ("content-type", "application/json")];
@@ -44,7 +45,7 @@ const EXT4: Disk = Disk {
 impl Disk {
     /// The program, in one process, with a disk of its own at `folder`.
     fn under(&self, folder: &Path, program: &Path) -> Command {
-        let mut command = process::command(Path::new("unshare"), folder);
+        let mut command = command(Path::new("unshare"), folder);
         let script = format!("{} && exec \"$@\"", self.mount);
         command.args(self.namespaces).args(["sh", "-c", &script, "sh"]).arg(program);
         command
@@ -60,7 +61,7 @@ impl Disk {
 }
 
 struct Node {
-    server: process::Server,
+    server: ChildProcess,
     ready: String,
     /// The server's disk as seen from here.
     disk: PathBuf,
@@ -70,11 +71,8 @@ impl Node {
     fn start(disk: &Disk, mount: &Path) -> Self {
         let data = mount.join("data");
         let arguments = ["--data", data.to_str().expect("UTF-8"), "--log", "error"];
-        let server = process::Server::spawn(
-            disk.under(mount, process::binary())
-                .args(arguments)
-                .args(process::FREE_PORTS)
-                .stderr(Stdio::null()),
+        let server = ChildProcess::spawn(
+            disk.under(mount, binary()).args(arguments).args(FREE_PORTS).stderr(Stdio::null()),
         );
         let ready = server.lines_to("ready ").pop().expect("the last line");
         let inside = mount.strip_prefix("/").expect("an absolute path");
@@ -83,13 +81,11 @@ impl Node {
     }
 
     fn address(&self, service: &str) -> SocketAddr {
-        let address = process::address(&self.ready, service);
-        let address = address.split('/').next().expect("the host");
-        address.parse().expect("an address")
+        socket_address(&self.ready, service)
     }
 
     fn health(&self) -> u16 {
-        process::get(&self.address("admin").to_string(), "/healthz").0
+        get(&self.address("admin").to_string(), "/healthz").0
     }
 
     /// Takes all the room that is left.

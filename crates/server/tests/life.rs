@@ -1,6 +1,6 @@
 //! The life of the real process: start, ready line, admin listener, signals, faults.
 
-mod process;
+mod support;
 
 use std::fs;
 use std::io::Write;
@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use process::{FREE_PORTS, Server, address, binary, command, get, output};
+use holdfast_testkit::client::get;
+use holdfast_testkit::process::{ChildProcess, PATIENCE, address, command, output};
+use support::{FREE_PORTS, binary};
 
-fn started(folder: &Path, more: &[&str]) -> (Server, String) {
+fn started(folder: &Path, more: &[&str]) -> (ChildProcess, String) {
     let arguments: Vec<&str> = FREE_PORTS.iter().chain(more).copied().collect();
-    let server = Server::start(binary(), folder, &arguments);
+    let server = ChildProcess::start(binary(), folder, &arguments);
     let ready = server.line();
     (server, ready)
 }
@@ -139,7 +141,7 @@ fn a_seed_is_applied_once_and_found_again() {
     for created in [5, 0] {
         let mut command = command(binary(), folder.path());
         let log = std::fs::File::create(folder.path().join("log")).expect("created");
-        let mut server = Server::spawn(command.args(&arguments).stderr(Stdio::from(log)));
+        let mut server = ChildProcess::spawn(command.args(&arguments).stderr(Stdio::from(log)));
         server.lines_to("ready");
         server.signal(libc::SIGTERM);
         assert_eq!(server.ended().code(), Some(0));
@@ -149,11 +151,11 @@ fn a_seed_is_applied_once_and_found_again() {
 }
 
 /// A server under the most generous umask there is, with a data folder as an earlier version made it.
-fn started_with_umask_0(folder: &Path) -> Server {
+fn started_with_umask_0(folder: &Path) -> ChildProcess {
     let mut shell = command(Path::new("sh"), folder);
     let umask = r#"umask 0; exec "$@""#;
     shell.args(["-c", umask, "sh"]).arg(binary()).args(FREE_PORTS).args(["--data", "data"]);
-    let server = Server::spawn(shell.args(["--seed", "seed.toml"]).stderr(Stdio::null()));
+    let server = ChildProcess::spawn(shell.args(["--seed", "seed.toml"]).stderr(Stdio::null()));
     server.lines_to("ready ");
     server
 }
@@ -188,7 +190,7 @@ fn only_the_user_of_the_server_gets_at_the_data_whatever_the_umask() {
     let _server = started_with_umask_0(folder.path());
     let begun = Instant::now();
     while fs::read_dir(data.join("rows/tables")).expect("a folder").count() == 0 {
-        assert!(begun.elapsed() < process::PATIENCE, "nothing is flushed");
+        assert!(begun.elapsed() < PATIENCE, "nothing is flushed");
         std::thread::sleep(Duration::from_millis(20));
     }
     let mut found = Vec::new();
@@ -223,7 +225,7 @@ fn the_log_can_be_json_and_warns_of_unsigned_tokens() {
     let log = std::fs::File::create(folder.path().join("log")).expect("created");
     let mut command = command(binary(), folder.path());
     command.args(FREE_PORTS).args(["--memory", "--log-format", "json", "--oauth-development"]);
-    let mut server = Server::spawn(command.stderr(Stdio::from(log)));
+    let mut server = ChildProcess::spawn(command.stderr(Stdio::from(log)));
     server.lines_to("ready");
     server.signal(libc::SIGTERM);
     assert_eq!(server.ended().code(), Some(0));

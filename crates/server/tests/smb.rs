@@ -4,44 +4,31 @@ mod support;
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use holdfast_random::Random;
 use holdfast_smb::status::Status;
 use holdfast_smb::wire::header::Target;
 use holdfast_smb::wire::{Command as Smb, Flags, Header};
-use support::random::Random;
+use holdfast_testkit::process::{ChildProcess, socket_address};
+use support::binary;
 
 struct Server {
-    process: Child,
+    _process: ChildProcess,
     address: SocketAddr,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 fn start() -> Server {
     let off = ["--blob-port", "--queue-port", "--table-port", "--file-port", "--admin-port"];
-    let mut process = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+    let mut command = Command::new(binary());
+    command
         .args(["--memory", "--smb-port", "0", "--log", "error"])
         .args(off.iter().flat_map(|port| [*port, "off"]))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let mut ready = String::new();
-    let mut output = process.stdout.take().expect("standard output is piped");
-    while !ready.ends_with('\n') {
-        let mut byte = [0];
-        output.read_exact(&mut byte).expect("a ready line");
-        ready.push(char::from(byte[0]));
-    }
-    let address = ready.trim().split("smb=smb://").nth(1).and_then(|text| text.parse().ok());
-    Server { process, address: address.unwrap_or_else(|| panic!("no address in {ready}")) }
+        .stdin(Stdio::null());
+    let process = ChildProcess::spawn(&mut command);
+    let address = socket_address(&process.line(), "smb");
+    Server { _process: process, address }
 }
 
 /// A client that sends what it likes.

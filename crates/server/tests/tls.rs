@@ -1,6 +1,6 @@
 //! HTTPS: the real binary with a certificate of its own.
 
-mod process;
+mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use process::{FREE_PORTS, Server, binary};
+use holdfast_testkit::process::ChildProcess;
+use support::{FREE_PORTS, binary};
 
 /// The answer to a request without credentials, from its status line on.
 fn get_over_tls(address: &str, client: &Arc<ClientConfig>) -> std::io::Result<String> {
@@ -49,7 +50,7 @@ fn services_are_served_over_tls_with_the_certificate_that_is_given() {
         .copied()
         .chain(["--memory", "--tls-cert", "cert.pem", "--tls-key", "key.pem"])
         .collect();
-    let server = Server::start(binary(), folder.path(), &arguments);
+    let server = ChildProcess::start(binary(), folder.path(), &arguments);
     let ready = server.line();
     let blob = ready.split(' ').find_map(|field| field.strip_prefix("blob=https://"));
     let blob = blob.unwrap_or_else(|| panic!("an https address in: {ready}"));

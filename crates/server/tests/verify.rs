@@ -7,26 +7,17 @@ mod support;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use holdfast_testkit::account::{Account, Service};
-use holdfast_testkit::report::Report;
-use holdfast_testkit::verify::{Plan, Progress, run};
-use support::Server;
-
-fn setting(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
-}
+use holdfast_random::{seed_of_this_run, setting};
+use holdfast_verify::account::{Account, Service};
+use holdfast_verify::report::Report;
+use holdfast_verify::run::{Plan, Progress, run};
+use support::{Server, binary};
 
 fn plan(seconds: u64) -> Plan {
-    let seed = setting("HOLDFAST_VERIFY_SEED").unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-        now.as_secs()
-    });
-    println!("HOLDFAST_VERIFY_SEED={seed}");
     Plan {
-        seed,
+        seed: seed_of_this_run("HOLDFAST_VERIFY_SEED"),
         clients: 12,
         duration_max: Duration::from_secs(setting("HOLDFAST_VERIFY_SECONDS").unwrap_or(seconds)),
         operations_max: u64::MAX,
@@ -118,7 +109,7 @@ fn the_command_says_what_it_found_and_leaves_nothing_behind() {
     let blobs = format!("BlobEndpoint=http://{}/devstoreaccount1", server.blob);
     let account = account(|_| server.blob).development_connection();
     let credentials = account.split(';').take(2).collect::<Vec<_>>().join(";");
-    let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+    let output = Command::new(binary())
         .args(["verify", "--seconds", "2", "--clients", "4", "--seed", "5"])
         .args(["--connection-string", &format!("{credentials};{blobs}")])
         .output()

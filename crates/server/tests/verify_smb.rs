@@ -5,53 +5,39 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_testkit::account::{Account, DEVELOPMENT_KEY, DEVELOPMENT_NAME, Service};
-use holdfast_testkit::connection::Connection;
-use holdfast_testkit::content::{self, PIECE_BYTES};
-use holdfast_testkit::file::http::{FileTarget, slots};
-use holdfast_testkit::file::{Answer, FileWorkload, Request, SLOT_BYTES};
-use holdfast_testkit::record::{Extent, Target, Workload, record};
-use holdfast_testkit::space;
+use holdfast_testkit::process::ChildProcess;
+use holdfast_verify::account::{Account, DEVELOPMENT_KEY, DEVELOPMENT_NAME, Service};
+use holdfast_verify::connection::Connection;
+use holdfast_verify::content::{self, PIECE_BYTES};
+use holdfast_verify::file::http::{FileTarget, slots};
+use holdfast_verify::file::{Answer, FileWorkload, Request, SLOT_BYTES};
+use holdfast_verify::record::{Extent, Target, Workload, record};
+use holdfast_verify::scratch_space;
 use support::Server;
 
 /// A client of SMB, which answers line by line.
-struct Smb {
-    process: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Drop for Smb {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+struct Smb(ChildProcess);
 
 impl Smb {
     fn start(address: SocketAddr, share: &str, file: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let python = root.join(".local/python/bin/python");
         assert!(python.is_file(), "run scripts/setup first: it installs a client of SMB");
-        let mut process = Command::new(python)
+        let mut command = Command::new(python);
+        command
             .arg(root.join("tests/smb/slots.py"))
             .args([share, file, DEVELOPMENT_NAME])
             .env("CONFORMANCE_SMB_ENDPOINT", format!("smb://{address}"))
             .env("ACCOUNT_KEY", DEVELOPMENT_KEY)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Python starts");
-        let input = process.stdin.take().expect("standard input is piped");
-        let output = BufReader::new(process.stdout.take().expect("standard output is piped"));
-        Self { process, input, output }
+            .stdin(Stdio::piped());
+        Self(ChildProcess::spawn(&mut command))
     }
 
     fn ask(&mut self, request: &Request) -> Answer {
@@ -65,9 +51,8 @@ impl Smb {
                 "read".to_owned()
             }
         };
-        writeln!(self.input, "{line}").expect("the client reads");
-        let mut answer = String::new();
-        self.output.read_line(&mut answer).expect("the client answers");
+        writeln!(self.0.input(), "{line}").expect("the client reads");
+        let answer = self.0.line();
         match answer.trim().split_once(' ') {
             None if answer.trim() == "written" => Answer::Written { etag: None },
             Some(("read", hexadecimal)) => {
@@ -109,7 +94,7 @@ async fn histories_of_one_file_by_both_protocols_are_explained() {
     let url = |_| Some(format!("http://{}/devstoreaccount1", server.file));
     let account = Arc::new(Account::development(url).expect("the address is valid"));
     let mut connection = Connection::new(Arc::clone(&account), Service::File);
-    let share = space::create(&mut connection, Service::File).await.expect("a share");
+    let share = scratch_space::create(&mut connection, Service::File).await.expect("a share");
 
     for (round, seed) in [5_u64, 6, 7].into_iter().enumerate() {
         let file = format!("file{round}");

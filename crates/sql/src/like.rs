@@ -233,6 +233,8 @@ impl Gapped {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use holdfast_random::Random;
+
     use super::*;
 
     fn matches(text: &str, pattern: &str, escape: Option<char>) -> bool {
@@ -341,16 +343,10 @@ mod tests {
 
     #[test]
     fn long_parts_agree_with_their_definition() {
-        let mut random = 0x2545_F491_4F6C_DD1D_u64;
+        let mut random = Random::new(1);
         let mut pick = |signs: &str, length: usize| -> String {
             let signs: Vec<char> = signs.chars().collect();
-            let mut next = || {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                signs[(random >> 20) as usize % signs.len()]
-            };
-            (0..length).map(|_| next()).collect()
+            (0..length).map(|_| signs[random.within(0..signs.len())]).collect()
         };
         let mut found = 0;
         for round in 0..400 {

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdfast_store::contract::Random;
+use holdfast_random::Random;
 use holdfast_store::embedded::{DataFolder, EmbeddedEngine, EngineOptions};
 use holdfast_store::{Batch, Engine, KeyRange, Order};
 use tokio::sync::{mpsc, oneshot};

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use holdfast_store::contract::Random;
+use holdfast_random::Random;
 use holdfast_store::embedded::{
     DataFolder, EmbeddedEngine, EngineOptions, SegmentExtents, SegmentOptions,
 };

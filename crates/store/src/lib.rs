@@ -5,12 +5,14 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(feature = "contract")]
 pub mod contract;
 pub mod embedded;
 pub mod engine;
 pub mod extents;
 pub mod memory;
 mod pins;
+#[cfg(feature = "postgres")]
 pub mod postgres;
 
 pub use engine::{

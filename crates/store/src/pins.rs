@@ -7,7 +7,7 @@ use crate::extents::ExtentId;
 
 /// A freed range of a segment, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Freed {
+pub(crate) struct FreedRange {
     pub(crate) id: ExtentId,
     pub(crate) length: u64,
 }
@@ -23,14 +23,14 @@ pub(crate) struct Pins {
     /// How many pins of all are held, by the epoch they were taken in.
     all: BTreeMap<u64, usize>,
     /// Oldest first: the range waits for the pins of all of its epoch and of those before.
-    behind_all: VecDeque<(u64, Freed)>,
+    behind_all: VecDeque<(u64, FreedRange)>,
     extents: BTreeMap<ExtentId, Pinned>,
 }
 
 #[derive(Default)]
 struct Pinned {
     count: usize,
-    waiting: Vec<Freed>,
+    waiting: Vec<FreedRange>,
 }
 
 impl Pins {
@@ -41,7 +41,7 @@ impl Pins {
 
     /// Returns what nobody holds back any more.
     #[must_use]
-    pub(crate) fn unpin_all(&mut self, epoch: u64) -> Vec<Freed> {
+    pub(crate) fn unpin_all(&mut self, epoch: u64) -> Vec<FreedRange> {
         if let Some(count) = self.all.get_mut(&epoch) {
             *count -= 1;
             if *count == 0 {
@@ -64,7 +64,7 @@ impl Pins {
     }
 
     #[must_use]
-    pub(crate) fn unpin(&mut self, extents: &[ExtentId]) -> Vec<Freed> {
+    pub(crate) fn unpin(&mut self, extents: &[ExtentId]) -> Vec<FreedRange> {
         let mut released = Vec::new();
         for id in extents {
             let Some(pinned) = self.extents.get_mut(id) else { continue };
@@ -82,7 +82,7 @@ impl Pins {
 
     /// Returns the range if it can be reclaimed at once.
     #[must_use]
-    pub(crate) fn free(&mut self, freed: Freed) -> Option<Freed> {
+    pub(crate) fn free(&mut self, freed: FreedRange) -> Option<FreedRange> {
         if self.all.is_empty() {
             return self.unless_pinned(freed);
         }
@@ -93,7 +93,7 @@ impl Pins {
 
     /// Any pin inside the range counts, because the garbage of an earlier run is freed by whole
     /// ranges whose extents nobody knows.
-    fn unless_pinned(&mut self, freed: Freed) -> Option<Freed> {
+    fn unless_pinned(&mut self, freed: FreedRange) -> Option<FreedRange> {
         let end =
             ExtentId { offset: freed.id.offset.saturating_add(freed.length.max(1)), ..freed.id };
         match self.extents.range_mut(freed.id..end).next() {
@@ -110,8 +110,8 @@ impl Pins {
 mod tests {
     use super::*;
 
-    fn range(offset: u64, length: u64) -> Freed {
-        Freed { id: ExtentId { segment: 1, offset }, length }
+    fn range(offset: u64, length: u64) -> FreedRange {
+        FreedRange { id: ExtentId { segment: 1, offset }, length }
     }
 
     #[test]

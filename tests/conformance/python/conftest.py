@@ -17,6 +17,29 @@ from support import Account, Raw, connection_string, unique
 from table_support import TableRaw, table_account, table_connection_string, unique_table
 
 
+# Files that set the properties of a service of the account, or depend on them: there is one set for each service.
+PROPERTIES = {
+    "blob": ["test_protocol.py", "test_support_matrix.py", "test_website.py"],
+    "file": ["test_share_service.py", "test_support_matrix_files.py"],
+    "queue": ["test_queue_access.py", "test_queue_protocol.py", "test_queues.py"],
+    "table": ["test_table_access.py", "test_table_protocol.py", "test_tables.py"],
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Where tests run side by side, those of one file follow each other, since they may share what a fixture of
+    their module has made, and so do those of the files above."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class LoadFiles(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.split("::")[0].split("/")[-1]
+            return next((service for service, files in PROPERTIES.items() if file in files), file)
+
+    return LoadFiles(config, log)
+
+
 @pytest.fixture(scope="session")
 def account():
     return Account.under_test()

@@ -215,6 +215,7 @@ def good_clients(server, seconds: float) -> list[float]:
     return times
 
 
+@pytest.mark.alone
 def test_idle_connections_cost_little_and_slow_nobody_down():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS + 256

@@ -30,6 +30,8 @@ from smbprotocol.open import (
 from smbprotocol.tree import TreeConnect
 from test_smb_logon import ACCOUNT, FIRST_KEY, logged_on
 
+pytestmark = pytest.mark.alone
+
 MIB = 1024 * 1024
 READ_BYTES = 8 * MIB
 CONNECTIONS, READS = 12, 60

@@ -7,6 +7,8 @@ import pytest
 from azure.storage.blob import BlobServiceClient
 from support import connection_string, unique
 
+pytestmark = pytest.mark.alone
+
 MIB = 1024 * 1024
 SIZE = 300 * MIB
 GROWTH_MAX = 160 * MIB

@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use holdfast_random::Random;
 use hyper::Method;
 
-use super::{Sequence, Settings, Worker, Workload, payload, unique_name};
+use super::{Settings, Worker, Workload, payload, unique_name};
 use crate::account::Service;
 use crate::client::{Call, Client, Failure};
 
@@ -124,7 +125,7 @@ impl Workload for Blobs {
             container: self.container.clone(),
             payload: self.payload.clone(),
             settings: self.settings,
-            sequence: Sequence::new(number + 1),
+            random: Random::new(number + 1),
             number,
             puts: 0,
             path: String::new(),
@@ -142,7 +143,7 @@ struct BlobWorker {
     container: String,
     payload: Bytes,
     settings: Settings,
-    sequence: Sequence,
+    random: Random,
     /// Of this worker among all of the workload, so that no two write the same blob.
     number: u64,
     puts: u64,
@@ -172,7 +173,7 @@ impl Worker for BlobWorker {
                 self.name_any();
                 let Settings { parts, payload_bytes, .. } = self.settings;
                 let length = u64::from(parts.count) * u64::from(parts.bytes);
-                let start = self.sequence.below(length.saturating_sub(payload_bytes as u64) + 1);
+                let start = self.random.below(length.saturating_sub(payload_bytes as u64) + 1);
                 let end = length.min(start + payload_bytes as u64);
                 get_range(client, &self.path, start, end).await
             }
@@ -222,7 +223,7 @@ impl BlobWorker {
     }
 
     fn name_any(&mut self) {
-        let index = self.sequence.below(self.settings.objects);
+        let index = self.random.below(self.settings.objects.max(1));
         self.name(format_args!("{index}"));
     }
 }

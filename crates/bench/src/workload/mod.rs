@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use clap::ValueEnum;
+use holdfast_random::Random;
 
 use crate::account::Service;
 use crate::client::{Client, Failure};
@@ -213,24 +214,5 @@ fn unique_name() -> String {
 
 /// Bytes that do not compress, the same in every run.
 fn payload(length: usize) -> bytes::Bytes {
-    let mut sequence = Sequence::new(1);
-    (0..length).map(|_| sequence.next().to_be_bytes()[0]).collect::<Vec<u8>>().into()
-}
-
-/// A cheap sequence of numbers without a visible pattern.
-struct Sequence(u64);
-
-impl Sequence {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        self.0
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        (self.next() >> 16) % end.max(1)
-    }
+    Random::new(1).bytes(length).into()
 }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use holdfast_random::Random;
 use hyper::Method;
 
-use super::{Sequence, Settings, Worker, Workload, payload, unique_name};
+use super::{Settings, Worker, Workload, payload, unique_name};
 use crate::account::Service;
 use crate::client::{Call, Client, Failure};
 
@@ -90,7 +91,7 @@ impl Workload for Entities {
             path: format!("/{}", self.table),
             content: Arc::clone(&self.content),
             objects: self.settings.objects,
-            sequence: Sequence::new(number + 1),
+            random: Random::new(number + 1),
             number,
             inserts: 0,
         })
@@ -108,7 +109,7 @@ struct EntityWorker {
     path: String,
     content: Arc<str>,
     objects: u64,
-    sequence: Sequence,
+    random: Random,
     /// Of this worker among all of the workload: the partition that only it inserts into.
     number: u64,
     inserts: u64,
@@ -123,7 +124,7 @@ impl Worker for EntityWorker {
                 insert(client, &self.path, self.number, self.inserts, &self.content).await
             }
             Operation::Upsert => {
-                let index = self.sequence.below(self.objects);
+                let index = self.random.below(self.objects.max(1));
                 upsert(client, &self.path, index, &self.content).await
             }
             Operation::Batch => {
@@ -144,7 +145,7 @@ impl Worker for EntityWorker {
                 Ok((CHANGES_PER_BATCH * self.content.len()) as u64)
             }
             Operation::Get => {
-                let index = self.sequence.below(self.objects);
+                let index = self.random.below(self.objects.max(1));
                 let partition = index % PARTITIONS;
                 let path = format!("{}(PartitionKey='{partition}',RowKey='{index}')", self.path);
                 let call = Call { headers: &[ACCEPT], ..Call::new(Method::GET, &path) };

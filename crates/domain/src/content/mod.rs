@@ -11,6 +11,8 @@ mod map;
 mod reader;
 mod references;
 mod seal;
+#[cfg(test)]
+mod test_store;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use holdfast_random::Random;
+
 use super::*;
 
 const A: LeaseId = LeaseId::from_u128(0xA);
@@ -464,37 +466,25 @@ fn stored_leases_read_back_as_they_were() {
     }
 }
 
-/// Small, seeded and good enough to wander through the states.
-struct Random(u64);
+fn random_id(random: &mut Random) -> LeaseId {
+    [A, B, C][random.within(0..3)]
+}
 
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-
-    fn id(&mut self) -> LeaseId {
-        [A, B, C][self.below(3) as usize]
-    }
-
-    fn action(&mut self) -> LeaseAction {
-        let id = self.id();
-        match self.below(6) {
-            0 => LeaseAction::Acquire { proposed: None, duration: LeaseDuration::INFINITE },
-            1 => {
-                let duration = seconds(15 + self.below(46) as i64);
-                LeaseAction::Acquire { proposed: Some(id), duration }
-            }
-            2 => LeaseAction::Renew { id },
-            3 => LeaseAction::Change { id, proposed: self.id() },
-            4 => LeaseAction::Release { id },
-            _ => {
-                let given = self.below(2) == 0;
-                LeaseAction::Break {
-                    period: if given { period(self.below(61) as i64) } else { None },
-                }
+fn random_action(random: &mut Random) -> LeaseAction {
+    let id = random_id(random);
+    match random.below(6) {
+        0 => LeaseAction::Acquire { proposed: None, duration: LeaseDuration::INFINITE },
+        1 => {
+            let duration = seconds(15 + random.below(46) as i64);
+            LeaseAction::Acquire { proposed: Some(id), duration }
+        }
+        2 => LeaseAction::Renew { id },
+        3 => LeaseAction::Change { id, proposed: random_id(random) },
+        4 => LeaseAction::Release { id },
+        _ => {
+            let given = random.below(2) == 0;
+            LeaseAction::Break {
+                period: if given { period(random.below(61) as i64) } else { None },
             }
         }
     }
@@ -513,12 +503,12 @@ fn known_ids(action: LeaseAction) -> Vec<LeaseId> {
 #[test]
 fn no_history_of_actions_takes_a_lease_from_its_holder() {
     for seed in 1..=200_u64 {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut random = Random::new(seed);
         let (mut lease, mut time) = (Lease::default(), now());
         for step in 0..200 {
             time = time.plus(Duration::from_millis(random.below(20_000)));
             let kind = GUARDED[random.below(3) as usize];
-            let action = random.action();
+            let action = random_action(&mut random);
             let context = format!("seed {seed} step {step}: {action:?} on {lease:?} at {time:?}");
             let locked = lease.status(time) == LeaseStatus::Locked;
             let holder = lease.id().filter(|_| locked);

@@ -1,5 +1,7 @@
 //! The two tag languages, element by element.
 
+use holdfast_random::Random;
+
 use super::*;
 
 fn tags() -> TagSet {
@@ -162,16 +164,13 @@ fn queries_that_are_not_well_formed_are_refused() {
 fn no_text_breaks_the_readers() {
     let pieces =
         ["a", "'v'", "\"n\"", "=", "<>", ">=", "(", ")", "AND", "OR", "@container", "'", "é", " "];
-    let mut state = 0x1234_5678_9ABC_DEF1_u64;
+    let mut random = Random::new(1);
     let mut understood = 0;
     for _ in 0..20_000 {
         let mut text = String::new();
         // Short ones make sense more often.
-        for _ in 0..3 + state % 6 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            text.push_str(pieces[(state % pieces.len() as u64) as usize]);
+        for _ in 0..3 + random.below(6) {
+            text.push_str(pieces[random.within(0..pieces.len())]);
             text.push(' ');
         }
         understood += usize::from(TagPredicate::parse(&text).is_ok());

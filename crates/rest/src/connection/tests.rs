@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
+use holdfast_random::Random;
 use http_body_util::{BodyExt as _, Full};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -504,13 +505,8 @@ async fn seen_by_hyper(bytes: &[u8], piece: usize) -> Vec<String> {
 /// are refused may there be fewer.
 #[tokio::test]
 async fn no_request_is_seen_that_others_do_not_see() {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = |bound: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as usize % bound
-    };
+    let mut choices = Random::new(1);
+    let mut random = |bound: usize| choices.within(0..bound);
     let (mut handled, mut alike) = (0, 0);
     for round in 0..10_000 {
         let bytes = random_requests(&mut random);

@@ -10,7 +10,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::client::Client;
+use holdfast_testkit::client::Client;
+
 use super::{CLIENT_CLOCK_AHEAD, NEVER, Server, set_clock};
 
 const THREE_DAYS: i64 = 3 * 24 * 3600;
@@ -175,9 +176,9 @@ async fn jumps() {
         set_clock(&mut server.process, ahead);
         first_has_all(&server, &mut message, &format!("a jump to {ahead} s")).await;
     }
-    server.signal(libc::SIGSTOP);
+    server.process.signal(libc::SIGSTOP);
     tokio::time::sleep(Duration::from_secs(3)).await;
-    server.signal(libc::SIGCONT);
+    server.process.signal(libc::SIGCONT);
     first_has_all(&server, &mut message, "stopped and continued").await;
 
     drop(server);

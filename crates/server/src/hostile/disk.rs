@@ -6,10 +6,11 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use super::client::Client;
-use super::random::Random;
+use holdfast_random::{Random, seed_of_this_run, setting};
+use holdfast_testkit::client::Client;
+
 use super::{NEVER, Server};
 
 const ROUNDS_DEFAULT: u64 = 12;
@@ -110,13 +111,9 @@ async fn expect_all(client: &mut Client, run: &Run) {
 
 #[test]
 fn failing_disk_turns_health_red_and_costs_nothing_acknowledged() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let rounds: u64 = number("HOLDFAST_FAULT_ROUNDS").unwrap_or(ROUNDS_DEFAULT);
-    let seed = number("HOLDFAST_TEST_SEED").unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-        now.as_nanos() as u64
-    });
-    println!("HOLDFAST_TEST_SEED={seed} HOLDFAST_FAULT_ROUNDS={rounds}");
+    let rounds = setting("HOLDFAST_FAULT_ROUNDS").unwrap_or(ROUNDS_DEFAULT);
+    println!("HOLDFAST_FAULT_ROUNDS={rounds}");
+    let seed = seed_of_this_run("HOLDFAST_TEST_SEED");
     let (mut random, mut reached) = (Random::new(seed), 0);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     for number in 0..rounds {

@@ -12,23 +12,22 @@ mod disk;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
+use holdfast_testkit::client::get;
+use holdfast_testkit::process::{ChildProcess, address, socket_address};
 use libc::{c_int, c_void, clockid_t, iovec, off_t, size_t, ssize_t, timespec};
-
-#[path = "../../tests/support/client.rs"]
-#[allow(dead_code, reason = "written for other tests too")]
-mod client;
-#[path = "../../tests/support/random.rs"]
-mod random;
 
 const DATA: &str = "TEST_SERVER_DATA";
 const FAIL_AFTER: &str = "TEST_SERVER_FAILS_AFTER";
 const NEVER: i64 = -1;
+/// Far above what a start takes, so that only a server that hangs gets there.
+const START_MAX: Duration = Duration::from_secs(60);
 
 /// How many seconds the wall clock of this process is ahead.
 static WALL_CLOCK_AHEAD: AtomicI64 = AtomicI64::new(0);
@@ -138,67 +137,42 @@ fn follow_jump() -> bool {
 }
 
 struct Server {
-    process: Child,
+    process: ChildProcess,
     blob: SocketAddr,
     queue: SocketAddr,
     file: SocketAddr,
-    admin: SocketAddr,
+    admin: String,
 }
 
 impl Server {
     /// None if the failure came before it was ready, and it said so by ending.
     fn start(data: &Path, fail_after: i64, clock_ahead: i64) -> Option<Self> {
         let name = format!("{}::server_process", module_path!().split_once("::")?.1);
-        let mut process = Command::new(std::env::current_exe().expect("this program"))
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command
             .args([&name, "--exact", "--nocapture"])
             .env(DATA, data)
             .env(FAIL_AFTER, fail_after.to_string())
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("started");
+            .stderr(Stdio::null());
+        let mut process = ChildProcess::spawn(&mut command);
         set_clock(&mut process, clock_ahead);
-        let output = BufReader::new(process.stdout.take().expect("piped"));
-        let ready = output.lines().map_while(Result::ok).find(|line| line.starts_with("ready "));
+        let lines = std::iter::from_fn(|| process.next_line(START_MAX));
+        let ready = lines.into_iter().find(|line| line.starts_with("ready "));
         let Some(ready) = ready else {
-            assert!(!process.wait().expect("waited for").success(), "it ended as if all were well");
+            assert!(!process.ended().success(), "it ended as if all were well");
             return None;
         };
-        let address = |service: &str| {
-            let start = format!("{service}=http://");
-            let field = ready.split(' ').find_map(|field| field.strip_prefix(&start));
-            let host = field.and_then(|rest| rest.split('/').next());
-            host.and_then(|host| host.parse().ok()).unwrap_or_else(|| panic!("{service}: {ready}"))
-        };
-        let [blob, queue, file, admin] = ["blob", "queue", "file", "admin"].map(address);
-        Some(Self { process, blob, queue, file, admin })
+        let [blob, queue, file] =
+            ["blob", "queue", "file"].map(|service| socket_address(&ready, service));
+        Some(Self { process, blob, queue, file, admin: address(&ready, "admin") })
     }
 
     fn is_healthy(&self) -> bool {
-        let mut stream = TcpStream::connect(self.admin).expect("the admin listener is there");
-        let request = b"GET /healthz HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n";
-        stream.write_all(request).expect("written");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        answer.starts_with("HTTP/1.1 200 ")
-    }
-
-    fn signal(&self, signal: c_int) {
-        let id = libc::pid_t::try_from(self.process.id()).expect("a process id");
-        // SAFETY: no memory is passed, and the child has not been waited for, so its id is its own.
-        assert_eq!(unsafe { libc::kill(id, signal) }, 0);
+        get(&self.admin, "/healthz").0 == 200
     }
 }
 
-fn set_clock(process: &mut Child, seconds_ahead: i64) {
-    let input = process.stdin.as_mut().expect("piped");
-    writeln!(input, "{seconds_ahead}").expect("the server reads its input");
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+fn set_clock(process: &mut ChildProcess, seconds_ahead: i64) {
+    writeln!(process.input(), "{seconds_ahead}").expect("the server reads its input");
 }

@@ -14,9 +14,9 @@ use async_trait::async_trait;
 use tokio::task::JoinHandle;
 
 use crate::support::Server;
-use crate::support::client::{Answer, Client};
-use crate::support::random::Random;
 use crate::{Killed, Workload, joined};
+use holdfast_random::Random;
+use holdfast_testkit::client::{Answer, Client};
 
 pub const WRITERS: u64 = 16;
 const BLOBS_PER_WRITER: u64 = 6;
@@ -113,7 +113,7 @@ impl Workload for Blobs {
             appended: Mutex::default(),
         });
         for (writer, blobs) in self.owned.drain(..).enumerate() {
-            let write = write_until_killed(run.clone(), writer as u64, blobs, random.next());
+            let write = write_until_killed(run.clone(), writer as u64, blobs, random.number());
             self.writers.push(tokio::spawn(write));
         }
         self.run = Some(run);

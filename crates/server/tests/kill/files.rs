@@ -14,9 +14,9 @@ use async_trait::async_trait;
 use tokio::task::JoinHandle;
 
 use crate::support::Server;
-use crate::support::client::{ACCOUNT, Client, NoAnswer};
-use crate::support::random::Random;
 use crate::{Killed, Workload, joined};
+use holdfast_random::Random;
+use holdfast_testkit::client::{ACCOUNT, Client, NoAnswer};
 
 pub const WRITERS: u64 = 12;
 const SHARE: &str = "kill-share";
@@ -69,7 +69,7 @@ impl Workload for Files {
             let writer = Writer {
                 address: server.file,
                 client: killed.limit(Client::new(server.file)),
-                random: Random::new(random.next()),
+                random: Random::new(random.number()),
                 owned,
             };
             let write = writer.write_until_killed(killed.clone(), self.operations.clone());

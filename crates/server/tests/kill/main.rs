@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use support::client::Client;
-use support::random::Random;
+use holdfast_random::Random;
+use holdfast_testkit::client::Client;
 use support::{Server, in_cycles};
 use tokio::task::JoinHandle;
 

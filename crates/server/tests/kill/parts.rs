@@ -17,9 +17,9 @@ use async_trait::async_trait;
 use tokio::task::JoinHandle;
 
 use crate::support::Server;
-use crate::support::client::{ACCOUNT, Answer, Client, NoAnswer};
-use crate::support::random::Random;
 use crate::{Killed, Workload, joined};
+use holdfast_random::Random;
+use holdfast_testkit::client::{ACCOUNT, Answer, Client, NoAnswer};
 
 pub const WRITERS: u64 = 12;
 const READERS: u64 = 4;
@@ -109,11 +109,11 @@ impl Workload for Parts {
         for _ in 0..READERS {
             let blobs = self.owned.iter().flatten();
             let watched = blobs.map(|blob| (blob.path.clone(), blob.history.clone())).collect();
-            let read = read_until_killed(run.clone(), watched, Random::new(random.next()));
+            let read = read_until_killed(run.clone(), watched, Random::new(random.number()));
             self.readers.push(tokio::spawn(read));
         }
         for blobs in self.owned.drain(..) {
-            let write = write_until_killed(run.clone(), blobs, Random::new(random.next()));
+            let write = write_until_killed(run.clone(), blobs, Random::new(random.number()));
             self.writers.push(tokio::spawn(write));
         }
     }

@@ -17,9 +17,10 @@ use std::time::Duration;
 use libc::{c_long, sock_filter, sock_fprog};
 
 use crate::disk::Disk;
-use crate::support::random::Random;
-use crate::support::{Server, in_cycles, say_skipped, setting};
+use crate::support::{Server, in_cycles, say_skipped};
 use crate::{Ending, Killed, all_workloads, run};
+use holdfast_random::{Random, setting};
+use holdfast_testkit::process::end_with_parent;
 
 const CYCLES_DEFAULT: u64 = 3;
 /// One in so many starts has its power cut too.
@@ -74,22 +75,12 @@ impl Ending for PowerCut {
 
 fn launch(data: &Path, log: &Path, syncs: bool) -> Server {
     let mut command = Server::command();
-    end_with_parent(&mut command);
+    // A server that outlived the test would keep its disk mounted.
+    end_with_parent(&mut command, libc::SIGKILL);
     if !syncs {
         pretend_to_sync(&mut command);
     }
     Server::start_as(command, data, log)
-}
-
-/// A server that outlived the test would keep its disk mounted.
-fn end_with_parent(command: &mut Command) {
-    // SAFETY: between fork and exec there is one call, which touches no memory.
-    unsafe {
-        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
 }
 
 /// Every call that makes something durable succeeds and does nothing.
@@ -144,7 +135,7 @@ fn disk_for(test: &str) -> Option<Disk> {
 fn what_was_acknowledged_survives_power_cuts() {
     let Some(disk) = disk_for("what_was_acknowledged_survives_power_cuts") else { return };
     in_cycles("POWER", CYCLES_DEFAULT, async |cycles, random| {
-        let cuts_of_starts = Some(Random::new(random.next()));
+        let cuts_of_starts = Some(Random::new(random.number()));
         let mut power = PowerCut { disk, cuts_of_starts, pretends_after: None };
         run(&mut power, &mut all_workloads(), cycles, random).await;
         let starts = power.disk.cuts() - cycles;

@@ -13,9 +13,9 @@ use async_trait::async_trait;
 use tokio::task::JoinHandle;
 
 use crate::support::Server;
-use crate::support::client::{Answer, Client};
-use crate::support::random::Random;
 use crate::{Killed, Workload, joined};
+use holdfast_random::Random;
+use holdfast_testkit::client::{Answer, Client};
 
 pub const WORKERS: u64 = PRODUCERS + CONSUMERS;
 const PRODUCERS: u64 = 4;
@@ -77,7 +77,7 @@ impl Workload for Queues {
             self.workers.push(tokio::spawn(produce));
         }
         for _ in 0..CONSUMERS {
-            let consume = consume(self.run.clone(), killed.clone(), server.queue, random.next());
+            let consume = consume(self.run.clone(), killed.clone(), server.queue, random.number());
             self.workers.push(tokio::spawn(consume));
         }
     }

@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::support::Server;
-use crate::support::client::{ACCOUNT, Answer, Client};
-use crate::support::random::Random;
 use crate::{Killed, Workload, joined};
+use holdfast_random::Random;
+use holdfast_testkit::client::{ACCOUNT, Answer, Client};
 
 pub const WRITERS: u64 = 12;
 const ROWS_PER_BATCH: u64 = 5;
@@ -102,7 +102,7 @@ impl Workload for Tables {
             shared: self.shared.clone(),
         });
         for (writer, owned) in self.owned.drain(..).enumerate() {
-            let write = write_until_killed(run.clone(), writer as u64, owned, random.next());
+            let write = write_until_killed(run.clone(), writer as u64, owned, random.number());
             self.writers.push(tokio::spawn(write));
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::task::Poll;
 
 use bytes::Bytes;
+use holdfast_random::Random;
 
 use crate::engine::Fault;
 use crate::extents::{
@@ -51,16 +52,7 @@ const PIECE: usize = PIECE_BYTES as usize;
 
 /// Bytes that differ from stream to stream and from place to place.
 pub fn content(seed: u64, length: usize) -> Bytes {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes.into()
+    Random::for_user(seed, 0).bytes(length).into()
 }
 
 pub async fn write(extents: &dyn Extents, bytes: Bytes) -> Result<Vec<Extent>, Fault> {

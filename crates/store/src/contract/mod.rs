@@ -3,7 +3,11 @@
 
 pub mod engine;
 pub mod extents;
-mod random;
 
 pub use engine::EngineFixture;
-pub use random::{Random, seed};
+pub use holdfast_random::Random;
+
+/// The seed in the environment variable `HOLDFAST_TEST_SEED`, or else the given one.
+pub fn seed(usual: u64) -> u64 {
+    holdfast_random::seed("HOLDFAST_TEST_SEED", usual)
+}

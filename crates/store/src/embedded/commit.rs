@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Durability;
+use super::engine_state::EngineState;
 use super::log::{ActiveSegment, BLOCK_BYTES, Fill, Group, SegmentHeader, Spare};
 use super::placing::{CommitWork, Placing, SegmentRoom};
-use super::shared::Shared;
 use crate::engine::Fault;
 
 /// No further memtable is closed while this many are being flushed: it bounds memory, and the time that
@@ -21,7 +21,7 @@ use crate::engine::Fault;
 pub(super) const SEALED_MAX: usize = 2;
 
 pub(super) struct Committer {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<EngineState>,
     pub placing: Arc<Placing>,
     pub segment: ActiveSegment,
     pub durability: Durability,
@@ -53,7 +53,7 @@ impl Committer {
     fn make_durable(&mut self, group: &Group) -> io::Result<()> {
         self.segment.append(group)?;
         if self.durability == Durability::Fsync {
-            Shared::count(&self.shared.syncs);
+            EngineState::count(&self.shared.syncs);
             self.segment.sync()?;
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Committer {
 
 /// Tells those who wait, however the thread ends.
 struct Ending {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     placing: Arc<Placing>,
 }
 
@@ -162,7 +162,7 @@ impl Drop for Ending {
 }
 
 /// Tells later callers why nothing is committed any more, should the thread that does it die.
-pub(super) struct PoisonOnPanic(pub Arc<Shared>);
+pub(super) struct PoisonOnPanic(pub Arc<EngineState>);
 
 impl Drop for PoisonOnPanic {
     fn drop(&mut self) {

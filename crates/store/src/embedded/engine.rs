@@ -9,14 +9,14 @@ use holdfast_sync::thread::{self, JoinHandle};
 use holdfast_sync::{Condvar, Mutex, yield_now};
 
 use super::commit::Committer;
+use super::disk_space::{DiskSpace, Reserve, is_no_room};
+use super::engine_state::{EngineState, Upkeep};
 use super::folder::{DataFolder, OpenFolder};
 use super::log::{Fill, SegmentHeader, Spare};
 use super::placing::Placing;
-use super::recent::RecentWrites;
+use super::recent_writes::RecentWrites;
 use super::recovery::FoundLog;
-use super::room::{Reserve, Room, is_no_room};
 use super::row_cache::RowCache;
-use super::shared::{Shared, Upkeep};
 use super::snapshots::{SHARDS, Seen, Snapshots, shard_of_this_thread};
 use super::tree::{Scanned, hash_of};
 use super::trees::Trees;
@@ -78,7 +78,7 @@ impl Default for EngineOptions {
 }
 
 pub struct EmbeddedEngine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     readers: [Arc<Reader>; SHARDS],
     placing: Arc<Placing>,
     committer: Option<JoinHandle<()>>,
@@ -90,7 +90,7 @@ impl EmbeddedEngine {
         let log_folder = OpenFolder::open(folder.subfolder(LOG_FOLDER)?)
             .map_err(|why| Fault::because("open the folder of the log", why))?;
         let found = FoundLog::look(log_folder.path())?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(EngineState {
             trees: Trees::open(folder, options)?,
             snapshots: Snapshots::new(),
             upkeep: Mutex::new(Upkeep { compaction_is_due: true, ..Upkeep::default() }),
@@ -108,7 +108,11 @@ impl EmbeddedEngine {
         Ok(Self::start(shared, found, options)?)
     }
 
-    fn start(shared: Arc<Shared>, found: FoundLog, options: &EngineOptions) -> Result<Self, Fault> {
+    fn start(
+        shared: Arc<EngineState>,
+        found: FoundLog,
+        options: &EngineOptions,
+    ) -> Result<Self, Fault> {
         let (last_sequence, sealed) = found.replay(&shared)?;
         shared.snapshots.publish_placed(last_sequence);
         shared.snapshots.publish_durable(last_sequence);
@@ -142,10 +146,10 @@ impl EmbeddedEngine {
             upkeep.sealed = sealed;
             upkeep.spares = spares;
             upkeep.room = match shared.reserve.take() {
-                Ok(()) => Room::Enough,
+                Ok(()) => DiskSpace::Enough,
                 Err(why) if is_no_room(&why) => {
                     tracing::error!("the disk is full: only what gives room back is taken");
-                    Room::Reserve(Fault::because("the reserve cannot be taken", why))
+                    DiskSpace::Reserve(Fault::because("the reserve cannot be taken", why))
                 }
                 Err(why) => return Err(why),
             };
@@ -288,7 +292,7 @@ fn check_limits(batch: &Batch) -> Result<(), Fault> {
 /// shards, that place would be carried from processor to processor.
 #[repr(align(128))]
 struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     shard: usize,
 }
 
@@ -310,7 +314,7 @@ impl Snapshot for EmbeddedSnapshot {
             return Ok(None);
         }
         self.check_readable()?;
-        let Shared { row_cache: cache, trees, .. } = &*self.reader.shared;
+        let EngineState { row_cache: cache, trees, .. } = &*self.reader.shared;
         let hash = hash_of(key);
         if let Some(value) = cache.get(hash, key, self.before) {
             return Ok(Some(value));

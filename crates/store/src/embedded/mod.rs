@@ -6,19 +6,19 @@
 
 mod caller;
 mod commit;
+mod disk_space;
 mod engine;
+mod engine_state;
 mod folder;
 mod log;
-mod own_rows;
 mod placing;
-mod recent;
+mod recent_writes;
 mod recovery;
-mod room;
 mod row_cache;
 mod scrub;
 mod segments;
-mod shared;
 mod snapshots;
+mod thread_row_cache;
 mod tree;
 mod trees;
 mod upkeep;

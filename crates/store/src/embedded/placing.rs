@@ -14,9 +14,9 @@ use std::sync::atomic::Ordering;
 use holdfast_sync::{Condvar, Mutex, oneshot};
 
 use super::caller::Caller;
+use super::engine_state::EngineState;
 use super::log::{ActiveSegment, Group, PlacedRecord, Record, RecordPlace};
-use super::recent::RecentWrites;
-use super::shared::Shared;
+use super::recent_writes::RecentWrites;
 use crate::engine::{Batch, CommitError, Fault, Placed, Write};
 
 /// A group is closed at this size: what is synced at once decides how long the next one waits.
@@ -27,7 +27,7 @@ const PLACED_BY_CALLER_BYTES_MAX: usize = 256 * 1024;
 const PLACED_BY_CALLER_WRITES_MAX: usize = 256;
 
 pub(super) struct Placing {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     state: Mutex<State>,
     /// Only the committing thread waits on it.
     has_work: Condvar,
@@ -106,7 +106,7 @@ pub(super) enum CommitWork {
 
 impl Placing {
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Arc<EngineState>,
         recent: RecentWrites,
         last_sequence: u64,
         segment: &ActiveSegment,
@@ -195,7 +195,7 @@ impl Placing {
     /// A batch without writes: what it relied on is as it was, and has to be durable.
     fn confirm(&self, state: &mut State, batch: &Batch) -> Result<Placed, CommitError> {
         if state.recent.has_changed_under(batch) {
-            Shared::count(&self.shared.conflicts);
+            EngineState::count(&self.shared.conflicts);
             return Err(CommitError::Conflict);
         }
         Ok(match &batch.since {
@@ -221,7 +221,7 @@ impl Placing {
     /// The sequence of the batch, if nothing has changed under it.
     fn accept(&self, state: &mut State, batch: &Batch) -> Result<u64, CommitError> {
         if state.recent.has_changed_under(batch) {
-            Shared::count(&self.shared.conflicts);
+            EngineState::count(&self.shared.conflicts);
             return Err(CommitError::Conflict);
         }
         let sequence = state.next_sequence;

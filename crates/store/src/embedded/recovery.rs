@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::log::{
     BLOCK_BYTES, Checkpoint, SealedSegment, SegmentHeader, SegmentReader, Spare, decode_writes,
 };
-use super::{Damage, Durability, shared::Shared};
+use super::{Damage, Durability, engine_state::EngineState};
 use crate::engine::Fault;
 
 /// What the log folder holds.
@@ -92,7 +92,7 @@ impl FoundLog {
 
     /// Puts every record into the tree, one memtable for each segment. Returns the sequence of the
     /// last record and the segments, to be released when their memtables are flushed.
-    pub fn replay(&self, shared: &Shared) -> Result<(u64, Vec<SealedSegment>), Fault> {
+    pub fn replay(&self, shared: &EngineState) -> Result<(u64, Vec<SealedSegment>), Fault> {
         let mut last_sequence = self.checkpoint.sequence;
         let mut sealed = Vec::with_capacity(self.live.len());
         for (index, (header, path)) in self.live.iter().enumerate() {
@@ -131,7 +131,7 @@ impl FoundLog {
 }
 
 fn replay_segment(
-    shared: &Shared,
+    shared: &EngineState,
     header: SegmentHeader,
     path: &Path,
     is_newest: bool,

@@ -1,6 +1,6 @@
 //! Rows that are read again and again, such as the container or the table of every request. Finding
 //! one here costs a fraction of what it costs the tree, which looks into memtables and many tables.
-//! The few that a thread asks for all the time it keeps for itself, see `own_rows`.
+//! The few that a thread asks for all the time it keeps for itself, see `thread_row_cache`.
 //!
 //! An entry is the newest state of its row and answers every snapshot from the one on that has read
 //! it. Whoever places a batch drops the entries of the rows that it writes before anybody can see
@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use bytes::Bytes;
 use holdfast_sync::Mutex;
 
-use super::own_rows::OwnRows;
+use super::thread_row_cache::ThreadRowCache;
 
 /// Threads that look for different rows seldom wait for each other.
 const SHARDS: usize = 16;
@@ -23,7 +23,7 @@ const ROW_BYTES_MAX: usize = 8 * 1024;
 const ASKED_MAX: usize = 512;
 
 pub(super) struct RowCache {
-    own_rows: OwnRows,
+    thread_cache: ThreadRowCache,
     shards: [Mutex<Shard>; SHARDS],
     /// What a shard keeps of each generation.
     generation_bytes_max: usize,
@@ -54,7 +54,7 @@ struct Entry {
 impl RowCache {
     pub fn new(bytes_max: usize) -> Self {
         Self {
-            own_rows: OwnRows::new(),
+            thread_cache: ThreadRowCache::new(),
             shards: std::array::from_fn(|_| Mutex::new(Shard::new())),
             generation_bytes_max: bytes_max / SHARDS / 2,
         }
@@ -62,11 +62,11 @@ impl RowCache {
 
     /// The row as the snapshot `before` sees it, if it is known.
     pub fn get(&self, hash: u64, key: &[u8], before: u64) -> Option<Bytes> {
-        if let Some(value) = self.own_rows.get(hash, key, before) {
+        if let Some(value) = self.thread_cache.get(hash, key, before) {
             return Some(value);
         }
         let value = self.shard(hash).lock().get(hash, key, before, self.generation_bytes_max)?;
-        self.own_rows.offer(hash, key, &value, before);
+        self.thread_cache.offer(hash, key, &value, before);
         Some(value)
     }
 
@@ -77,7 +77,7 @@ impl RowCache {
         }
         let mut shard = self.shard(hash).lock();
         // Under the lock: a batch that is not noted here yet drops the row again.
-        if self.own_rows.newest_batch(hash) >= before || !shard.is_asked_again(hash) {
+        if self.thread_cache.newest_batch(hash) >= before || !shard.is_asked_again(hash) {
             return;
         }
         // Copies, since the originals keep whole blocks of tables or groups of the log alive.
@@ -87,7 +87,7 @@ impl RowCache {
 
     /// A batch is writing the row. To be called before any snapshot can see the batch.
     pub fn forget(&self, hash: u64, sequence: u64) {
-        self.own_rows.forget(hash, sequence);
+        self.thread_cache.forget(hash, sequence);
         let mut shard = self.shard(hash).lock();
         if let Some(entry) = shard.newer.remove(&hash) {
             shard.newer_bytes -= entry.bytes();

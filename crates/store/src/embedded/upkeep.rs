@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::commit::PoisonOnPanic;
+use super::disk_space::{DiskSpace, RETRY, UpkeepError};
+use super::engine_state::EngineState;
 use super::log::{Fill, SealedSegment, Spare};
-use super::room::{Failed, RETRY, Room};
-use super::shared::Shared;
 use super::tree::Effort;
 
 /// Segments kept ready: one to go on in, one for when the next is needed before this work is done.
@@ -22,7 +22,7 @@ const IDLE_AFTER: Duration = Duration::from_secs(2);
 const TOMBSTONES_FLUSHED: u64 = 1024;
 
 pub(super) struct Flusher {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<EngineState>,
     pub segment_bytes: u64,
     pub next_file: Arc<AtomicU64>,
 }
@@ -52,9 +52,9 @@ impl Flusher {
             };
             match done {
                 Ok(()) => self.shared.note_progress(),
-                Err(Failed::NoRoom(fault)) => self.shared.note_no_room(fault),
-                Err(Failed::NoDescriptors(fault)) => self.shared.note_no_descriptors(fault),
-                Err(Failed::Broken(fault)) => {
+                Err(UpkeepError::NoRoom(fault)) => self.shared.note_no_room(fault),
+                Err(UpkeepError::NoDescriptors(fault)) => self.shared.note_no_descriptors(fault),
+                Err(UpkeepError::Broken(fault)) => {
                     self.shared.poison(fault);
                     break;
                 }
@@ -84,13 +84,13 @@ impl Flusher {
             }
             match upkeep.room {
                 // Nobody waits for what was not done; unless for merging, which tells itself.
-                Room::NoDescriptors(_) if !self.shared.merges_are_awaited() => {
+                DiskSpace::NoDescriptors(_) if !self.shared.merges_are_awaited() => {
                     upkeep.descriptors_are_back();
                 }
-                Room::Enough | Room::NoDescriptors(_) => {
+                DiskSpace::Enough | DiskSpace::NoDescriptors(_) => {
                     self.shared.upkeep_changed.wait(&mut upkeep);
                 }
-                Room::Reserve(_) | Room::None(_) => {
+                DiskSpace::Reserve(_) | DiskSpace::None(_) => {
                     self.shared.upkeep_changed.wait_for(&mut upkeep, RETRY);
                     if !upkeep.stopping {
                         return FlusherWork::RestoreReserve;
@@ -100,17 +100,17 @@ impl Flusher {
         }
     }
 
-    fn make_spare(&self) -> Result<(), Failed> {
+    fn make_spare(&self) -> Result<(), UpkeepError> {
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);
         let spare = Spare::create(&self.shared.log_folder, number, self.segment_bytes, Fill::Zeros)
-            .map_err(|why| Failed::because("making a segment of the log failed", why))?;
+            .map_err(|why| UpkeepError::because("making a segment of the log failed", why))?;
         self.shared.upkeep.lock().spares.push_back(spare);
         self.shared.upkeep_changed.notify_all();
         Ok(())
     }
 
     /// Flushes the memtables of the oldest `segments` segments, and then lets those be used again.
-    fn flush(&self, segments: usize) -> Result<(), Failed> {
+    fn flush(&self, segments: usize) -> Result<(), UpkeepError> {
         let oldest = self.shared.snapshots.oldest();
         self.shared.trees.all().try_for_each(|tree| tree.flush(oldest))?;
         let newest = {
@@ -124,14 +124,14 @@ impl Flusher {
         if let Some(checkpoint) = newest {
             checkpoint
                 .store(&self.shared.log_folder)
-                .map_err(|why| Failed::because("storing the checkpoint failed", why))?;
+                .map_err(|why| UpkeepError::because("storing the checkpoint failed", why))?;
         }
         let released: Vec<SealedSegment> =
             self.shared.upkeep.lock().sealed.drain(..segments).collect();
         let reused: Vec<_> = released.into_iter().map(|it| self.reuse(it.spare)).collect();
         self.shared.upkeep_changed.notify_all();
         let reused: io::Result<()> = reused.into_iter().collect();
-        reused.map_err(|why| Failed::because("releasing a segment of the log failed", why))
+        reused.map_err(|why| UpkeepError::because("releasing a segment of the log failed", why))
     }
 
     fn reuse(&self, spare: Spare) -> io::Result<()> {
@@ -148,7 +148,7 @@ impl Flusher {
 }
 
 pub(super) struct Compactor {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<EngineState>,
 }
 
 impl Compactor {
@@ -157,13 +157,13 @@ impl Compactor {
         while let Some(effort) = self.wait_until_due() {
             match self.merge_each(effort) {
                 Ok(()) => self.shared.upkeep.lock().descriptors_are_back(),
-                Err(Failed::NoDescriptors(fault)) => {
+                Err(UpkeepError::NoDescriptors(fault)) => {
                     if self.shared.merges_are_awaited() {
                         self.shared.note_no_descriptors(fault);
                     }
                     self.wait_for_room();
                 }
-                Err(Failed::NoRoom(fault)) => {
+                Err(UpkeepError::NoRoom(fault)) => {
                     // Merging can wait, and there may be room enough for all the rest. Only when
                     // commits wait for it, it is worth the reserve.
                     if self.shared.merges_are_awaited() {
@@ -171,7 +171,7 @@ impl Compactor {
                     }
                     self.wait_for_room();
                 }
-                Err(Failed::Broken(fault)) => {
+                Err(UpkeepError::Broken(fault)) => {
                     self.shared.poison(fault);
                     break;
                 }
@@ -208,7 +208,7 @@ impl Compactor {
     }
 
     /// One merge in each tree. As long as one changes something, another is due.
-    fn merge_each(&self, effort: Effort) -> Result<(), Failed> {
+    fn merge_each(&self, effort: Effort) -> Result<(), UpkeepError> {
         for tree in self.shared.trees.all() {
             if tree.merge_once(self.shared.snapshots.oldest(), effort)? {
                 self.shared.upkeep.lock().compaction_is_due = true;

@@ -13,7 +13,7 @@ use crate::extents::{
     EXTENT_BYTES_MAX, Extent, ExtentId, ExtentStatistics, ExtentWriter, Extents, Pin,
     READ_BYTES_MAX, checksums_of,
 };
-use crate::pins::{Freed, Pins};
+use crate::pins::{FreedRange, Pins};
 
 #[derive(Clone, Default)]
 pub struct MemoryExtents {
@@ -59,7 +59,7 @@ impl Extents for MemoryExtents {
 
     fn free(&self, id: ExtentId, length: u64) {
         let mut state = self.state.lock();
-        let reclaimable = state.pins.free(Freed { id, length });
+        let reclaimable = state.pins.free(FreedRange { id, length });
         state.reclaim(reclaimable);
     }
 
@@ -80,8 +80,8 @@ impl Extents for MemoryExtents {
 }
 
 impl State {
-    fn reclaim(&mut self, freed: impl IntoIterator<Item = Freed>) {
-        for Freed { id, .. } in freed {
+    fn reclaim(&mut self, freed: impl IntoIterator<Item = FreedRange>) {
+        for FreedRange { id, .. } in freed {
             if let Some(content) = self.extents.remove(&id) {
                 self.statistics.bytes_freed += content.len() as u64;
             }

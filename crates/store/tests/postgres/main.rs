@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use holdfast_random::Random;
 use holdfast_store::postgres::{PostgresEngine, PostgresOptions};
 use holdfast_store::{Batch, CommitError, Engine, KeyRange, Order};
 use proxy::{Cut, Proxy};
@@ -31,13 +32,7 @@ async fn put(engine: &PostgresEngine, key: &'static str, value: &'static str) {
 
 /// Longer than an entry of a PostgreSQL index can be, and not compressible to less.
 fn long_key(last: u8) -> Bytes {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut key: Vec<u8> = (0..holdfast_store::engine::KEY_BYTES_MAX)
-        .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            state.to_be_bytes()[0]
-        })
-        .collect();
+    let mut key = Random::new(1).bytes(holdfast_store::engine::KEY_BYTES_MAX);
     key[8191] = last;
     key.into()
 }

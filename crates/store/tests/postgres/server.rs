@@ -1,4 +1,5 @@
-//! A PostgreSQL server of the tests' own, one for all of them, in a temporary folder.
+//! A PostgreSQL server of the tests' own, one for all of them, in a temporary folder. `holdfast_testkit` starts
+//! processes too, but it is built on the crates above this one.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

@@ -1,49 +1,26 @@
 //! Maps against plain arrays of bytes: random writes and clears, shared states, and what is told
 //! of their differences.
 
-use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use holdfast_store::contract::{Random, seed};
-use holdfast_store::memory::{MemoryEngine, MemoryExtents};
+use holdfast_random::{Random, seed};
+use holdfast_store::memory::MemoryExtents;
 use holdfast_store::{Extents as _, KeyRange, Order};
 use tokio::sync::Mutex;
 
+use crate::content::test_store::{Body, open_in_memory};
 use crate::content::{
-    self, ByteSource, Content, ContentReader, Difference, Differences, Entry, INLINE_BYTES_MAX,
-    Map, layers,
+    self, Content, ContentReader, Difference, Differences, Entry, INLINE_BYTES_MAX, Map, layers,
 };
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::features::Features;
 use crate::rows;
-use crate::time::{Clock, Timestamp};
 
 const PAGE: usize = 512;
 const PAGES: usize = 4 * INLINE_BYTES_MAX / PAGE;
-
-struct StandingClock;
-
-impl Clock for StandingClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_ticks(638_000_000_000_000_000)
-    }
-}
-
-struct Body(Option<Bytes>);
-
-#[async_trait]
-impl ByteSource for Body {
-    type Refusal = Infallible;
-
-    async fn next(&mut self) -> Result<Option<Bytes>, Infallible> {
-        Ok(self.0.take())
-    }
-}
 
 /// A content, and what it should be: for each page the change it came from and, if that was a write,
 /// its bytes.
@@ -88,10 +65,8 @@ struct Store {
 
 impl Store {
     async fn new() -> Self {
-        let (engine, extents) = (Arc::new(MemoryEngine::default()), MemoryExtents::default());
-        let kept = Arc::new(extents.clone());
-        let domain = Domain::open(engine, kept, Arc::new(StandingClock), Features::default());
-        Self { domain: domain.await.expect("memory opens"), extents }
+        let (domain, extents) = open_in_memory().await;
+        Self { domain, extents }
     }
 
     async fn write(&self, state: &mut State, pages: Range<usize>, written: usize, byte: u8) {
@@ -212,7 +187,7 @@ fn some_pages(random: &mut Random) -> Range<usize> {
 
 #[tokio::test]
 async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
-    let mut random = Random::new(seed(20_091_109));
+    let mut random = Random::new(seed("HOLDFAST_TEST_SEED", 20_091_109));
     for _ in 0..20 {
         let store = Store::new().await;
         let empty = State { content: Content::Empty, pages: vec![None; PAGES] };
@@ -351,7 +326,7 @@ async fn maps_do_not_pile_up_beyond_a_limit() {
 /// What is filled and what is written meet in the same pages, on two threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_map_that_is_filled_while_it_is_written_loses_nothing() {
-    let mut random = Random::new(seed(20_120_212));
+    let mut random = Random::new(seed("HOLDFAST_TEST_SEED", 20_120_212));
     let store = Arc::new(Store::new().await);
     for _ in 0..30 {
         let mut current = in_single_pages(&store, 40).await;

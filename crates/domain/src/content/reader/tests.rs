@@ -1,37 +1,15 @@
 //! What reading a range of a map costs, and what of the map is kept meanwhile.
 
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use holdfast_store::memory::{MemoryEngine, MemoryExtents};
 use holdfast_store::{KeyRange, Moment, Order, Row};
 
 use super::*;
-use crate::content::{ByteSource, MapWriter};
+use crate::content::MapWriter;
+use crate::content::test_store::{Body, open_in_memory};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::features::Features;
-use crate::time::{Clock, Timestamp};
-
-struct StandingClock;
-
-impl Clock for StandingClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_ticks(638_000_000_000_000_000)
-    }
-}
-
-struct Body(Option<Bytes>);
-
-#[async_trait]
-impl ByteSource for Body {
-    type Refusal = Infallible;
-
-    async fn next(&mut self) -> Result<Option<Bytes>, Infallible> {
-        Ok(self.0.take())
-    }
-}
 
 /// Counts what is asked of another snapshot.
 struct Counted {
@@ -62,10 +40,8 @@ struct Store {
 
 impl Store {
     async fn new() -> Self {
-        let (engine, extents) = (Arc::new(MemoryEngine::default()), MemoryExtents::default());
-        let clock = Arc::new(StandingClock);
-        let domain = Domain::open(engine, Arc::new(extents), clock, Features::default());
-        Self { domain: domain.await.expect("memory opens"), scans: Arc::default() }
+        let (domain, _) = open_in_memory().await;
+        Self { domain, scans: Arc::default() }
     }
 
     /// A content of parts of this length; each is filled with its number.

@@ -1,5 +1,7 @@
 //! Security descriptors as text and back.
 
+use holdfast_random::Random;
+
 use super::*;
 
 fn parsed(text: &str) -> Descriptor {
@@ -130,18 +132,6 @@ fn rules_that_have_no_text_are_kept_in_bytes() {
     }
 }
 
-/// A small generator of numbers, so that a failure comes again.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self, below: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-}
-
 #[test]
 fn any_bytes_are_read_without_a_panic_and_what_is_read_is_written_alike() {
     let sample = parsed(
@@ -149,15 +139,15 @@ fn any_bytes_are_read_without_a_panic_and_what_is_read_is_written_alike() {
          S:(AU;SA;GA;;;WD)(ML;;NW;;;LW)",
     )
     .to_bytes();
-    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(1);
     let mut read = 0;
     for _ in 0..20_000 {
         let mut bytes = sample.clone();
-        for _ in 0..=numbers.next(4) {
-            let at = numbers.next(bytes.len() as u64) as usize;
-            bytes[at] = numbers.next(256) as u8;
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.below(256) as u8;
         }
-        bytes.truncate(numbers.next(bytes.len() as u64 * 4) as usize);
+        bytes.truncate(random.below(bytes.len() as u64 * 4) as usize);
         if let Some(descriptor) = Descriptor::from_bytes(&bytes) {
             read += 1;
             let written = descriptor.to_bytes();
@@ -174,11 +164,11 @@ fn any_bytes_are_read_without_a_panic_and_what_is_read_is_written_alike() {
 fn any_text_is_read_without_a_panic() {
     let pieces =
         ["O:", "G:", "D:", "S:", "(", ")", ";", "A", "BA", "SY", "S-1-", "0x", "P", "AI", ":", "é"];
-    let mut numbers = Numbers(42);
+    let mut random = Random::new(42);
     for _ in 0..50_000 {
-        let count = numbers.next(12);
+        let count = random.below(12);
         let text: String =
-            (0..count).map(|_| pieces[numbers.next(pieces.len() as u64) as usize]).collect();
+            (0..count).map(|_| pieces[random.below(pieces.len() as u64) as usize]).collect();
         if let Ok(descriptor) = Descriptor::parse_sddl(&text) {
             let written = descriptor.to_sddl().expect("it came from a text");
             assert_eq!(Descriptor::parse_sddl(&written), Ok(descriptor), "{text}");

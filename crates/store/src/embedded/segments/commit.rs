@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 
 use holdfast_sync::{Mutex, oneshot};
 
+use super::block_allocation::Run;
 use super::buffer::Buffer;
 use super::file::SegmentFile;
-use super::space::Run;
 use super::{BLOCK_BYTES, Durability, Shared, is_no_room};
 use crate::engine::Fault;
 

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::BLOCK_BYTES;
 use crate::embedded::DataFolder;
+use crate::embedded::disk_space::available;
 use crate::embedded::folder::{OpenFolder, own_file};
-use crate::embedded::room::available;
 use crate::engine::Fault;
 
 /// Shorter writes go through the page cache: what is small is likely to be read soon, and the copy

@@ -1,23 +1,23 @@
 //! Extents in append-only segment files: `docs/design/0002-extents.md` argues the choices.
 //!
-//! [`space`] knows which block is used, [`Pins`] who still reads, [`file`] the operating system;
+//! [`block_allocation`] knows which block is used, [`Pins`] who still reads, [`file`] the operating system;
 //! [`writer`] gathers a stream into blocks, [`commit`] writes and syncs for many writers at once,
 //! [`read`] verifies, and [`reclaim`] gives space back. This module ties them together.
 
 mod bitmap;
+mod block_allocation;
 mod buffer;
 mod commit;
 #[cfg(test)]
-mod crash;
+mod crash_tests;
 mod file;
 mod huge_pages;
-mod met;
-mod queue;
 mod read;
+mod recent_reads;
 mod reclaim;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;
-mod space;
+mod work_queue;
 mod writer;
 
 use std::collections::{HashMap, VecDeque};
@@ -31,18 +31,18 @@ use bytes::Bytes;
 use holdfast_sync::Mutex;
 use holdfast_sync::thread::{Builder, JoinHandle};
 
+use self::block_allocation::{BlockAllocation, Run};
 use self::buffer::{CHUNK_BYTES, Chunks};
 use self::commit::Commit;
 use self::file::{OsFolder, SegmentFile, SegmentFolder};
-use self::met::Met;
-use self::queue::Queue;
-use self::space::{Run, Space};
+use self::recent_reads::RecentReads;
+use self::work_queue::WorkQueue;
 use self::writer::SegmentWriter;
-use super::room::is_no_room;
+use super::disk_space::is_no_room;
 use super::{DataFolder, Durability};
 use crate::engine::Fault;
 use crate::extents::{Extent, ExtentId, ExtentStatistics, ExtentWriter, Extents, Pin};
-use crate::pins::{Freed, Pins};
+use crate::pins::{FreedRange, Pins};
 
 /// Extents begin at a multiple of this: what direct I/O and punching holes work in.
 const BLOCK_BYTES: u64 = 4096;
@@ -107,7 +107,7 @@ impl SegmentExtents {
                 && options.segment_bytes.is_multiple_of(BLOCK_BYTES),
             "a segment must hold a chunk and be made of whole blocks"
         );
-        let mut space = Space::default();
+        let mut space = BlockAllocation::default();
         let found =
             folder.list().map_err(|why| Fault::because("cannot list the segment files", why))?;
         for (number, bytes) in found {
@@ -119,13 +119,13 @@ impl SegmentExtents {
             pins: Mutex::default(),
             files: Files::new(options.read_files_max),
             chunks: Arc::default(),
-            met: Met::default(),
+            recent_reads: RecentReads::default(),
             opening: Mutex::new(()),
             poison: OnceLock::new(),
             short_of_room: AtomicBool::new(false),
-            commits: Queue::default(),
-            jobs: Queue::default(),
-            chores: Queue::default(),
+            commits: WorkQueue::default(),
+            jobs: WorkQueue::default(),
+            chores: WorkQueue::default(),
             counters: Counters::default(),
             options,
         });
@@ -195,7 +195,7 @@ impl Extents for SegmentExtents {
             tracing::error!(?id, length, "asked to free an extent that cannot exist");
             return;
         }
-        let reclaimable = self.shared.pins.lock().free(Freed { id, length });
+        let reclaimable = self.shared.pins.lock().free(FreedRange { id, length });
         self.shared.reclaim(reclaimable);
     }
 
@@ -212,9 +212,9 @@ impl Extents for SegmentExtents {
         let garbage = self.shared.space.lock().settle_inheritance(segment, &live);
         // A reader may have found an extent in a row that was deleted before `live` was gathered,
         // so garbage is held back by pins as anything else that is freed.
-        let reclaimable: Vec<Freed> = {
+        let reclaimable: Vec<FreedRange> = {
             let mut pins = self.shared.pins.lock();
-            garbage.into_iter().filter_map(|run| pins.free(Freed::from(run))).collect()
+            garbage.into_iter().filter_map(|run| pins.free(FreedRange::from(run))).collect()
         };
         self.shared.reclaim(reclaimable);
     }
@@ -234,7 +234,7 @@ impl Extents for SegmentExtents {
     }
 }
 
-impl From<Run> for Freed {
+impl From<Run> for FreedRange {
     fn from(run: Run) -> Self {
         Self { id: id_of(run), length: run.blocks * BLOCK_BYTES }
     }
@@ -273,21 +273,21 @@ type Job = Box<dyn FnOnce() + Send>;
 struct Shared {
     folder: Box<dyn SegmentFolder>,
     options: SegmentOptions,
-    space: Mutex<Space>,
+    space: Mutex<BlockAllocation>,
     pins: Mutex<Pins>,
     files: Files,
     chunks: Arc<Chunks>,
     /// By long reads that found nothing in the page cache.
-    met: Met,
+    recent_reads: RecentReads,
     /// Held while a segment is opened, so that those who find no room open one and not one each.
     opening: Mutex<()>,
     poison: OnceLock<Fault>,
     short_of_room: AtomicBool,
-    commits: Queue<Commit>,
+    commits: WorkQueue<Commit>,
     /// For the threads that write chunks.
-    jobs: Queue<Job>,
+    jobs: WorkQueue<Job>,
     /// A wake-up for the reclaiming thread.
-    chores: Queue<()>,
+    chores: WorkQueue<()>,
     counters: Counters,
 }
 
@@ -314,7 +314,7 @@ impl Shared {
         }
     }
 
-    fn reclaim(&self, freed: impl IntoIterator<Item = Freed>) {
+    fn reclaim(&self, freed: impl IntoIterator<Item = FreedRange>) {
         let mut freed = freed.into_iter().peekable();
         if freed.peek().is_none() {
             return;
@@ -324,7 +324,7 @@ impl Shared {
         if others_lack_room {
             space.seal_all();
         }
-        for Freed { id, length } in freed {
+        for FreedRange { id, length } in freed {
             let start = id.offset / BLOCK_BYTES;
             let blocks = length.div_ceil(BLOCK_BYTES).min(u64::MAX / BLOCK_BYTES - start);
             let in_use = space.free(Run { segment: id.segment, start, blocks });
@@ -334,7 +334,7 @@ impl Shared {
         self.look_for_chores(&space);
     }
 
-    fn look_for_chores(&self, space: &Space) {
+    fn look_for_chores(&self, space: &BlockAllocation) {
         let (kept, slack) = self.kept_and_slack();
         if space.has_chores(kept, slack) {
             self.chores.push_if_empty(());

@@ -124,7 +124,7 @@ impl PieceRead {
         if long
             && self.buffer.is_empty()
             && self.are_cold(&*file)
-            && !shared.met.again(self.id.segment, self.offset())
+            && !shared.recent_reads.record(self.id.segment, self.offset())
         {
             let mut lent = Lent::from(&shared.chunks);
             match file.read_direct_at(lent.room(self.bytes), self.offset()) {

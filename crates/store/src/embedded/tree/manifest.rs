@@ -10,8 +10,8 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::levels::LEVELS;
+use crate::embedded::disk_space::UpkeepError;
 use crate::embedded::folder::{OpenFolder, own_file};
-use crate::embedded::room::Failed;
 use crate::engine::Fault;
 
 pub(in crate::embedded) const FILE: &str = "levels";
@@ -82,7 +82,7 @@ impl Manifest {
     }
 
     /// Makes it the one that counts.
-    pub fn store(&self, folder: &OpenFolder) -> Result<(), Failed> {
+    pub fn store(&self, folder: &OpenFolder) -> Result<(), UpkeepError> {
         let draft = folder.path().join(DRAFT);
         let write = || {
             let mut file = own_file().write(true).create(true).truncate(true).open(&draft)?;
@@ -90,14 +90,14 @@ impl Manifest {
             file.sync_all()
         };
         // A draft that failed counts for nothing, and the next one is written from its beginning.
-        write().map_err(|why| Failed::because("writing the list of tables failed", why))?;
+        write().map_err(|why| UpkeepError::because("writing the list of tables failed", why))?;
         let replace = || {
             fs::rename(&draft, folder.path().join(FILE))?;
             folder.sync()
         };
         // Now nobody knows which of the two counts.
         let broken =
-            |why| Failed::Broken(Fault::because("replacing the list of tables failed", why));
+            |why| UpkeepError::Broken(Fault::because("replacing the list of tables failed", why));
         replace().map_err(broken)
     }
 

@@ -9,11 +9,11 @@ use lsm_tree::{InternalValue, SeqNo};
 use super::Tree;
 use super::levels::{BOTTOM, Levels, Place, Placed, Summarized};
 use super::merge_choice::{Effort, Merge, choose};
+use super::row_sources::{FilteredMemtable, Filters};
 use super::table_file::{Pinned, TableFile};
 use super::table_writer::{Form, NewTables, TableWriter};
 use super::versions::{KeptVersions, Verdict};
-use super::view::{FilteredMemtable, Filters};
-use crate::embedded::room::{Failed, check_available};
+use crate::embedded::disk_space::{UpkeepError, check_available};
 use crate::engine::Fault;
 
 /// What a flush writes beside its rows: filters, indexes and the manifest.
@@ -26,15 +26,15 @@ type Versions<'a> = Box<dyn Iterator<Item = lsm_tree::Result<InternalValue>> + '
 
 impl Tree {
     /// Writes all closed memtables to tables. `oldest` is the lowest bound that a snapshot has or can get.
-    pub fn flush(&self, oldest: SeqNo) -> Result<(), Failed> {
-        let view = self.view.load_full();
-        let closed: Vec<FilteredMemtable> = view.memtables[1..].to_vec();
+    pub fn flush(&self, oldest: SeqNo) -> Result<(), UpkeepError> {
+        let sources = self.sources.load_full();
+        let closed: Vec<FilteredMemtable> = sources.memtables[1..].to_vec();
         if closed.is_empty() {
             return Ok(());
         }
         let bytes: u64 = closed.iter().map(|memtable| memtable.rows.size()).sum();
         check_available(self.path(), bytes + FLUSH_BYTES_MORE)?;
-        let flushed = self.write_flushed(&closed, &view.levels, oldest);
+        let flushed = self.write_flushed(&closed, &sources.levels, oldest);
         let (new, added) = flushed.map_err(|why| failed("flushing rows failed", why))?;
         self.replace_tables(new, &[], added, &closed)
     }
@@ -85,8 +85,8 @@ impl Tree {
     }
 
     /// Does one merge if one is due; returns whether it did.
-    pub fn merge_once(&self, oldest: SeqNo, effort: Effort) -> Result<bool, Failed> {
-        let levels = Arc::clone(&self.view.load().levels);
+    pub fn merge_once(&self, oldest: SeqNo, effort: Effort) -> Result<bool, UpkeepError> {
+        let levels = Arc::clone(&self.sources.load().levels);
         let Some(merge) = choose(&levels, self.merge_options, effort, oldest) else {
             return Ok(false);
         };
@@ -108,7 +108,7 @@ impl Tree {
     }
 
     /// The files stay as they are.
-    fn move_tables(&self, tables: &[Arc<TableFile>], level: usize) -> Result<(), Failed> {
+    fn move_tables(&self, tables: &[Arc<TableFile>], level: usize) -> Result<(), UpkeepError> {
         let place = vec![(Place::Level(level), tables.to_vec())];
         self.replace_tables(NewTables::none(), tables, place, &[])
     }
@@ -178,10 +178,10 @@ impl Fences {
     }
 }
 
-fn failed(what: &'static str, why: lsm_tree::Error) -> Failed {
+fn failed(what: &'static str, why: lsm_tree::Error) -> UpkeepError {
     if let lsm_tree::Error::Io(why) = why {
-        Failed::because(what, why)
+        UpkeepError::because(what, why)
     } else {
-        Failed::Broken(Fault::because(what, why))
+        UpkeepError::Broken(Fault::because(what, why))
     }
 }

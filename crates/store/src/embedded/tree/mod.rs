@@ -9,12 +9,12 @@ mod levels;
 pub(super) mod manifest;
 mod merge;
 mod merge_choice;
+mod row_sources;
 mod table_file;
 mod table_writer;
 #[cfg(test)]
 mod tests;
 mod versions;
-mod view;
 
 use std::collections::HashSet;
 use std::fs;
@@ -29,24 +29,24 @@ use lsm_tree::{Cache, DescriptorTable, InternalValue, UserValue, ValueType};
 use self::levels::{Levels, Placed, Run, Summarized};
 use self::manifest::{Manifest, Named};
 use self::merge_choice::MergeOptions;
+use self::row_sources::{FilteredMemtable, RowSources};
 use self::table_file::{Pinned, TableFile, TableOpener, table_id};
 use self::table_writer::{NewTables, TableLimits};
-use self::view::{FilteredMemtable, View};
+use super::disk_space::UpkeepError;
 use super::engine::EngineOptions;
 use super::folder::{OpenFolder, create_folder};
-use super::room::Failed;
 use crate::engine::{Fault, KeyRange, Order, Write};
 
 pub(super) use self::merge_choice::Effort;
+pub(super) use self::row_sources::{Scanned, hash_of};
 pub(super) use self::table_file::TABLES_FOLDER;
-pub(super) use self::view::{Scanned, hash_of};
 
 /// Commits wait while this many runs of tables lie unmerged: reads look into each of them.
 const UNMERGED_RUNS_MAX: usize = 48;
 
 pub(super) struct Tree {
-    view: ArcSwap<View>,
-    /// Whoever replaces the view or the manifest has this.
+    sources: ArcSwap<RowSources>,
+    /// Whoever replaces the sources or the manifest has this.
     changing: Mutex<()>,
     opener: TableOpener,
     next_id: Arc<AtomicU64>,
@@ -90,7 +90,7 @@ impl Tree {
         let levels = open_tables(&opener, &manifest)?;
         let EngineOptions { table_bytes, log_segment_bytes, .. } = *common.options;
         Ok(Self {
-            view: ArcSwap::from_pointee(View::new(levels)),
+            sources: ArcSwap::from_pointee(RowSources::new(levels)),
             changing: Mutex::new(()),
             opener,
             next_id: Arc::new(AtomicU64::new(manifest.next_id)),
@@ -107,10 +107,10 @@ impl Tree {
 
     /// The row as a snapshot sees it that sees the batches before this sequence.
     pub fn get(&self, hash: u64, key: &[u8], before: u64) -> lsm_tree::Result<Option<UserValue>> {
-        Ok(self.view.load().get(hash, key, before)?.map(|row| row.value))
+        Ok(self.sources.load().get(hash, key, before)?.map(|row| row.value))
     }
 
-    /// Some of the rows of a range, likewise; see [`View::scan`].
+    /// Some of the rows of a range, likewise; see [`RowSources::scan`].
     pub fn scan(
         &self,
         range: &KeyRange,
@@ -119,7 +119,7 @@ impl Tree {
         limit: usize,
         steps: usize,
     ) -> lsm_tree::Result<Scanned> {
-        self.view.load_full().scan(range, order, before, limit, steps)
+        self.sources.load_full().scan(range, order, before, limit, steps)
     }
 
     pub fn write(&self, hash: u64, write: Write, sequence: u64) {
@@ -129,42 +129,42 @@ impl Tree {
             }
             Write::Delete { key } => InternalValue::new_tombstone(key, sequence),
         };
-        self.view.load().put(hash, row);
+        self.sources.load().put(hash, row);
     }
 
     /// Rows are put into another memtable from now on.
     pub fn close_memtable(&self) {
         let _one_at_a_time = self.changing.lock();
-        let view = self.view.load();
-        if view.memtables.first().is_none_or(|active| active.rows.is_empty()) {
+        let sources = self.sources.load();
+        if sources.memtables.first().is_none_or(|active| active.rows.is_empty()) {
             return;
         }
-        let mut next = View::clone(&view);
+        let mut next = RowSources::clone(&sources);
         next.memtables.insert(0, FilteredMemtable::default());
-        self.view.store(Arc::new(next));
+        self.sources.store(Arc::new(next));
     }
 
     /// Whether commits wait for tables to be merged.
     pub fn merges_are_awaited(&self) -> bool {
-        self.view.load().levels.flushed.len() >= UNMERGED_RUNS_MAX
+        self.sources.load().levels.flushed.len() >= UNMERGED_RUNS_MAX
     }
 
     /// Tombstones that no merge can take away before their memtable is closed.
     pub fn tombstones_in_memory(&self) -> u64 {
-        let view = self.view.load();
-        let active = view.memtables.first();
+        let sources = self.sources.load();
+        let active = sources.memtables.first();
         active.map_or(0, |it| it.tombstones.load(Ordering::Relaxed))
     }
 
     pub fn bytes(&self) -> u64 {
-        self.view.load().levels.bytes()
+        self.sources.load().levels.bytes()
     }
 
     /// Versions of rows that are kept.
     pub fn approximate_len(&self) -> u64 {
-        let view = self.view.load();
-        let in_tables: u64 = view.levels.tables().map(|it| it.summary().versions).sum();
-        in_tables + view.memtables.iter().map(|it| it.rows.len() as u64).sum::<u64>()
+        let sources = self.sources.load();
+        let in_tables: u64 = sources.levels.tables().map(|it| it.summary().versions).sum();
+        in_tables + sources.memtables.iter().map(|it| it.rows.len() as u64).sum::<u64>()
     }
 
     /// Replaces the tables, durably and then for readers, and drops memtables that are in them now.
@@ -174,24 +174,26 @@ impl Tree {
         removed: &[Arc<TableFile>],
         added: Vec<Placed<TableFile>>,
         flushed: &[FilteredMemtable],
-    ) -> Result<(), Failed> {
+    ) -> Result<(), UpkeepError> {
         let _one_at_a_time = self.changing.lock();
-        let view = self.view.load_full();
-        let levels = view.levels.changed(removed, added);
+        let sources = self.sources.load_full();
+        let levels = sources.levels.changed(removed, added);
         match self.manifest_of(&levels).store(&self.folder) {
             Ok(()) => new.keep(),
-            Err(Failed::Broken(fault)) => {
+            Err(UpkeepError::Broken(fault)) => {
                 // Perhaps it counts all the same.
                 new.keep();
-                return Err(Failed::Broken(fault));
+                return Err(UpkeepError::Broken(fault));
             }
-            Err(passing @ (Failed::NoRoom(_) | Failed::NoDescriptors(_))) => return Err(passing),
+            Err(passing @ (UpkeepError::NoRoom(_) | UpkeepError::NoDescriptors(_))) => {
+                return Err(passing);
+            }
         }
         let is_left = |memtable: &&FilteredMemtable| {
             !flushed.iter().any(|it| Arc::ptr_eq(&it.rows, &memtable.rows))
         };
-        let memtables = view.memtables.iter().filter(is_left).cloned().collect();
-        self.view.store(Arc::new(View { memtables, levels: Arc::new(levels) }));
+        let memtables = sources.memtables.iter().filter(is_left).cloned().collect();
+        self.sources.store(Arc::new(RowSources { memtables, levels: Arc::new(levels) }));
         Ok(())
     }
 
@@ -219,7 +221,9 @@ fn store(manifest: Manifest, path: &Path) -> Result<Manifest, Fault> {
     let broken = |why| Fault::because(format!("open {}", path.display()), why);
     let folder = OpenFolder::open(path).map_err(broken)?;
     manifest.store(&folder).map_err(|failed| match failed {
-        Failed::NoRoom(fault) | Failed::NoDescriptors(fault) | Failed::Broken(fault) => fault,
+        UpkeepError::NoRoom(fault)
+        | UpkeepError::NoDescriptors(fault)
+        | UpkeepError::Broken(fault) => fault,
     })?;
     Ok(manifest)
 }

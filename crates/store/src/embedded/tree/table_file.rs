@@ -8,7 +8,7 @@ use lsm_tree::{Cache, Checksum, DescriptorTable, Table};
 
 use super::levels::{Summarized, Summary};
 use super::manifest::Named;
-use super::view::Filters;
+use super::row_sources::Filters;
 
 pub(in crate::embedded) const TABLES_FOLDER: &str = "tables";
 

@@ -122,7 +122,7 @@ impl Checked {
     }
 
     fn tombstones(&self) -> u64 {
-        self.tree.view.load().levels.tables().map(|table| table.summary().tombstones).sum()
+        self.tree.sources.load().levels.tables().map(|table| table.summary().tombstones).sum()
     }
 
     fn files(&self) -> usize {
@@ -159,7 +159,7 @@ fn every_snapshot_sees_its_rows_wherever_they_have_gone() {
             checked.check(&mut random);
         }
         assert!(merges > 5, "{merges}");
-        let named = checked.tree.view.load().levels.tables().count();
+        let named = checked.tree.sources.load().levels.tables().count();
         assert_eq!(checked.files(), named, "files of tables that nobody has");
     }
 }
@@ -234,8 +234,9 @@ fn rows_behind_all_others_are_written_once() {
     let newest = checked.next;
     checked.release(newest);
     let ids = |checked: &Checked| -> HashSet<u64> {
-        let view = checked.tree.view.load();
-        view.levels
+        let sources = checked.tree.sources.load();
+        sources
+            .levels
             .tables()
             .filter(|it| it.summary().tombstones == 0)
             .map(|it| it.summary().id)

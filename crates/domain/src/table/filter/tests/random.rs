@@ -1,21 +1,11 @@
 //! Random filters over random entities: what the spans leave out would not have matched.
 
+use holdfast_random::Random;
+
 use super::*;
 
-/// As small as a random number can be made: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
+fn one_of<T: Copy>(choices: &[T], random: &mut Random) -> T {
+    choices[random.within(0..choices.len())]
 }
 
 /// Few, and some the beginning of others, so that keys are often equal and often neighbours.
@@ -38,13 +28,13 @@ fn filter(random: &mut Random, depth: usize) -> String {
 
 fn comparison(random: &mut Random) -> String {
     let (property, constant) = match random.below(12) {
-        0..=4 => ("PartitionKey", format!("'{}'", random.of(&KEYS))),
-        5..=8 => ("RowKey", format!("'{}'", random.of(&KEYS))),
-        9 => ("RowKey", random.of(&["5", "true", "X'00'"]).to_owned()),
-        10 => ("n", random.of(&["1", "2", "'a'"]).to_owned()),
-        _ => return random.of(&["true", "false", "flag", "not flag"]).to_owned(),
+        0..=4 => ("PartitionKey", format!("'{}'", one_of(&KEYS, random))),
+        5..=8 => ("RowKey", format!("'{}'", one_of(&KEYS, random))),
+        9 => ("RowKey", one_of(&["5", "true", "X'00'"], random).to_owned()),
+        10 => ("n", one_of(&["1", "2", "'a'"], random).to_owned()),
+        _ => return one_of(&["true", "false", "flag", "not flag"], random).to_owned(),
     };
-    let operator = random.of(&OPERATORS);
+    let operator = one_of(&OPERATORS, random);
     match random.below(3) {
         0 => format!("{constant} {operator} {property}"),
         _ => format!("{property} {operator} {constant}"),
@@ -71,10 +61,10 @@ fn contains(span: &KeySpan<'_>, partition: &str, row: &str) -> bool {
 
 #[test]
 fn spans_hold_every_match_in_order_and_once() {
-    let mut random = Random(20_240_131);
+    let mut random = Random::new(20_240_131);
     let (mut matched, mut left_out) = (0, 0);
     for _ in 0..20_000 {
-        let depth = random.below(5);
+        let depth = random.within(0..5);
         let text = filter(&mut random, depth);
         let filter = parsed(&text);
         let spans = filter.key_spans();
@@ -135,11 +125,11 @@ fn no_text_makes_it_panic() {
         "\u{1F600}",
         "\0",
     ];
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let mut valid = 0;
     for _ in 0..200_000 {
-        let length = random.below(12);
-        let text: String = (0..length).map(|_| random.of(&PIECES)).collect();
+        let length = random.within(0..12);
+        let text: String = (0..length).map(|_| one_of(&PIECES, &mut random)).collect();
         if let Ok(filter) = Filter::parse(&text) {
             let row = entity(&mut random, "a", "a");
             filter.matches(&row);
@@ -152,6 +142,8 @@ fn no_text_makes_it_panic() {
 
 /// What a filter says, worked out in the plainest way: by the grammar, one rule a function.
 mod plain {
+    use holdfast_random::Random;
+
     use super::*;
 
     struct Reader<'a>(&'a str);
@@ -199,11 +191,11 @@ mod plain {
 
     #[test]
     fn a_filter_means_what_its_grammar_says() {
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         for _ in 0..20_000 {
-            let depth = random.below(6);
+            let depth = random.within(0..6);
             let text = filter(&mut random, depth);
-            let (partition, row) = (random.of(&KEYS), random.of(&KEYS));
+            let (partition, row) = (one_of(&KEYS, &mut random), one_of(&KEYS, &mut random));
             let entity = entity(&mut random, partition, row);
             let mut reader = Reader(&text);
             let expected = reader.or(&entity);

@@ -1,0 +1,106 @@
+//! A file of a few slots: ranges of slots written and cleared, the whole read.
+
+pub mod http;
+mod model;
+
+use std::ops::Range;
+
+use crate::etag::ETag;
+use crate::history::Record;
+use crate::linearizability;
+use crate::record::Workload;
+use crate::report::Verdict;
+use holdfast_random::Random;
+
+pub use model::FileModel;
+
+pub const SLOTS: usize = 4;
+/// What is cleared is given back in pieces of this size.
+pub const SLOT_BYTES: usize = 512;
+
+/// What each slot holds; 0 is nothing.
+pub type Slots = [u64; SLOTS];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Of full length and empty, in place of what is there.
+    Create,
+    Write {
+        slots: Range<usize>,
+        value: u64,
+    },
+    Clear {
+        slots: Range<usize>,
+    },
+    Get,
+    Delete,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// SMB tells no ETag.
+    Written {
+        etag: Option<ETag>,
+    },
+    Read {
+        slots: Slots,
+        etag: Option<ETag>,
+    },
+    Deleted,
+    Refused {
+        status: u16,
+        code: String,
+    },
+    /// Success, but with something that was never written.
+    Nonsense(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileWorkload {
+    /// By REST alone.
+    Rest,
+    /// By clients of both protocols, which hold the file open: it is created once, and stays.
+    Shared,
+}
+
+/// The first request of the first client, which creates what others hold open.
+const FIRST: u64 = 1 << 32 | 1;
+
+impl Workload for FileWorkload {
+    type Request = Request;
+    type Answer = Answer;
+    type Memory = ();
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Rest => "file",
+            Self::Shared => "file by REST and SMB",
+        }
+    }
+
+    fn choose(&self, random: &mut Random, _memory: &mut (), unique: u64) -> Request {
+        let first = random.below(SLOTS as u64) as usize;
+        let count = 1 + random.below((SLOTS - first) as u64) as usize;
+        let slots = first..first + count;
+        if *self == Self::Shared {
+            return match random.below(100) {
+                _ if unique == FIRST => Request::Create,
+                0..50 => Request::Write { slots, value: unique },
+                _ => Request::Get,
+            };
+        }
+        match random.below(100) {
+            0..6 => Request::Create,
+            6..8 => Request::Delete,
+            8..50 => Request::Write { slots, value: unique },
+            50..60 => Request::Clear { slots },
+            _ => Request::Get,
+        }
+    }
+
+    fn learn(&self, _memory: &mut (), _request: &Request, _answer: &Answer) {}
+
+    fn check(&self, history: &[Record<Request, Answer>]) -> Verdict {
+        linearizability::check::<FileModel>(history)
+    }
+}
