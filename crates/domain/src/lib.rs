@@ -10,6 +10,7 @@ pub mod background;
 pub mod blob;
 pub mod condition;
 pub mod content;
+pub mod copy;
 mod cursor;
 pub mod delegator;
 mod domain;

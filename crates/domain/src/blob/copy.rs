@@ -6,15 +6,16 @@
 
 use super::entry::{BlobEntry, Change, Found, Retention};
 use super::immutability::check_policy;
-use super::model::{CopyState, CopyStatus, Rehydration};
+use super::model::Rehydration;
 use super::put::check_replaceable;
 use super::tier::check_tier;
 use super::{
-    AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Immutability, Kind,
-    RehydratePriority, Which, check_key,
+    AccessTier, Blob, BlobPath, BlobRefusal, Encryption, Immutability, Kind, RehydratePriority,
+    Which, check_key,
 };
-use crate::condition::{self, Conditions, SequenceNumber, SourceRefusal, WriteKind};
-use crate::content::{self, Content, Received};
+use crate::condition::{self, Conditions, SourceRefusal, WriteKind};
+use crate::content::{self, Content, ContentHeaders, Received};
+use crate::copy::{CopyState, CopyStatus, SourceElsewhere, SourceKind};
 use crate::domain::{Domain, Stamp};
 use crate::etag::ETag;
 use crate::failure::Failure;
@@ -77,22 +78,6 @@ pub struct SourceHere {
     pub conditions: Conditions,
     /// The state that the caller has looked at; another one is not copied.
     pub etag: Option<ETag>,
-}
-
-#[derive(Clone, Debug)]
-pub struct SourceElsewhere {
-    pub kind: SourceKind,
-    pub length: u64,
-    pub headers: ContentHeaders,
-    pub metadata: Metadata,
-}
-
-/// The kind of a blob, as far as another server tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceKind {
-    Block,
-    Page(SequenceNumber),
-    Append,
 }
 
 pub enum CopiedTags {

@@ -4,10 +4,11 @@
 
 use super::copy::{CopyRefusal, SourceHere, find_source};
 use super::entry::BlobEntry;
-use super::model::{CopyState, CopyStatus, Incremental, Past, Role};
+use super::model::{Past, Role};
 use super::{Blob, BlobPath, BlobRefusal, Encryption, Kind, Which, check_key};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
+use crate::copy::{CopyState, CopyStatus, Incremental};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, Lease};

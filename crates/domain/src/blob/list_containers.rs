@@ -5,9 +5,10 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Snapshot};
 
 use super::Container;
-use super::deleted_container::{DeletedContainer, DeletedVersion};
+use super::deleted_container::DeletedContainer;
 use crate::cursor::Cursor;
 use crate::domain::Domain;
+use crate::names::DeletedVersion;
 use crate::names::{AccountName, is_hidden_container};
 use crate::pace::ROWS_IN_TURN;
 use crate::rows::{self, Stored};

@@ -7,11 +7,12 @@
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange};
 
-use super::copy;
+use super::copy::claim;
 use super::entry::{BlobEntry, Change};
-use super::model::{Blob, CopyState, CopyStatus, Kind};
+use super::model::{Blob, Kind};
 use super::{BlobPath, BlobRefusal};
-use crate::content::{self, Content, Received};
+use crate::content::{self, Content};
+use crate::copy::{CopyEnd, CopyState, CopyStatus};
 use crate::domain::{Domain, Stamp, read};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
@@ -28,13 +29,6 @@ pub struct AbortCopy {
     pub path: BlobPath,
     pub copy_id: String,
     pub lease_id: Option<LeaseId>,
-}
-
-/// How a copy comes to its end.
-pub enum CopyEnd {
-    Fetched(Received),
-    /// `<status> <code> "<text>"`
-    Failed(String),
 }
 
 impl Domain {
@@ -171,7 +165,7 @@ fn ended(transaction: &mut Transaction, blob: Blob, end: &CopyEnd, stamp: Stamp)
             return stopped(transaction, blob, CopyStatus::Failed, Some(why.clone()), stamp);
         }
     };
-    let content = copy::claim(transaction, received, blob.kind.into(), stamp.etag.ticks());
+    let content = claim(transaction, received, blob.kind.into(), stamp.etag.ticks());
     let length = received.length();
     let copy = blob.copy.as_ref().map(|copy| CopyState {
         status: CopyStatus::Success,

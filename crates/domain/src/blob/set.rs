@@ -3,8 +3,9 @@
 use super::entry::{BlobEntry, Change};
 use super::page::cut_off_pages;
 use super::tier::check_length;
-use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Kind, check_changeable};
+use super::{Blob, BlobPath, BlobRefusal, Encryption, Kind, check_changeable};
 use crate::condition::{self, Conditions, SequenceAction, WriteKind};
+use crate::content::ContentHeaders;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};

@@ -16,7 +16,7 @@ use crate::due::Due;
 use crate::failure::Failure;
 use crate::held_name;
 use crate::lease::{Access, Lease, LeaseId, LeaseStatus};
-use crate::names::ShareName;
+use crate::names::{DeletedVersion, ShareName};
 use crate::rows::{NOTHING, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -37,8 +37,6 @@ impl Stored for DeletedShare {
     const FORMAT: u8 = 1;
     const WHAT: &'static str = "a deleted share";
 }
-
-pub use crate::blob::DeletedVersion;
 
 /// What becomes of the snapshots of a share that is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

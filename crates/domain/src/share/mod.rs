@@ -46,8 +46,9 @@ pub mod security;
 mod snapshot;
 mod usage;
 
+pub use crate::names::DeletedVersion;
 pub(crate) use deleted_share::purge_share;
-pub use deleted_share::{DeleteShare, DeletedShare, DeletedVersion, RestoreShare, WithSnapshots};
+pub use deleted_share::{DeleteShare, DeletedShare, RestoreShare, WithSnapshots};
 pub use lifecycle::{
     CreateShare, LeaseShare, QUOTA_GIB_DEFAULT, QUOTA_GIB_MAX, SetShareAcl, SetShareMetadata,
     SetShareProperties, ShareRefusal, ShareSettings,

@@ -21,7 +21,7 @@ use super::{
     NodeAddress, PutRange, RenameNode, Renamed, SetNodeMetadata, SetNodeProperties, ShareState,
     Wanted,
 };
-use crate::blob::ReadRange;
+use crate::content::ReadRange;
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::lease::{LeaseAction, LeaseOutcome};

@@ -4,8 +4,7 @@ use std::ops::Range as Bytes;
 
 use super::refusal::HandleRefusal;
 use super::{Answer, WriteAt, happenings};
-use crate::blob::ReadRange;
-use crate::content::{ContentReader, Received};
+use crate::content::{ContentReader, ReadRange, Received};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::share::opens::breaks::Cause;
