@@ -13,6 +13,7 @@ use holdfast_sync::yield_now;
 use super::container::find_container;
 use super::entry::{BlobEntry, find_blob};
 use super::model::{Blob, Block, Encryption, Kind, Upload, Which};
+use super::rows;
 use super::{BlobPath, BlobRefusal, check_changeable};
 use crate::condition::{self, Conditions};
 use crate::content::{self, Content, Entry, MapWriter, Received};
@@ -21,7 +22,7 @@ use crate::due::Due;
 use crate::etag::ETag;
 use crate::failure::Failure;
 use crate::lease::{self, Access, LeaseId};
-use crate::rows::{self, Stored};
+use crate::rows::{NOTHING, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -420,7 +421,7 @@ pub(crate) async fn drop_idle_upload(
     let Some(upload) = upload.filter(|upload| upload.id == id) else { return Ok(()) };
     if upload.last_activity.plus(UPLOAD_IDLE_MAX) <= now {
         transaction.delete(key.clone());
-        transaction.put(rows::condemned_upload(id), rows::NOTHING);
+        transaction.put(rows::condemned_upload(id), NOTHING);
     } else {
         plan_drop(transaction, key, &upload);
     }

@@ -21,7 +21,7 @@ use crate::etag::ETag;
 use crate::failure::Failure;
 use crate::lease::{self, Access, Lease, LeaseId};
 use crate::metadata::Metadata;
-use crate::rows;
+use crate::rows::{NOTHING, pending_copy};
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -136,7 +136,7 @@ impl Domain {
                 let blob = blob(&command, copied, content, lease, encryption, existing, stamp);
                 let blob = Blob { rehydration, ..blob }.at(stamp.now);
                 if blob.is_copy_pending() {
-                    transaction.put(rows::pending_copy(&target.key()), rows::NOTHING);
+                    transaction.put(pending_copy(&target.key()), NOTHING);
                 }
                 let replaced =
                     target.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);

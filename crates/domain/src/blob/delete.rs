@@ -2,12 +2,12 @@
 
 use super::entry::{BlobEntry, Retention, deletion, keeps_version};
 use super::model::{Past, Role};
+use super::rows::PastGroup;
 use super::{Blob, BlobPath, BlobRefusal, Which, check_no_copy_pending, check_not_held};
 use crate::condition::{self, Conditions, DateConditions, WriteKind};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
-use crate::rows::PastGroup;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 

@@ -6,6 +6,7 @@ use holdfast_store::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Answer, ContainerPath, ContainerRefusal, decide_change};
+use super::rows;
 use super::{Container, DeleteContainer};
 use crate::domain::{Domain, Stamp, read};
 use crate::due::Due;
@@ -14,7 +15,7 @@ use crate::features::Features;
 use crate::held_name;
 use crate::lease::{Access, Lease};
 use crate::names::{ContainerName, DeletedVersion};
-use crate::rows::{self, Stored};
+use crate::rows::{NOTHING, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -106,7 +107,7 @@ fn retain_or_condemn(
     stamp: Stamp,
 ) {
     let Some(retention) = features.container_retention else {
-        transaction.put(rows::condemned_container(container.id), rows::NOTHING);
+        transaction.put(rows::condemned_container(container.id), NOTHING);
         return;
     };
     let version = stamp.etag.ticks();
@@ -141,7 +142,7 @@ pub(crate) async fn purge_container(
     let deleted: Option<DeletedContainer> = read(transaction, key).await?;
     if let Some(deleted) = deleted.filter(|deleted| deleted.until <= now) {
         transaction.delete(key.clone());
-        transaction.put(rows::condemned_container(deleted.container.id), rows::NOTHING);
+        transaction.put(rows::condemned_container(deleted.container.id), NOTHING);
     }
     Ok(())
 }

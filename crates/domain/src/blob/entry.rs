@@ -9,6 +9,7 @@ use super::container::find_container;
 use super::model::{
     Blob, Container, Deletion, Encryption, Kind, Past, Role, ScopePolicy, Upload, Which,
 };
+use super::rows::{self, PastGroup};
 use super::{BlobPath, BlobRefusal};
 use crate::account::ServiceKind;
 use crate::content;
@@ -16,7 +17,7 @@ use crate::domain::{Domain, Stamp, read};
 use crate::due::Due;
 use crate::failure::Failure;
 use crate::names::AccountName;
-use crate::rows::{self, PastGroup, Stored};
+use crate::rows::{NOTHING, Stored};
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -302,7 +303,7 @@ impl BlobEntry {
             transaction.delete(key((name, value)));
         }
         for (name, value) in after.iter().filter(|(name, value)| before.get(name) != Some(*value)) {
-            transaction.put(key((name, value)), rows::NOTHING);
+            transaction.put(key((name, value)), NOTHING);
         }
     }
 
@@ -404,7 +405,7 @@ impl BlobEntry {
         let key = self.upload_key();
         if let Some(upload) = read::<Upload>(transaction, &key).await? {
             transaction.delete(key);
-            transaction.put(rows::condemned_upload(upload.id), rows::NOTHING);
+            transaction.put(rows::condemned_upload(upload.id), NOTHING);
         }
         Ok(())
     }

@@ -11,12 +11,13 @@ use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 use super::container::find_container;
 use super::entry::find_in;
 use super::model::ContainerPlace;
+use super::rows::{self, Tagged};
 use super::{Blob, Container, ContainerPath, Which};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::names::{AccountName, ContainerName};
 use crate::pace::{Pace, ROWS_IN_TURN};
-use crate::rows::{self, Stored, Tagged};
+use crate::rows::Stored;
 use crate::tags::{TagQuery, TagRange};
 use crate::time::Timestamp;
 

@@ -13,11 +13,12 @@ use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
 use super::container::find_container;
 use super::model::{Past, Role};
+use super::rows::{self, PastGroup};
 use super::{Blob, ContainerPath, ContainerRefusal, Deletion};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::pace::{Pace, ROWS_IN_TURN};
-use crate::rows::{self, PastGroup, Stored};
+use crate::rows::Stored;
 use crate::time::Timestamp;
 
 /// Entries handed out at a time.

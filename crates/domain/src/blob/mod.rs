@@ -13,6 +13,7 @@ mod earlier_formats;
 mod entry;
 mod expiry;
 mod find;
+mod garbage;
 mod get;
 mod immutability;
 mod incremental;
@@ -23,6 +24,7 @@ mod model;
 mod page;
 mod pending_copy;
 mod put;
+pub(crate) mod rows;
 mod set;
 mod snapshot;
 mod tags;
@@ -56,7 +58,7 @@ pub use model::{
     AccessTier, Blob, Container, Deletion, Encryption, Immutability, Kind, Past, RehydratePriority,
     Rehydration, Role, ScopePolicy, Upload, Which,
 };
-pub(crate) use model::{Block, ContainerPlace};
+pub(crate) use model::ContainerPlace;
 pub use page::{
     GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
     is_page_blob_length,

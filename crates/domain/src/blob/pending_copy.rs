@@ -16,7 +16,7 @@ use crate::copy::{CopyEnd, CopyState, CopyStatus};
 use crate::domain::{Domain, Stamp, read};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
-use crate::rows::{self, Stored};
+use crate::rows::{Stored, blob_of_pending_copy, pending_copies, pending_copy};
 use crate::share;
 use crate::transact::Transaction;
 
@@ -73,7 +73,7 @@ impl Domain {
                 let blob =
                     decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
                 let blob = ended(&mut transaction, blob, &end, stamp);
-                transaction.delete(rows::pending_copy(&target.key()));
+                transaction.delete(pending_copy(&target.key()));
                 target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
                 Ok(((), transaction))
             })
@@ -96,7 +96,7 @@ impl Domain {
                 .lease_after(Access::AbortCopy, *lease_id, stamp.now)
                 .map_err(Failure::Refused)?;
             let blob = stopped(&mut transaction, blob, CopyStatus::Aborted, None, stamp);
-            transaction.delete(rows::pending_copy(&target.key()));
+            transaction.delete(pending_copy(&target.key()));
             target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
             Ok(((), transaction))
         })
@@ -105,14 +105,14 @@ impl Domain {
 
     /// Fails the copies that an earlier run left pending. Once, before any request.
     pub async fn fail_interrupted_copies(&self) -> Result<(), Failure<()>> {
-        let range = KeyRange::prefix(rows::pending_copies());
+        let range = KeyRange::prefix(pending_copies());
         loop {
             let stamp = self.stamp();
             let more = self
                 .transact(&[], async |mut transaction| {
                     let found = transaction.scan(&range, ROWS_PER_COMMIT).await?;
                     for row in &found {
-                        let key = rows::blob_of_pending_copy(&row.key);
+                        let key = blob_of_pending_copy(&row.key);
                         if share::is_node(&key) {
                             share::fail_interrupted(&mut transaction, key, INTERRUPTED, stamp)
                                 .await?;

@@ -6,6 +6,7 @@ use holdfast_store::Fault;
 
 use super::entry::{BlobEntry, Retention};
 use super::model::{Past, Role};
+use super::rows::PastGroup;
 use super::{AccessTier, Blob, BlobPath, BlobRefusal, Encryption, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -13,7 +14,6 @@ use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, Lease, LeaseId};
 use crate::metadata::Metadata;
-use crate::rows::PastGroup;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 

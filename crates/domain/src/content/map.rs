@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::layers::{self, Ground, ROWS_PER_SCAN};
 use super::references::map_references;
+use super::rows;
 use super::{Content, Part};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::rows::{self, Stored};
+use crate::rows::Stored;
 use crate::transact::Transaction;
 
 /// The entries of a shared map that its first change copies; of more it copies none, see [`layers`].

@@ -12,6 +12,7 @@ mod map;
 mod range;
 mod reader;
 mod references;
+pub(crate) mod rows;
 mod seal;
 
 use std::sync::Arc;
@@ -34,7 +35,6 @@ pub(crate) use references::{References, Released, named_extent, stored_extent};
 pub(crate) use seal::Seal;
 pub use seal::{CustomerKey, Sealing};
 
-use crate::rows;
 use crate::transact::Transaction;
 use seal::Sealer;
 

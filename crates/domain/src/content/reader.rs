@@ -10,10 +10,11 @@ use holdfast_store::{Extent, ExtentId, Extents, Fault, Snapshot};
 
 use super::layers::Walk;
 use super::references::ExtentRow;
+use super::rows;
 use super::seal::{FRAME_BYTES, FrameKey};
 use super::{Content, CustomerKey, Entry, Part, Piece, Seal, missing_extent, missing_inline};
 use crate::pace::Pace;
-use crate::rows::{self, Stored};
+use crate::rows::Stored;
 
 /// Zeros handed out at a time.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];

@@ -13,6 +13,7 @@ use holdfast_store::memory::{MemoryEngine, MemoryExtents};
 use holdfast_store::{Extents as _, KeyRange, Order};
 use tokio::sync::Mutex;
 
+use super::super::rows;
 use crate::content::{
     self, ByteSource, Content, ContentReader, Difference, Differences, Entry, INLINE_BYTES_MAX,
     Map, layers,
@@ -20,7 +21,6 @@ use crate::content::{
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::features::Features;
-use crate::rows;
 use crate::time::{Clock, Timestamp};
 
 const PAGE: usize = 512;
