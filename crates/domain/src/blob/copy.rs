@@ -348,7 +348,7 @@ impl CopyBlob {
             bytes_copied: length,
             bytes_total: length,
             completed: Some(stamp.now),
-            description: None,
+            failure: None,
             incremental: None,
         };
         match &self.source {

@@ -147,7 +147,7 @@ fn copy_state(
         bytes_copied: length,
         bytes_total: length,
         completed: Some(stamp.now),
-        description: None,
+        failure: None,
         incremental: Some(Incremental {
             source_snapshot,
             destination_snapshot: Some(destination_snapshot),

@@ -54,11 +54,11 @@ pub use incremental::CopyIncremental;
 pub use lease::LeaseBlob;
 pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position, Show};
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
+pub(crate) use model::ContainerPlace;
 pub use model::{
     AccessTier, Blob, Container, Deletion, Encryption, Immutability, Kind, Past, RehydratePriority,
     Rehydration, Role, ScopePolicy, Upload, Which,
 };
-pub(crate) use model::ContainerPlace;
 pub use page::{
     GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
     is_page_blob_length,

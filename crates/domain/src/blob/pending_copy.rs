@@ -12,7 +12,7 @@ use super::entry::{BlobEntry, Change};
 use super::model::{Blob, Kind};
 use super::{BlobPath, BlobRefusal};
 use crate::content::{self, Content};
-use crate::copy::{CopyEnd, CopyState, CopyStatus};
+use crate::copy::{CopyEnd, CopyFailure, CopyState, CopyStatus};
 use crate::domain::{Domain, Stamp, read};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
@@ -22,8 +22,6 @@ use crate::transact::Transaction;
 
 /// Copies failed in one commit when the server starts.
 const ROWS_PER_COMMIT: usize = 256;
-
-const INTERRUPTED: &str = "500 OperationCancelled \"The server was restarted.\"";
 
 pub struct AbortCopy {
     pub path: BlobPath,
@@ -114,8 +112,7 @@ impl Domain {
                     for row in &found {
                         let key = blob_of_pending_copy(&row.key);
                         if share::is_node(&key) {
-                            share::fail_interrupted(&mut transaction, key, INTERRUPTED, stamp)
-                                .await?;
+                            share::fail_interrupted(&mut transaction, key, stamp).await?;
                         } else {
                             fail_interrupted(&mut transaction, key, stamp).await?;
                         }
@@ -140,7 +137,7 @@ async fn fail_interrupted(
 ) -> Result<(), Fault> {
     let blob: Option<Blob> = read(transaction, &key).await?;
     if let Some(blob) = blob.filter(Blob::is_copy_pending) {
-        let why = Some(INTERRUPTED.to_owned());
+        let why = Some(CopyFailure::Interrupted);
         let failed = stopped(transaction, blob, CopyStatus::Failed, why, stamp);
         transaction.put(key, failed.encode());
     }
@@ -182,14 +179,14 @@ fn stopped(
     transaction: &mut Transaction,
     blob: Blob,
     status: CopyStatus,
-    description: Option<String>,
+    failure: Option<CopyFailure>,
     stamp: Stamp,
 ) -> Blob {
     content::release(transaction, &blob.content);
     let copy = blob.copy.as_ref().map(|copy| CopyState {
         status,
         completed: Some(stamp.now),
-        description,
+        failure,
         ..copy.clone()
     });
     let kind = match blob.kind {

@@ -301,7 +301,7 @@ impl CopyFile {
             bytes_copied: if is_awaited { 0 } else { length },
             bytes_total: length,
             completed: (!is_awaited).then_some(now),
-            description: None,
+            failure: None,
             incremental: None,
         }
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use holdfast_domain::Domain;
 use holdfast_domain::blob::{BlobPath, CopyEnd};
 use holdfast_domain::content::{ByteSource, ReceiveFailure, Received};
+use holdfast_domain::copy::CopyFailure;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::NodeAddress;
 use hyper::HeaderMap;
@@ -23,9 +24,6 @@ pub const COPIES_MAX: usize = 16;
 const COPY_TIME_MAX: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// How often it is noted how much has come, and asked whether it is still wanted.
 const PROGRESS_NOTED_EVERY: Duration = Duration::from_secs(2);
-
-const TIMED_OUT: &str = "500 OperationCancelled \"The copy did not end in two weeks.\"";
-const BROKEN: &str = "500 InternalError \"The bytes could not be stored.\"";
 
 /// What is asked of a source that has been looked at: the same state, or none.
 pub fn unchanged(asked: Asked, seen: &SourceProperties) -> Asked {
@@ -65,7 +63,7 @@ pub fn begin(
         match tokio::time::timeout(COPY_TIME_MAX, fetched).await {
             Ok(Some(end)) => copy.end(end).await,
             Ok(None) => {}
-            Err(_) => copy.end(CopyEnd::Failed(TIMED_OUT.to_owned())).await,
+            Err(_) => copy.end(CopyEnd::Failed(CopyFailure::TimedOut)).await,
         }
     }));
 }
@@ -101,15 +99,15 @@ impl Copy {
         url: &SourceUrl,
         asked: &Asked,
         copied: &AtomicU64,
-    ) -> Result<Received, String> {
+    ) -> Result<Received, CopyFailure> {
         let fetched = fetcher.open(url, asked, u64::MAX).await;
-        let fetched = fetched.map_err(|failure| failure.description())?;
+        let fetched = fetched.map_err(CopyFailure::from)?;
         let mut counted = Counted { bytes: fetched.bytes, copied };
         self.domain.receive(&mut counted).await.map_err(|failure| match failure {
-            ReceiveFailure::Source(failure) => failure.description(),
+            ReceiveFailure::Source(failure) => failure.into(),
             ReceiveFailure::Fault(fault) => {
                 tracing::error!(?fault, "the bytes of a copy could not be stored");
-                BROKEN.to_owned()
+                CopyFailure::NotStored
             }
         })
     }

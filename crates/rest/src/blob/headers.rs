@@ -20,6 +20,7 @@ use crate::request_body::ContentBody;
 pub use crate::resource_headers::{
     identity, lease, lease_duration, lease_state, lease_status, metadata,
 };
+use crate::source::copy_status_description;
 use crate::version::Version;
 
 const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
@@ -266,7 +267,8 @@ pub fn copy_state(answer: &mut Answer, copy: &CopyState) {
     answer.header("x-ms-copy-progress", copy_progress(copy));
     let completed = copy.completed.map(|completed| completed.rfc1123().to_string());
     answer.optional_header("x-ms-copy-completion-time", completed);
-    answer.optional_header("x-ms-copy-status-description", copy.description.as_deref());
+    let description = copy.failure.as_ref().map(copy_status_description);
+    answer.optional_header("x-ms-copy-status-description", description);
     if let Some(incremental) = copy.incremental {
         answer.header("x-ms-incremental-copy", "true");
         let snapshot = incremental.destination_snapshot.map(|moment| moment.iso8601().to_string());

@@ -24,7 +24,7 @@
 //!         let properties = source.head(call).await?;              // then, without the request:
 //!         let fetcher = Arc::clone(call.frontend.fetcher());
 //!         let mut fetched = fetcher.open(&source.url, &source.asked(), length_max).await?;
-//!         // `fetched.bytes` refuses with `SourceFailure`, whose `description()` is stored
+//!         // `fetched.bytes` refuses with `SourceFailure`, of which the domain keeps the reason
 //!     }
 //!     Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
 //! }
@@ -35,6 +35,7 @@
 mod access;
 mod allowed;
 mod body;
+mod copy_failure;
 mod failure;
 mod fetch;
 mod headers;
@@ -46,6 +47,7 @@ mod url;
 pub use access::{MovableFile, ReadableBlob, ReadableFile};
 pub use allowed::{AllowedHosts, HostPattern, InvalidHostPattern};
 pub use body::{Opened, SourceBody, SourceProperties};
+pub(crate) use copy_failure::copy_status_description;
 pub use failure::{FailureKind, SourceFailure, condition_as_refusal};
 pub use fetch::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
 pub use headers::SourceConditions;

@@ -1,5 +1,9 @@
 //! Copies onto blobs and files: what is told of one, and of a source that is not on this server.
 
+mod failure;
+
+pub use failure::{CopyFailure, SourceFailure, SourceReason};
+
 use serde::{Deserialize, Serialize};
 
 use crate::condition::SequenceNumber;
@@ -17,7 +21,7 @@ pub struct CopyState {
     pub bytes_total: u64,
     pub completed: Option<Timestamp>,
     /// Why it failed.
-    pub description: Option<String>,
+    pub failure: Option<CopyFailure>,
     /// For a blob that is written by incremental copies only: its last finished snapshot.
     pub incremental: Option<Incremental>,
 }
@@ -56,6 +60,5 @@ pub enum SourceKind {
 /// How a copy comes to its end.
 pub enum CopyEnd {
     Fetched(Received),
-    /// `<status> <code> "<text>"`
-    Failed(String),
+    Failed(CopyFailure),
 }
