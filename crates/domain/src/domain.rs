@@ -24,6 +24,7 @@ use crate::share::KnownShares;
 use crate::share::opens::Opens;
 use crate::time::{Clock, Timestamp};
 use crate::transact::{Transaction, transact, transact_pipelined};
+use crate::workers::Workers;
 
 /// How far the ETags of a run may have gone past the time that was last recorded. The recording is
 /// due every few seconds, see [`crate::background`]; this leaves room for a stalled one.
@@ -42,6 +43,7 @@ pub struct Domain {
     pub(crate) known_queues: KnownQueues,
     pub(crate) known_shares: KnownShares,
     pub(crate) opens: Opens,
+    workers: Workers,
 }
 
 impl Domain {
@@ -70,6 +72,7 @@ impl Domain {
             known_queues: KnownQueues::default(),
             opens: Opens::default(),
             known_shares: KnownShares::default(),
+            workers: Workers::default(),
         })
     }
 
@@ -79,6 +82,11 @@ impl Domain {
 
     pub fn extents(&self) -> &dyn Extents {
         &*self.extents
+    }
+
+    /// What works behind the requests.
+    pub fn workers(&self) -> &Workers {
+        &self.workers
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

@@ -35,6 +35,7 @@ pub mod table;
 pub mod tags;
 pub mod time;
 mod transact;
+pub mod workers;
 
 pub use domain::{Domain, recorded_time};
 pub use failure::Failure;
