@@ -11,6 +11,7 @@ use crate::content::{
     self, ByteSource, INLINE_BYTES_MAX, INLINE_PART_BYTES_MAX, ReceiveFailure, Received, Released,
     Sealing,
 };
+use crate::copy::CopyPlaces;
 use crate::emptying::Emptying;
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
@@ -44,6 +45,7 @@ pub struct Domain {
     pub(crate) known_shares: KnownShares,
     pub(crate) opens: Opens,
     workers: Workers,
+    pub(crate) copy_places: CopyPlaces,
 }
 
 impl Domain {
@@ -73,6 +75,7 @@ impl Domain {
             opens: Opens::default(),
             known_shares: KnownShares::default(),
             workers: Workers::default(),
+            copy_places: CopyPlaces::default(),
         })
     }
 

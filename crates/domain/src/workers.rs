@@ -168,6 +168,11 @@ impl Worker {
         self.change(|status, _| status.progress = Some(progress));
     }
 
+    pub fn progress(&self) -> Option<Progress> {
+        let registry = self.shared.registry.lock();
+        registry.at_work.get(&self.id).and_then(|status| status.progress)
+    }
+
     pub fn has_failed(&self, at: Timestamp, error: &dyn fmt::Debug) {
         let text = format!("{error:?}");
         let mut name = "";

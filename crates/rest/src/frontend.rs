@@ -14,7 +14,6 @@ use holdfast_domain::names::{AccountName, ContainerName, TableName};
 use holdfast_domain::table::{TablePath, TableRefusal};
 use holdfast_places::Place;
 use hyper::{Method, StatusCode};
-use tokio::sync::Semaphore;
 
 use crate::address::{Address, HostStyle, Resource};
 use crate::answer::Answer;
@@ -73,8 +72,6 @@ pub struct Frontend {
     settings: Settings,
     metrics: Arc<Metrics>,
     fetcher: Arc<Fetcher>,
-    /// One for each copy from another host that may be under way.
-    copy_places: Arc<Semaphore>,
 }
 
 /// A longer one is not sent back.
@@ -115,8 +112,7 @@ struct Seen {
 impl Frontend {
     pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let fetcher = Arc::new(Fetcher::new(&settings.sources, settings.limits.stall_timeout));
-        let copy_places = Arc::new(Semaphore::new(blob::COPIES_MAX));
-        Self { domain, settings, metrics, fetcher, copy_places }
+        Self { domain, settings, metrics, fetcher }
     }
 
     pub fn domain(&self) -> &Domain {
@@ -124,12 +120,8 @@ impl Frontend {
     }
 
     /// For what goes on after a request.
-    pub(crate) fn shared_domain(&self) -> Arc<Domain> {
-        Arc::clone(&self.domain)
-    }
-
-    pub(crate) fn copy_places(&self) -> &Arc<Semaphore> {
-        &self.copy_places
+    pub(crate) fn shared_domain(&self) -> &Arc<Domain> {
+        &self.domain
     }
 
     pub fn limits(&self) -> &ConnectionLimits {

@@ -64,6 +64,7 @@ pub use page::{
     is_page_blob_length,
 };
 pub use pending_copy::AbortCopy;
+pub(crate) use pending_copy::fail_interrupted;
 pub use put::{NewBlob, PutBlob};
 pub use set::{SetBlobMetadata, SetBlobProperties};
 pub use snapshot::{SnapshotBlob, Snapshotted};

@@ -1,11 +1,7 @@
-//! Copies whose bytes are still to come from elsewhere.
-//!
-//! The one who fetches them lives as long as the process. A copy that is pending when the server
-//! starts has nobody any more, and is failed: to go on with it, the credentials for its source would
-//! have to be stored.
+//! Blobs whose bytes are still to come from another host; who fetches them is in [`crate::copy`].
 
 use bytes::Bytes;
-use holdfast_store::{Fault, KeyRange};
+use holdfast_store::Fault;
 
 use super::copy::claim;
 use super::entry::{BlobEntry, Change};
@@ -16,12 +12,8 @@ use crate::copy::{CopyEnd, CopyFailure, CopyState, CopyStatus};
 use crate::domain::{Domain, Stamp, read};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
-use crate::rows::{Stored, blob_of_pending_copy, pending_copies, pending_copy};
-use crate::share;
+use crate::rows::{Stored, pending_copy};
 use crate::transact::Transaction;
-
-/// Copies failed in one commit when the server starts.
-const ROWS_PER_COMMIT: usize = 256;
 
 pub struct AbortCopy {
     pub path: BlobPath,
@@ -100,37 +92,11 @@ impl Domain {
         })
         .await
     }
-
-    /// Fails the copies that an earlier run left pending. Once, before any request.
-    pub async fn fail_interrupted_copies(&self) -> Result<(), Failure<()>> {
-        let range = KeyRange::prefix(pending_copies());
-        loop {
-            let stamp = self.stamp();
-            let more = self
-                .transact(&[], async |mut transaction| {
-                    let found = transaction.scan(&range, ROWS_PER_COMMIT).await?;
-                    for row in &found {
-                        let key = blob_of_pending_copy(&row.key);
-                        if share::is_node(&key) {
-                            share::fail_interrupted(&mut transaction, key, stamp).await?;
-                        } else {
-                            fail_interrupted(&mut transaction, key, stamp).await?;
-                        }
-                        transaction.delete(row.key.clone());
-                    }
-                    Ok((found.len() == ROWS_PER_COMMIT, transaction))
-                })
-                .await?;
-            if !more {
-                return Ok(());
-            }
-        }
-    }
 }
 
-/// The blob is found by its key: its container may have been renamed. Nothing that other rows are
-/// made from changes.
-async fn fail_interrupted(
+/// Fails the copy onto the blob with this key, which an earlier run left pending. It is found by its
+/// key: its container may have been renamed. Nothing that other rows are made from changes.
+pub(crate) async fn fail_interrupted(
     transaction: &mut Transaction,
     key: Bytes,
     stamp: Stamp,

@@ -1,8 +1,11 @@
 //! Copies onto blobs and files: what is told of one, and of a source that is not on this server.
 
 mod failure;
+mod fetching;
 
 pub use failure::{CopyFailure, SourceFailure, SourceReason};
+pub(crate) use fetching::CopyPlaces;
+pub use fetching::{CopyDestination, RemoteBytes, RemoteSource};
 
 use serde::{Deserialize, Serialize};
 

@@ -6,12 +6,13 @@ use holdfast_domain::blob::{
 };
 use holdfast_domain::condition::SequenceNumber;
 use holdfast_domain::content::ByteSource as _;
+use holdfast_domain::copy::CopyDestination;
 use holdfast_domain::etag::ETag;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::FILE_BYTES_MAX;
 use hyper::StatusCode;
 
-use super::copy_elsewhere::{self, Destination};
+use super::copy_elsewhere;
 use super::encryption::{self, Chosen};
 use super::{headers, immutability, put_blob, tier};
 use crate::answer::Answer;
@@ -53,7 +54,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let (path, copy_id) = (command.path.clone(), command.copy_id.clone());
     let blob = copied(call, &source, command).await?;
     if let Some(asked) = asked {
-        let destination = Destination::Blob(path);
+        let destination = CopyDestination::Blob(path);
         copy_elsewhere::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &blob))

@@ -34,7 +34,6 @@ mod tags;
 mod tier;
 
 pub(crate) use copy::elsewhere as copied_from_elsewhere;
-pub use copy_elsewhere::COPIES_MAX;
 pub use headers::kind_name;
 pub use tags::parse as parse_tags;
 
