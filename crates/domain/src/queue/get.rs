@@ -46,17 +46,24 @@ impl Domain {
         loop {
             let places = underway.take(&*self.engine, command.count, self.clock()).await?;
             let places = places.to_vec();
-            // Only a snapshot that is younger than the places tells which of them hold nothing.
-            transaction = Transaction::begin(&*self.engine).await?.at(self.now());
-            let current = queue_for(&mut transaction, &command.path).await?.id;
-            if current != queue {
-                // Cleared, or deleted and created again.
-                queue = current;
-                underway = self.known_queues.of(queue).begin().await;
-                continue;
-            }
+            transaction = transaction.at(self.now());
             let found = read_places(transaction.snapshot(), queue, &places, transaction.now);
-            let Found { messages, gone } = found.await?;
+            let mut found = found.await?;
+            if found.messages.is_empty() || !found.gone.is_empty() {
+                // Only a snapshot that is younger than the places tells which of them hold nothing.
+                // What the older one has is still there if the commit succeeds.
+                transaction = Transaction::begin(&*self.engine).await?.at(self.now());
+                let current = queue_for(&mut transaction, &command.path).await?.id;
+                if current != queue {
+                    // Cleared, or deleted and created again.
+                    queue = current;
+                    underway = self.known_queues.of(queue).begin().await;
+                    continue;
+                }
+                let now = transaction.now;
+                found = read_places(transaction.snapshot(), queue, &places, now).await?;
+            }
+            let Found { messages, gone } = found;
             if gone.is_empty() {
                 let handed = self.move_all(command, &mut transaction, queue, messages);
                 for (from, to) in places.iter().zip(&handed) {
