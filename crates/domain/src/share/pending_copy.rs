@@ -46,6 +46,7 @@ impl Domain {
         copy_id: &str,
         end: CopyEnd,
     ) -> Answer<()> {
+        let _entered = self.enter_copy_end(address).await?;
         let ended = self
             .change_copy(address, copy_id, |transaction, node, stamp| {
                 match &end {

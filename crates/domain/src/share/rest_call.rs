@@ -155,6 +155,20 @@ impl Domain {
         Ok(Entry { expected: Expected::Node(node.id), entered: Some(entered) })
     }
 
+    /// The file that a copy from another host is about to end in. Who has it open in another way, or
+    /// does not give up its cache in time, does not keep the copy from its end.
+    pub(super) async fn enter_copy_end(
+        &self,
+        address: &NodeAddress,
+    ) -> Answer<Option<Entered<'_>>> {
+        let found = self.find_node(address, ShareState::Current).await?;
+        let Some(node) = &found.node else { return Ok(None) };
+        let key = NodeKey { share: found.place.share(), node: node.id };
+        let entered = self.opens.enter(key, RestOperation::CopyEnd, REST_BREAK_WAIT_MAX).await;
+        self.remove_rows_of_closed().await?;
+        Ok(entered.ok())
+    }
+
     /// Another node that a call uses, such as the source of a copy, for as long as it does.
     async fn enter_second(
         &self,
