@@ -59,12 +59,12 @@ pub fn condemned_id(key: &[u8]) -> Result<u64, Fault> {
 }
 
 /// Everything that is due at some time.
-pub fn dues() -> Bytes {
+pub fn due_tasks() -> Bytes {
     Bytes::from_static(&[DUE])
 }
 
 /// `id` is unused by anything else that is due.
-pub fn due(at: Timestamp, id: u64) -> Bytes {
+pub fn due_task(at: Timestamp, id: u64) -> Bytes {
     let mut key = numbered(DUE, at.ticks());
     key.put_u64(id);
     key.freeze()

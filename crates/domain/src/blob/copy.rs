@@ -121,14 +121,14 @@ impl Domain {
         let written = self
             .transact(&latches, async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, &command.path)
+                let entry = BlobEntry::read(&mut transaction, &command.path)
                     .await
                     .map_err(|failure| failure.map(CopyRefusal::Destination))?;
                 let (copied, content) = self.take(&mut transaction, &command, stamp).await?;
-                let existing = target.current.as_ref();
+                let existing = entry.current.as_ref();
                 let lease = decide_copy(existing, &copied, &command, retention, stamp)
                     .map_err(Failure::Refused)?;
-                let encryption = target
+                let encryption = entry
                     .encryption(&command.encryption)
                     .map_err(|refusal| Failure::Refused(refusal.into()))?;
                 let online = stamp.now.plus(self.features.rehydration);
@@ -136,10 +136,10 @@ impl Domain {
                 let blob = blob(&command, copied, content, lease, encryption, existing, stamp);
                 let blob = Blob { rehydration, ..blob }.at(stamp.now);
                 if blob.is_copy_pending() {
-                    transaction.put(pending_copy(&target.key()), NOTHING);
+                    transaction.put(pending_copy(&entry.key()), NOTHING);
                 }
                 let replaced =
-                    target.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
+                    entry.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
                 Ok((replaced.await?, transaction))
             })
             .await;
@@ -199,8 +199,8 @@ pub(super) async fn find_source(
     transaction: &mut Transaction,
     source: &SourceHere,
 ) -> Result<Blob, Failure<BlobRefusal>> {
-    let target = BlobEntry::read(transaction, &source.path).await?;
-    match target.find(transaction, source.which).await? {
+    let entry = BlobEntry::read(transaction, &source.path).await?;
+    match entry.find(transaction, source.which).await? {
         Some(Found::Current(blob)) => Ok(blob),
         Some(Found::Past(_, past)) => Ok(past.blob),
         None => Err(Failure::Refused(BlobRefusal::NotFound)),

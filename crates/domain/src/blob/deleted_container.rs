@@ -9,7 +9,7 @@ use super::container::{Answer, ContainerPath, ContainerRefusal, decide_change};
 use super::rows;
 use super::{Container, DeleteContainer};
 use crate::domain::{Domain, Stamp, read};
-use crate::due::Due;
+use crate::due_task::DueTask;
 use crate::failure::Failure;
 use crate::features::Features;
 use crate::held_name;
@@ -116,7 +116,7 @@ fn retain_or_condemn(
     container.lease = Lease::default();
     let deleted = DeletedContainer { container, at: stamp.now, until };
     transaction.put(key.clone(), deleted.encode());
-    Due::PurgeContainer(key).plan(transaction, until, version);
+    DueTask::PurgeContainer(key).plan(transaction, until, version);
 }
 
 fn decide_restore(

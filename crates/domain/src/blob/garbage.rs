@@ -35,7 +35,7 @@ impl Domain {
                 let mut removed = Vec::new();
                 for (prefix, release) in &kinds {
                     let room = ROWS_PER_COMMIT - removed.len();
-                    let rest = self.emptying.rest(prefix);
+                    let rest = self.removal_progress.rest(prefix);
                     for row in transaction.scan(&rest, room).await? {
                         release(&mut transaction, &account, &row)?;
                         transaction.delete(row.key.clone());
@@ -49,7 +49,7 @@ impl Domain {
                 Ok((removed, transaction))
             })
             .await?;
-        self.emptying.removed(
+        self.removal_progress.removed(
             &kinds.map(|(prefix, _)| prefix),
             &removed,
             removed.len() == ROWS_PER_COMMIT,
@@ -67,7 +67,7 @@ impl Domain {
         condemned_key: &Bytes,
     ) -> Result<(), Failure<()>> {
         let blocks = rows::blocks(condemned_id(condemned_key)?);
-        let rest = self.emptying.rest(&blocks);
+        let rest = self.removal_progress.rest(&blocks);
         let removed = self
             .transact(&[], async |mut transaction| {
                 let found = transaction.scan(&rest, ROWS_PER_COMMIT).await?;
@@ -82,7 +82,7 @@ impl Domain {
                 Ok((removed, transaction))
             })
             .await?;
-        self.emptying.removed(&[blocks], &removed, removed.len() == ROWS_PER_COMMIT);
+        self.removal_progress.removed(&[blocks], &removed, removed.len() == ROWS_PER_COMMIT);
         Ok(())
     }
 }

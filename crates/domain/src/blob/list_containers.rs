@@ -11,9 +11,9 @@ use crate::cursor::Cursor;
 use crate::domain::Domain;
 use crate::names::DeletedVersion;
 use crate::names::{AccountName, is_hidden_container};
-use crate::pace::ROWS_IN_TURN;
 use crate::rows::Stored;
 use crate::time::Timestamp;
+use crate::yield_budget::ROWS_IN_TURN;
 
 /// Entries handed out at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;

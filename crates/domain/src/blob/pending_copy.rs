@@ -31,13 +31,13 @@ impl Domain {
     ) -> Result<bool, Failure<BlobRefusal>> {
         let noted = self
             .transact(&[path.latch()], async |mut transaction| {
-                let target = BlobEntry::read(&mut transaction, path).await?;
+                let entry = BlobEntry::read(&mut transaction, path).await?;
                 let mut blob =
-                    decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                    decide_pending(entry.current.clone(), copy_id).map_err(Failure::Refused)?;
                 if let Some(copy) = &mut blob.copy {
                     copy.bytes_copied = bytes_copied;
                 }
-                target.put(&mut transaction, &blob);
+                entry.put(&mut transaction, &blob);
                 Ok(((), transaction))
             })
             .await;
@@ -59,12 +59,12 @@ impl Domain {
         let ended = self
             .transact(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, path).await?;
+                let entry = BlobEntry::read(&mut transaction, path).await?;
                 let blob =
-                    decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                    decide_pending(entry.current.clone(), copy_id).map_err(Failure::Refused)?;
                 let blob = ended(&mut transaction, blob, &end, stamp);
-                transaction.delete(pending_copy(&target.key()));
-                target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
+                transaction.delete(pending_copy(&entry.key()));
+                entry.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
                 Ok(((), transaction))
             })
             .await;
@@ -79,15 +79,15 @@ impl Domain {
         let retention = self.retention(&path.container.account).await?;
         self.transact(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, path).await?;
+            let entry = BlobEntry::read(&mut transaction, path).await?;
             let mut blob =
-                decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                decide_pending(entry.current.clone(), copy_id).map_err(Failure::Refused)?;
             blob.lease = blob
                 .lease_after(Access::AbortCopy, *lease_id, stamp.now)
                 .map_err(Failure::Refused)?;
             let blob = stopped(&mut transaction, blob, CopyStatus::Aborted, None, stamp);
-            transaction.delete(pending_copy(&target.key()));
-            target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
+            transaction.delete(pending_copy(&entry.key()));
+            entry.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
             Ok(((), transaction))
         })
         .await

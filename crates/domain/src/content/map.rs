@@ -343,7 +343,7 @@ pub(super) fn decode(row: &Row) -> Result<(u64, Entry), Fault> {
 /// condemns it, which says what it lay upon.
 pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(), Failure<()>> {
     let entries = rows::map_entries(id);
-    let rest = domain.emptying.rest(&entries);
+    let rest = domain.removal_progress.rest(&entries);
     let key = rows::condemned_map(id);
     let removed = domain
         .transact(&[], async |mut transaction| {
@@ -368,7 +368,7 @@ pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(),
             Ok((removed, transaction))
         })
         .await?;
-    domain.emptying.removed(&[entries], &removed, removed.len() == ROWS_PER_SCAN);
+    domain.removal_progress.removed(&[entries], &removed, removed.len() == ROWS_PER_SCAN);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdfast_store::Snapshot;
 
-use super::known::Underway;
+use super::live_queue::PendingChange;
 use super::message::{Answer, MessageRefusal, leave_place, put_rows, queue_for, read_text};
 use super::model::{Message, MessageState, Place, QueuePath, TextMessage};
 use super::rows;
@@ -40,9 +40,9 @@ impl Domain {
         &self,
         command: &GetMessages,
         mut transaction: Transaction,
-    ) -> Answer<((Vec<TextMessage>, Underway), Transaction)> {
+    ) -> Answer<((Vec<TextMessage>, PendingChange), Transaction)> {
         let mut queue = queue_for(&mut transaction, &command.path).await?.id;
-        let mut underway = self.known_queues.of(queue).begin().await;
+        let mut underway = self.live_queues.of(queue).begin().await;
         loop {
             let places = underway.take(&*self.engine, command.count, self.clock()).await?;
             let places = places.to_vec();
@@ -57,7 +57,7 @@ impl Domain {
                 if current != queue {
                     // Cleared, or deleted and created again.
                     queue = current;
-                    underway = self.known_queues.of(queue).begin().await;
+                    underway = self.live_queues.of(queue).begin().await;
                     continue;
                 }
                 let now = transaction.now;
@@ -98,7 +98,7 @@ impl Domain {
     pub async fn peek_messages(&self, command: PeekMessages) -> Answer<Vec<TextMessage>> {
         loop {
             let queue = self.queue_number(&command.path).await?;
-            let known = self.known_queues.of(queue);
+            let known = self.live_queues.of(queue);
             let places = known.peek(&*self.engine, command.count, self.clock()).await?;
             let (snapshot, now) = (self.engine.snapshot().await?, self.now());
             let Found { messages, gone } = read_places(&*snapshot, queue, &places, now).await?;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::happenings;
+use super::change_events;
 use super::properties::{Touch, touch};
 use super::tree::{Answer, Tree, release_content};
 use super::{At, FileRefusal, Node, NodeAddress, NodeKind};
@@ -70,7 +70,7 @@ impl Domain {
             CopyEnd::Failed(_) => ended,
         }?;
         if let At::Path(path) = &address.at {
-            self.tell(share, &[happenings::written(path)]);
+            self.tell(share, &[change_events::written(path)]);
         }
         Ok(())
     }

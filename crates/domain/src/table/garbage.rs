@@ -17,7 +17,7 @@ impl Domain {
         condemned_key: &Bytes,
     ) -> Result<(), Failure<()>> {
         let entities = rows::entities(rows::table_of(condemned_key)?);
-        let rest = self.emptying.rest(&entities);
+        let rest = self.removal_progress.rest(&entities);
         let removed = self
             .transact(&[], async |mut transaction| {
                 // Nobody adds to them: whoever did would have to read the row of the table.
@@ -33,7 +33,7 @@ impl Domain {
                 Ok((found, transaction))
             })
             .await?;
-        self.emptying.removed(&[entities], &removed, removed.len() == ROWS_PER_COMMIT);
+        self.removal_progress.removed(&[entities], &removed, removed.len() == ROWS_PER_COMMIT);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::access::AccessMask;
 use super::breaks::Cause;
-use super::sharing::{Claim, ShareMode, compatible};
+use super::share_mode::{Claim, ShareMode, compatible};
 use crate::lease::LeaseStatus;
 
 /// How long a REST call waits at most for caches that it breaks.
