@@ -17,11 +17,11 @@ use bytes::Bytes;
 use holdfast_domain::Domain;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    AppendBlock, BlobPath, ContainerPath, ContentHeaders, CreateContainer, Encryption, NewBlob,
-    PutBlob, ScopePolicy, SnapshotBlob,
+    AppendBlock, BlobPath, ContainerPath, CreateContainer, Encryption, NewBlob, PutBlob,
+    ScopePolicy, SnapshotBlob,
 };
 use holdfast_domain::condition::{AppendConditions, Conditions};
-use holdfast_domain::content::{ByteSource, Received};
+use holdfast_domain::content::{ByteSource, ContentHeaders, Received};
 use holdfast_domain::features::Features;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, BlobName, ContainerName};

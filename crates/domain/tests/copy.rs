@@ -9,13 +9,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::blob::{
     AbortCopy, AccessTier, Blob, BlobRefusal, BlockId, BlockListEntry, BlockSource, BlockTypes,
-    ContentHeaders, CopiedTags, CopyBlob, CopyEnd, CopyRefusal, CopySource, CopyStatus, Encryption,
-    GetBlockList, Kind, Manner, NewBlob, PutBlob, PutBlock, RehydratePriority, SourceElsewhere,
-    SourceHere, SourceKind, Which,
+    CopiedTags, CopyBlob, CopyRefusal, CopySource, Encryption, GetBlockList, Kind, Manner, NewBlob,
+    PutBlob, PutBlock, RehydratePriority, SourceHere, Which,
 };
 use holdfast_domain::condition::{Conditions, ETagList, SequenceNumber};
-use holdfast_domain::content::{ByteSource, Received};
-use holdfast_domain::copy::{CopyDestination, CopyFailure, RemoteBytes, RemoteSource};
+use holdfast_domain::content::{ByteSource, ContentHeaders, Received};
+use holdfast_domain::copy::{
+    CopyDestination, CopyEnd, CopyFailure, CopyStatus, RemoteBytes, RemoteSource, SourceElsewhere,
+    SourceKind,
+};
 use holdfast_domain::features::Features;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagSet;

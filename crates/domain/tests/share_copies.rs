@@ -6,11 +6,10 @@ mod support;
 
 use handles::Client;
 use holdfast_domain::Failure;
-use holdfast_domain::blob::{
-    BlobPath, BlobRefusal, ContentHeaders, CopyEnd, CopyStatus, SourceElsewhere, SourceHere,
-    SourceKind, Which,
-};
+use holdfast_domain::blob::{BlobPath, BlobRefusal, SourceHere, Which};
 use holdfast_domain::condition::Conditions;
+use holdfast_domain::content::ContentHeaders;
+use holdfast_domain::copy::{CopyEnd, CopyStatus, SourceElsewhere, SourceKind};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::share::handles::OpenNode;
 use holdfast_domain::share::{

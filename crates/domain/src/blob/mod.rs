@@ -71,14 +71,11 @@ pub use snapshot::{SnapshotBlob, Snapshotted};
 pub use tags::{GetBlobTags, SetBlobTags};
 pub use tier::{SetBlobTier, TierOutcome};
 
-pub use crate::content::{ContentHeaders, ContentMd5, ReadRange};
-pub use crate::copy::{CopyEnd, CopyState, CopyStatus, Incremental, SourceElsewhere, SourceKind};
-pub use crate::names::DeletedVersion;
-
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::condition::{self, AppendRefusal};
 use crate::content::CustomerKey;
+use crate::copy::CopyStatus;
 use crate::etag::ETag;
 use crate::lease::{AccessRefusal, LeaseRefusal};
 use crate::names::BlobName;

@@ -46,7 +46,6 @@ pub mod security;
 mod snapshot;
 mod usage;
 
-pub use crate::names::DeletedVersion;
 pub(crate) use deleted_share::purge_share;
 pub use deleted_share::{DeleteShare, DeletedShare, RestoreShare, WithSnapshots};
 pub use lifecycle::{

@@ -2,11 +2,11 @@
 
 use holdfast_domain::blob::{
     AbortCopy, Blob, BlobRefusal, CopiedTags, CopyBlob, CopyIncremental, CopyRefusal, CopySource,
-    Encryption, Manner, RehydratePriority, SourceElsewhere, SourceHere, SourceKind,
+    Encryption, Manner, RehydratePriority, SourceHere,
 };
 use holdfast_domain::condition::SequenceNumber;
 use holdfast_domain::content::ByteSource as _;
-use holdfast_domain::copy::CopyDestination;
+use holdfast_domain::copy::{CopyDestination, SourceElsewhere, SourceKind};
 use holdfast_domain::etag::ETag;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::FILE_BYTES_MAX;

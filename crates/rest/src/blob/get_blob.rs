@@ -1,7 +1,8 @@
 //! Get Blob, Get Blob Properties, Get Blob Metadata.
 
-use holdfast_domain::blob::{Download, GetBlob, ReadRange};
+use holdfast_domain::blob::{Download, GetBlob};
 use holdfast_domain::content::ContentReader;
+use holdfast_domain::content::ReadRange;
 use hyper::StatusCode;
 
 use super::{encryption, headers, parameters};

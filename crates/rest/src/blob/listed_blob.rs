@@ -1,7 +1,8 @@
 //! What a listing tells about a blob, whatever form the answer has: each element by its name, with
 //! where its value comes from.
 
-use holdfast_domain::blob::{CopyState, Encryption, Kind, ListedBlob, ListedState};
+use holdfast_domain::blob::{Encryption, Kind, ListedBlob, ListedState};
+use holdfast_domain::copy::CopyState;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;

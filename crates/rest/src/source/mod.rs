@@ -58,8 +58,8 @@ pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
 use std::borrow::Cow;
 
-use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::CustomerKey;
+use holdfast_domain::content::ReadRange;
 use tokio_rustls::rustls::RootCertStore;
 
 use crate::blob::encryption;

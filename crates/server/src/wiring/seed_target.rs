@@ -8,11 +8,11 @@ use bytes::Bytes;
 use holdfast_domain::Failure;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    Encryption, NewBlob, PutBlob, ScopePolicy,
+    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, CreateContainer, Encryption, NewBlob,
+    PutBlob, ScopePolicy,
 };
 use holdfast_domain::condition::Conditions;
-use holdfast_domain::content::{ByteSource, ReceiveFailure};
+use holdfast_domain::content::{ByteSource, ContentHeaders, ReceiveFailure};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{
     AccountName, BlobName, ContainerName, FilePath, QueueName, ShareName, TableName, TrailingDots,
