@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
-use crate::pace::{Pace, ROWS_IN_TURN};
+use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
 /// Rows read at a time.
 const ROWS_AHEAD: usize = ROWS_IN_TURN;
@@ -13,7 +13,7 @@ pub(crate) struct Cursor {
     range: KeyRange,
     taken: VecDeque<Row>,
     more: bool,
-    pace: Pace,
+    yield_budget: YieldBudget,
 }
 
 impl Cursor {
@@ -23,7 +23,7 @@ impl Cursor {
             more: wanted && !range.is_empty(),
             range,
             taken: VecDeque::new(),
-            pace: Pace::default(),
+            yield_budget: YieldBudget::default(),
         }
     }
 
@@ -34,7 +34,7 @@ impl Cursor {
             if let Some(last) = found.last() {
                 self.range = self.range.clone().after(last.key.clone());
             }
-            self.pace.passed(found.len()).await;
+            self.yield_budget.passed(found.len()).await;
             self.taken = found.into();
         }
         Ok(self.taken.front())

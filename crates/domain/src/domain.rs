@@ -11,19 +11,21 @@ use crate::content::{
     self, ByteSource, INLINE_BYTES_MAX, INLINE_PART_BYTES_MAX, ReceiveFailure, Received, Released,
     Sealing,
 };
-use crate::emptying::Emptying;
+use crate::copy::CopyPlaces;
 use crate::etag::{ETag, ETagSource};
 use crate::failure::Failure;
 use crate::features::Features;
 use crate::latch::{Latches, Turn};
 use crate::live_leases::LiveLeases;
-use crate::queue::KnownQueues;
+use crate::queue::LiveQueues;
+use crate::removal_progress::RemovalProgress;
 use crate::rows::{self, Stored};
-use crate::service_properties::KnownProperties;
-use crate::share::KnownShares;
+use crate::service_properties::PropertiesCache;
+use crate::share::LiveShares;
 use crate::share::opens::Opens;
 use crate::time::{Clock, Timestamp};
 use crate::transact::{Transaction, transact, transact_pipelined};
+use crate::workers::Workers;
 
 /// How far the ETags of a run may have gone past the time that was last recorded. The recording is
 /// due every few seconds, see [`crate::background`]; this leaves room for a stalled one.
@@ -36,12 +38,14 @@ pub struct Domain {
     etags: ETagSource,
     latches: Latches,
     pub(crate) features: Features,
-    pub(crate) known_properties: KnownProperties,
+    pub(crate) properties_cache: PropertiesCache,
     pub(crate) live_leases: LiveLeases,
-    pub(crate) emptying: Emptying,
-    pub(crate) known_queues: KnownQueues,
-    pub(crate) known_shares: KnownShares,
+    pub(crate) removal_progress: RemovalProgress,
+    pub(crate) live_queues: LiveQueues,
+    pub(crate) live_shares: LiveShares,
     pub(crate) opens: Opens,
+    workers: Workers,
+    pub(crate) copy_places: CopyPlaces,
 }
 
 impl Domain {
@@ -64,12 +68,14 @@ impl Domain {
             etags,
             latches: Latches::default(),
             features,
-            known_properties: KnownProperties::default(),
+            properties_cache: PropertiesCache::default(),
             live_leases: LiveLeases::default(),
-            emptying: Emptying::default(),
-            known_queues: KnownQueues::default(),
+            removal_progress: RemovalProgress::default(),
+            live_queues: LiveQueues::default(),
             opens: Opens::default(),
-            known_shares: KnownShares::default(),
+            live_shares: LiveShares::default(),
+            workers: Workers::default(),
+            copy_places: CopyPlaces::default(),
         })
     }
 
@@ -79,6 +85,11 @@ impl Domain {
 
     pub fn extents(&self) -> &dyn Extents {
         &*self.extents
+    }
+
+    /// What works behind the requests.
+    pub fn workers(&self) -> &Workers {
+        &self.workers
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

@@ -8,7 +8,7 @@ use holdfast_store::Fault;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Stamp, read};
-use crate::due::Due;
+use crate::due_task::DueTask;
 use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -29,7 +29,7 @@ pub(crate) fn hold(transaction: &mut Transaction, key: Bytes, hold: Duration, st
     }
     let until = stamp.now.plus(hold);
     transaction.put(key.clone(), HeldName(until).encode());
-    Due::FreeName(key).plan(transaction, until, stamp.etag.ticks());
+    DueTask::FreeName(key).plan(transaction, until, stamp.etag.ticks());
 }
 
 /// Whether the name of something that is not there may not be used yet.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdfast_store::{Engine, ExtentId, Extents, Fault, KeyRange, Order, Row, Snapshot};
 
-use crate::blob::{Blob, ContainerPlace, Past};
-use crate::content::{Content, Entry, stored_extent};
-use crate::rows::{self, Stored};
-use crate::share::{Node, NodeKind};
+use crate::blob::{self, Blob, ContainerPlace, Past};
+use crate::content::{self, Content, Entry, stored_extent};
+use crate::rows::{Stored, number_at};
+use crate::share::{NODE, Node, NodeKind};
 
 /// What is compared with one checksum, and so the finest that damage can be told.
 const PIECE_BYTES: u64 = 64 * 1024;
@@ -32,7 +32,7 @@ pub async fn scrub_extents(
     let snapshot = engine.snapshot().await?;
     let mut hurt = BTreeMap::new();
     let mut after = None;
-    while let Some(rows) = page(&*snapshot, rows::all_extents(), &mut after).await? {
+    while let Some(rows) = page(&*snapshot, content::rows::all_extents(), &mut after).await? {
         for row in rows {
             let extent = stored_extent(&row.key, &row.value)?;
             for start in (0..extent.length).step_by(PIECE_BYTES as usize) {
@@ -76,15 +76,15 @@ async fn name_owners(
     // Which maps have hurt extents comes first, then what has those maps.
     let mut maps: BTreeMap<u64, BTreeSet<ExtentId>> = BTreeMap::new();
     let mut after = None;
-    while let Some(rows) = page(snapshot, rows::all_map_entries(), &mut after).await? {
+    while let Some(rows) = page(snapshot, content::rows::all_map_entries(), &mut after).await? {
         for row in rows {
-            let map = rows::number_at(&row.key, 1).unwrap_or_default();
+            let map = number_at(&row.key, 1).unwrap_or_default();
             let entry = Entry::decode(&row.value)?;
             let hurt_here = entry.part.extents().filter(|id| hurt.contains_key(id));
             maps.entry(map).or_default().extend(hurt_here);
         }
     }
-    for prefix in rows::with_contents() {
+    for prefix in with_contents() {
         let mut after = None;
         while let Some(rows) = page(snapshot, prefix.clone(), &mut after).await? {
             for row in rows {
@@ -105,11 +105,34 @@ async fn name_owners(
     Ok(())
 }
 
+/// Which rows say where a content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HasContent {
+    Blob,
+    Past,
+    Node,
+}
+
+/// The beginnings of the keys of all rows that say where a content is.
+fn with_contents() -> [bytes::Bytes; 3] {
+    [&[blob::rows::BLOB], &[blob::rows::PAST_BLOB], &[NODE]]
+        .map(|kind| bytes::Bytes::from_static(kind))
+}
+
+fn content_kind(key: &[u8]) -> Option<HasContent> {
+    match *key.first()? {
+        blob::rows::BLOB => Some(HasContent::Blob),
+        blob::rows::PAST_BLOB => Some(HasContent::Past),
+        NODE => Some(HasContent::Node),
+        _ => None,
+    }
+}
+
 fn content_of(row: &Row) -> Result<Option<Content>, Fault> {
-    Ok(match rows::content_kind(&row.key) {
-        Some(rows::HasContent::Blob) => Some(Blob::decode(&row.value)?.content),
-        Some(rows::HasContent::Past) => Some(Past::decode(&row.value)?.blob.content),
-        Some(rows::HasContent::Node) => match Node::decode(&row.value)?.kind {
+    Ok(match content_kind(&row.key) {
+        Some(HasContent::Blob) => Some(Blob::decode(&row.value)?.content),
+        Some(HasContent::Past) => Some(Past::decode(&row.value)?.blob.content),
+        Some(HasContent::Node) => match Node::decode(&row.value)?.kind {
             NodeKind::File(file) => Some(file.content),
             NodeKind::Directory(_) | NodeKind::SymbolicLink(_) => None,
         },
@@ -118,18 +141,22 @@ fn content_of(row: &Row) -> Result<Option<Content>, Fault> {
 }
 
 async fn name(snapshot: &dyn Snapshot, row: &Row) -> Result<String, Fault> {
-    Ok(match rows::content_kind(&row.key) {
-        Some(rows::HasContent::Blob) => {
-            format!("blob {}{}", container(snapshot, &row.key).await?, rows::blob_name(&row.key)?)
+    Ok(match content_kind(&row.key) {
+        Some(HasContent::Blob) => {
+            format!(
+                "blob {}{}",
+                container(snapshot, &row.key).await?,
+                blob::rows::blob_name(&row.key)?
+            )
         }
-        Some(rows::HasContent::Past) => {
-            let (name, moment) = rows::past_blob_name(&row.key)?;
+        Some(HasContent::Past) => {
+            let (name, moment) = blob::rows::past_blob_name(&row.key)?;
             let container = container(snapshot, &row.key).await?;
             format!("blob {container}{name} as of {}", moment.rfc1123())
         }
-        Some(rows::HasContent::Node) => {
+        Some(HasContent::Node) => {
             let name = Node::decode(&row.value)?.name;
-            let share = rows::number_at(&row.key, 1).unwrap_or_default();
+            let share = number_at(&row.key, 1).unwrap_or_default();
             format!("file {} of share number {share}", name.as_ref().map_or("", |it| it.as_str()))
         }
         None => String::new(),
@@ -138,8 +165,8 @@ async fn name(snapshot: &dyn Snapshot, row: &Row) -> Result<String, Fault> {
 
 /// Account and name of the container in the key of something in it, with a slash behind each.
 async fn container(snapshot: &dyn Snapshot, key: &[u8]) -> Result<String, Fault> {
-    let number = rows::container_of(key)?;
-    let Some(place) = snapshot.get(&rows::container_place(number)).await? else {
+    let number = blob::rows::container_of(key)?;
+    let Some(place) = snapshot.get(&blob::rows::container_place(number)).await? else {
         return Ok(format!("container number {number}/"));
     };
     let ContainerPlace { account, name } = ContainerPlace::decode(&place)?;

@@ -65,7 +65,7 @@ impl From<Format2> for ServiceProperties {
 
 /// Bounded by the accounts that are served, four for each.
 #[derive(Default)]
-pub(crate) struct KnownProperties {
+pub(crate) struct PropertiesCache {
     /// Held from before a commit until its result is known here, so that of two changes the one
     /// that is stored last is also known last.
     changing: tokio::sync::Mutex<()>,
@@ -77,7 +77,7 @@ pub(crate) struct KnownProperties {
 /// In the order of [`ServiceKind`].
 type ByService = [Option<Arc<ServiceProperties>>; 4];
 
-impl KnownProperties {
+impl PropertiesCache {
     fn change(
         &self,
         account: &AccountName,
@@ -108,7 +108,7 @@ impl Domain {
         service: ServiceKind,
         look: impl FnOnce(&Arc<ServiceProperties>) -> T,
     ) -> Result<T, Fault> {
-        let known = &self.known_properties;
+        let known = &self.properties_cache;
         if let Some(of_account) = known.by_account.load().get(account)
             && let Some(properties) = &of_account[service as usize]
         {
@@ -135,7 +135,7 @@ impl Domain {
         change: impl Fn(&mut ServiceProperties),
     ) -> Result<(), Failure<std::convert::Infallible>> {
         let key = rows::service_properties(account.as_str(), service as u8);
-        let _only_one = self.known_properties.changing.lock().await;
+        let _only_one = self.properties_cache.changing.lock().await;
         let changed = self
             .transact(std::slice::from_ref(&key), async |mut transaction| {
                 let stored: Option<ServiceProperties> = read(&mut transaction, &key).await?;
@@ -147,7 +147,7 @@ impl Domain {
             })
             .await?;
         let changed = Some(Arc::new(changed));
-        self.known_properties.change(account, service, |known| known.clone_from(&changed));
+        self.properties_cache.change(account, service, |known| known.clone_from(&changed));
         Ok(())
     }
 }

@@ -11,10 +11,10 @@ use async_trait::async_trait;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobRefusal, CreateContainer, DeleteContainer, Encryption, LeaseBlob, ListContainers, NewBlob,
-    PutBlob, ReadRange, ScopePolicy, SetBlobMetadata,
+    PutBlob, ScopePolicy, SetBlobMetadata,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, ETagList};
-use holdfast_domain::content::INLINE_BYTES_MAX;
+use holdfast_domain::content::{INLINE_BYTES_MAX, ReadRange};
 use holdfast_domain::features::Features;
 use holdfast_domain::lease::{
     AccessRefusal, Lease, LeaseAction, LeaseDuration, LeaseId, LeaseKind, LeaseOutcome,

@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, DeletedVersion,
-    LeaseContainer, ListContainers, ListedContainer, RenameContainer, RestoreContainer,
-    ScopePolicy,
+    ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
+    ListContainers, ListedContainer, RenameContainer, RestoreContainer, ScopePolicy,
 };
 use holdfast_domain::condition::DateConditions;
 use holdfast_domain::features::{AccessLists, Features};
 use holdfast_domain::lease::{AccessRefusal, LeaseAction, LeaseDuration, LeaseId, LeaseKind};
 use holdfast_domain::metadata::Metadata;
-use holdfast_domain::names::{AccountName, ContainerName};
+use holdfast_domain::names::{AccountName, ContainerName, DeletedVersion};
 use holdfast_domain::time::{Clock, Timestamp};
 use holdfast_domain::{Domain, Failure};
 use holdfast_store::engine::KeyRange;

@@ -7,11 +7,12 @@ use std::ops::Range;
 use holdfast_domain::Failure;
 use holdfast_domain::blob::{
     Blob, BlobRefusal, CopyIncremental, CopyRefusal, DeleteBlob, DeleteSnapshots, Encryption,
-    GetBlob, GetPageRanges, NewBlob, PageChange, PageRange, PutPages, ReadRange, SetBlobProperties,
+    GetBlob, GetPageRanges, NewBlob, PageChange, PageRange, PutPages, SetBlobProperties,
     SnapshotBlob, SourceHere, Which,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, SequenceConditions, SequenceNumber};
 use holdfast_domain::content::Difference::{self, Cleared, Written};
+use holdfast_domain::content::ReadRange;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::time::Timestamp;
 
@@ -296,7 +297,7 @@ async fn incremental_copies_share_the_pages_of_their_source() {
         }
     };
     let destination =
-        |copied: Option<holdfast_domain::blob::Incremental>| copied?.destination_snapshot;
+        |copied: Option<holdfast_domain::copy::Incremental>| copied?.destination_snapshot;
 
     let not_a_snapshot = CopyRefusal::Destination(BlobRefusal::IncrementalSourceNotSnapshot);
     assert_eq!(copy(Which::Current).await, Err(not_a_snapshot));

@@ -1,20 +1,23 @@
 //! Copies onto files, from files, blobs and elsewhere; and links in shares of NFS.
 
+#[path = "support/handles.rs"]
+mod handles;
 mod support;
 
+use handles::Client;
 use holdfast_domain::Failure;
-use holdfast_domain::blob::{
-    BlobPath, BlobRefusal, ContentHeaders, CopyEnd, CopyStatus, SourceElsewhere, SourceHere,
-    SourceKind, Which,
-};
+use holdfast_domain::blob::{BlobPath, BlobRefusal, SourceHere, Which};
 use holdfast_domain::condition::Conditions;
+use holdfast_domain::content::ContentHeaders;
+use holdfast_domain::copy::{CopyEnd, CopyStatus, SourceElsewhere, SourceKind};
 use holdfast_domain::metadata::Metadata;
+use holdfast_domain::share::handles::OpenNode;
 use holdfast_domain::share::{
     AbortFileCopy, Attributes, CopiedProperties, CopyFile, CreateFile, CreateHardLink,
     CreateSymbolicLink, FileCopyRefusal, FileCopySource, FileRefusal, FromSource, GetNode,
     LinkTarget, Located, NodeProperties, Protocol, ShareState, TimeChange, Wanted,
 };
-use support::share::{Answer, AtOnce, Files, at, get, new_file, refusal};
+use support::share::{Answer, AtOnce, Files, at, get, new_file, refusal, share};
 use support::{Body, content};
 
 const NOW: ShareState = ShareState::Current;
@@ -159,6 +162,24 @@ async fn a_pending_copy_keeps_others_away_until_it_ends() {
     assert_eq!(aborted, Some(FileRefusal::CopyIdMismatch));
     refusal(domain.at_once(abort("copy")).await).expect("aborted");
     assert_eq!(files.read("f", NOW).await, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn who_caches_a_file_that_a_copy_ends_in_is_told() {
+    let files = Files::new().await;
+    run(&files, copy("f", FileCopySource::Awaited(elsewhere(10)))).await.expect("begun");
+    let mut client = Client::new(1);
+    let wants = OpenNode { share: share(), ..client.wants_lease("f", 1, "RH") };
+    let held = handles::open(&files.store, &wants).await;
+    assert_eq!(handles::granted(&held), handles::caching("RH"));
+    let domain = &files.store.domain;
+    let Ok(received) = domain.receive(&mut Body::of(&content(10))).await else { panic!() };
+    let (at_f, end) = (at("f"), CopyEnd::Fetched(received));
+    let ending = domain.end_file_copy(&at_f, "copy", end);
+    let (ended, told) = tokio::join!(ending, client.answer(&files.store, &held.handle));
+    ended.expect("ended");
+    assert!(told.starts_with("RH->") && !told.contains("->R"), "{told}");
+    assert_eq!(handles::read(&files.store, &held.handle, 0, 10).await.ok(), Some(content(10)));
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 mod support;
 
-use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::Difference::{Cleared, Written};
+use holdfast_domain::content::ReadRange;
 use holdfast_domain::share::{
     FileRefusal, GetFile, ListRanges, NodeAddress, PastEnd, PutRange, RangeChange, ShareState,
     TimeChange,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use handles::Client;
-use holdfast_domain::blob::{CopyEnd, SourceElsewhere, SourceKind};
+use holdfast_domain::copy::{CopyEnd, SourceElsewhere, SourceKind};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::share::handles::{OpenNode, WatchFor};
 use holdfast_domain::share::opens::watch::filter;

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use holdfast_domain::Failure;
 use holdfast_domain::blob::{
-    AccessTier, Blob, BlobRefusal, ContentHeaders, Encryption, Expiry, GetBlob, NewBlob, PutBlob,
+    AccessTier, Blob, BlobRefusal, Encryption, Expiry, GetBlob, NewBlob, PutBlob,
     RehydratePriority, SetBlobExpiry, SetBlobMetadata, SetBlobProperties, SetBlobTags, SetBlobTier,
     SnapshotBlob, TierOutcome, Which,
 };
 use holdfast_domain::condition::Conditions;
+use holdfast_domain::content::ContentHeaders;
 use holdfast_domain::features::Features;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagSet;

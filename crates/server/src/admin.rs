@@ -1,5 +1,7 @@
-//! The admin listener: `/healthz`, `/readyz` and `/metrics`, without authentication and without
-//! anything secret. It answers from before the store is open until the process ends.
+//! The admin listener: `/healthz`, `/readyz`, `/metrics` and `/background`, without authentication and
+//! without anything secret. It answers from before the store is open until the process ends.
+
+mod background;
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use holdfast_domain::workers::Workers;
 use holdfast_rest::metrics::{Metrics, family, sample};
 use holdfast_store::engine::EngineStatistics;
 use holdfast_store::extents::ExtentStatistics;
@@ -30,6 +33,7 @@ pub trait Observed: Send + Sync + 'static {
     fn unhealthy(&self) -> Option<String>;
     fn figures(&self) -> Figures;
     fn metrics(&self) -> &Metrics;
+    fn workers(&self) -> &Workers;
 }
 
 pub struct Figures {
@@ -89,7 +93,11 @@ impl<O: Observed> Status<O> {
                 answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format));
                 answer
             }
-            _ => text(StatusCode::NOT_FOUND, "/healthz, /readyz or /metrics\n".into()),
+            "/background" => self.background(),
+            _ => {
+                let known = "/healthz, /readyz, /metrics or /background\n";
+                text(StatusCode::NOT_FOUND, known.into())
+            }
         }
     }
 
@@ -113,6 +121,16 @@ impl<O: Observed> Status<O> {
         }
     }
 
+    fn background(&self) -> Response<Full<Bytes>> {
+        let Some(observed) = self.observed.get() else {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "starting\n".into());
+        };
+        let mut answer = text(StatusCode::OK, background::page(observed.workers()));
+        let json = HeaderValue::from_static("application/json");
+        answer.headers_mut().insert(CONTENT_TYPE, json);
+        answer
+    }
+
     fn metrics(&self) -> String {
         let mut text = String::new();
         family(&mut text, "holdfast_build_info", "gauge", "Which version this is.");
@@ -122,6 +140,7 @@ impl<O: Observed> Status<O> {
             let healthy = u8::from(observed.unhealthy().is_none());
             single(&mut text, "holdfast_healthy", "gauge", "1 while writes are accepted.", healthy);
             store(&mut text, &observed.figures());
+            background::metrics(&mut text, observed.workers());
             observed.metrics().render(&mut text);
         }
         text
@@ -203,6 +222,7 @@ mod tests {
     struct Fake {
         reason: Option<&'static str>,
         metrics: Metrics,
+        workers: Workers,
     }
 
     impl Observed for Fake {
@@ -220,11 +240,19 @@ mod tests {
         fn metrics(&self) -> &Metrics {
             &self.metrics
         }
+
+        fn workers(&self) -> &Workers {
+            &self.workers
+        }
+    }
+
+    fn fake(reason: Option<&'static str>) -> Fake {
+        Fake { reason, metrics: Metrics::new(), workers: Workers::default() }
     }
 
     fn status(reason: Option<&'static str>) -> Status<Fake> {
         let status = Status::new();
-        status.ready(Arc::new(Fake { reason, metrics: Metrics::new() }));
+        status.ready(Arc::new(fake(reason)));
         status
     }
 
@@ -240,7 +268,7 @@ mod tests {
         let status = Status::<Fake>::new();
         assert_eq!(get(&status, "/readyz").await, (503, "starting\n".into()));
         assert_eq!(get(&status, "/healthz").await, (200, "ok\n".into()));
-        status.ready(Arc::new(Fake { reason: None, metrics: Metrics::new() }));
+        status.ready(Arc::new(fake(None)));
         assert_eq!(get(&status, "/readyz").await, (200, "ready\n".into()));
         status.stopping();
         assert_eq!(get(&status, "/readyz").await, (503, "stopping\n".into()));
@@ -277,6 +305,19 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
+    }
+
+    #[tokio::test]
+    async fn background_work_is_listed_as_soon_as_there_is_any() {
+        assert_eq!(get(&Status::<Fake>::new(), "/background").await.0, 503);
+        let status = status(None);
+        let observed = status.observed.get().expect("set");
+        let worker = observed.workers.start("garbage", None);
+        assert!(get(&status, "/background").await.1.contains("\"name\": \"garbage\""));
+        let line = "\nholdfast_background_workers{worker=\"garbage\"} 1\n";
+        assert!(get(&status, "/metrics").await.1.contains(line));
+        drop(worker);
+        assert_eq!(get(&status, "/background").await, (200, "{\n  \"workers\": []\n}\n".into()));
     }
 
     #[tokio::test]

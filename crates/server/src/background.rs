@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_domain::Failure;
-use tokio::sync::watch;
+use holdfast_domain::workers::Worker;
 
 use crate::wiring::Node;
 
@@ -15,92 +15,64 @@ const GARBAGE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 /// How late something that is due may begin.
 const DUE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 
-/// Works until `stop` turns true, and ends between two pieces of work.
-pub async fn work(node: Arc<Node>, stop: watch::Receiver<bool>) {
-    let stop = Stop(stop);
+/// Works until the workers of the domain are told to stop. Each ends between two pieces of work, and
+/// the time is recorded once more when the last has ended, whoever started it.
+pub async fn work(node: Arc<Node>) {
     tokio::join!(
         collect_orphaned_extents(&node),
-        keep_time(&node, stop.clone()),
-        collect_garbage(&node, stop.clone()),
-        do_what_is_due(&node, stop.clone()),
-        close_expired_handles(&node, stop.clone()),
-        tend_queues(&node, stop)
+        repeat(&node, "time", TIME_RECORDED_EVERY, async || {
+            node.domain().keep_time().await.map(|()| false)
+        }),
+        repeat(&node, "garbage", GARBAGE_LOOKED_FOR_EVERY, || node.domain().collect_garbage()),
+        repeat(&node, "due", DUE_LOOKED_FOR_EVERY, || node.domain().do_what_is_due()),
+        repeat(&node, "queues", DUE_LOOKED_FOR_EVERY, || node.domain().tend_queues()),
+        repeat(&node, "expired-handles", DUE_LOOKED_FOR_EVERY, async || {
+            node.domain().close_expired_handles().await;
+            Ok(false)
+        })
     );
-    record_time(&node).await;
-}
-
-#[derive(Clone)]
-struct Stop(watch::Receiver<bool>);
-
-impl Stop {
-    /// Whether it is time to stop, at once or within `pause`.
-    async fn comes_within(&mut self, pause: Duration) -> bool {
-        tokio::time::timeout(pause, self.0.wait_for(|stop| *stop)).await.is_ok()
-    }
-}
-
-async fn collect_orphaned_extents(node: &Node) {
-    if let Err(fault) = node.domain().collect_orphaned_extents().await {
-        tracing::error!(?fault, "space left by an earlier run could not be collected");
-    }
-}
-
-async fn keep_time(node: &Node, mut stop: Stop) {
-    loop {
-        record_time(node).await;
-        if stop.comes_within(TIME_RECORDED_EVERY).await {
-            return;
-        }
-    }
-}
-
-async fn record_time(node: &Node) {
+    node.domain().workers().all_ended().await;
     if let Err(failure) = node.domain().keep_time().await {
         tracing::error!(?failure, "the time could not be recorded");
     }
 }
 
-async fn collect_garbage(node: &Node, mut stop: Stop) {
+async fn collect_orphaned_extents(node: &Node) {
+    let worker = node.domain().workers().start("orphaned-extents", None);
+    worker.works();
+    match node.domain().collect_orphaned_extents().await {
+        Ok(()) => worker.has_finished_round(),
+        Err(fault) => worker.has_failed(node.domain().now(), &fault),
+    }
+}
+
+/// Does pieces of work that say whether there is more: at once then, and else after a pause.
+async fn repeat<F>(node: &Node, name: &'static str, pause: Duration, work: impl Fn() -> F)
+where
+    F: Future<Output = Result<bool, Failure<()>>>,
+{
+    let worker = node.domain().workers().start(name, None);
     loop {
-        let collected = node.domain().collect_garbage().await;
-        if stop.comes_within(pause_after(collected, GARBAGE_LOOKED_FOR_EVERY)).await {
+        worker.works();
+        let done = work().await;
+        let more = match done {
+            Ok(more) => {
+                worker.has_finished_round();
+                more
+            }
+            Err(failure) => {
+                worker.has_failed(node.domain().now(), &failure);
+                false
+            }
+        };
+        worker.waits();
+        if told_to_stop_within(&worker, if more { Duration::ZERO } else { pause }).await {
             return;
         }
     }
 }
 
-async fn do_what_is_due(node: &Node, mut stop: Stop) {
-    loop {
-        let done = node.domain().do_what_is_due().await;
-        if stop.comes_within(pause_after(done, DUE_LOOKED_FOR_EVERY)).await {
-            return;
-        }
-    }
-}
-
-async fn close_expired_handles(node: &Node, mut stop: Stop) {
-    while !stop.comes_within(DUE_LOOKED_FOR_EVERY).await {
-        node.domain().close_expired_handles().await;
-    }
-}
-
-async fn tend_queues(node: &Node, mut stop: Stop) {
-    loop {
-        let tended = node.domain().tend_queues().await;
-        if stop.comes_within(pause_after(tended, DUE_LOOKED_FOR_EVERY)).await {
-            return;
-        }
-    }
-}
-
-/// How long to wait after a piece of work that says whether there is more.
-fn pause_after(done: Result<bool, Failure<()>>, otherwise: Duration) -> Duration {
-    match done {
-        Ok(true) => Duration::ZERO,
-        Ok(false) => otherwise,
-        Err(failure) => {
-            tracing::error!(?failure, "work behind the requests failed");
-            otherwise
-        }
-    }
+/// Whether it is time to stop, at once or within `pause`.
+async fn told_to_stop_within(worker: &Worker, pause: Duration) -> bool {
+    tokio::time::timeout(pause, worker.told_to_stop()).await.is_ok()
 }

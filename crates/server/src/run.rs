@@ -74,9 +74,9 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     }
     let (stop, stopped) = watch::channel(false);
     let mut running = JoinSet::new();
-    running.spawn(background::work(node.clone(), stopped.clone()));
+    running.spawn(background::work(node.clone()));
     if let Some((source, ring)) = tokens.keys {
-        running.spawn(token_keys::follow(source, ring, sources, stopped.clone()));
+        running.spawn(token_keys::follow(source, ring, sources, node.clone()));
     }
     let lanes = Arc::new(Lanes::start()?);
     let mut served = Vec::new();
@@ -95,7 +95,7 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     if let Some(listener) = smb {
         running.spawn(node.clone().serve_smb(listener, stopped.clone()));
     }
-    status.ready(node);
+    status.ready(node.clone());
     announce::started(settings.announcement, &served, smb_address, admin_address);
 
     stop_signals.next().await;
@@ -103,6 +103,7 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     announce::closing(settings.announcement, &served);
     status.stopping();
     stop.send_replace(true);
+    node.domain().workers().stop();
     match finish(&mut running, settings.shutdown_timeout, stop_signals.next()).await {
         Ending::Finished => {}
         Ending::CutOff => tracing::warn!("some requests did not finish in time and are cut off"),

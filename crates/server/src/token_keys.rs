@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_domain::content::ByteSource as _;
+use holdfast_domain::workers::Worker;
 use holdfast_rest::auth::{KeyRing, KeySet};
 use holdfast_rest::source::{Asked, Fetcher, HostPattern, SourceSettings, SourceUrl};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::settings::KeySource;
+use crate::wiring::Node;
 
 /// How soon a changed file is seen.
 const FILE_PERIOD: Duration = Duration::from_secs(1);
@@ -37,46 +38,55 @@ pub async fn follow(
     source: KeySource,
     keys: Arc<KeyRing>,
     sources: SourceSettings,
-    mut stopped: watch::Receiver<bool>,
+    node: Arc<Node>,
 ) {
+    let worker = node.domain().workers().start("token-keys", None);
+    let failed = |error: &str| worker.has_failed(node.domain().now(), &format_args!("{error}"));
     let following = async {
         match source {
-            KeySource::File(path) => follow_file(&path, &keys).await,
-            KeySource::Url(url) => follow_url(&url, &keys, sources).await,
+            KeySource::File(path) => follow_file(&path, &keys, &worker, failed).await,
+            KeySource::Url(url) => follow_url(&url, &keys, sources, &worker, failed).await,
         }
     };
     tokio::select! {
         () = following => {}
-        _ = stopped.wait_for(|stopped| *stopped) => {}
+        () = worker.told_to_stop() => {}
     }
 }
 
-async fn follow_file(path: &Path, keys: &KeyRing) {
+async fn follow_file(path: &Path, keys: &KeyRing, worker: &Worker, failed: impl Fn(&str)) {
     let mut known = read_file(path).ok();
-    let mut failed = false;
+    let mut is_told = false;
     loop {
         tokio::time::sleep(FILE_PERIOD).await;
         match read_file(path) {
             Ok(read) => {
-                failed = false;
+                is_told = false;
+                worker.has_finished_round();
                 if known.as_ref() != Some(&read) {
                     tracing::info!(file = %path.display(), "the keys of bearer tokens were replaced");
                     keys.replace(read.clone());
                     known = Some(read);
                 }
             }
-            Err(error) if !failed => {
-                failed = true;
-                tracing::warn!("{error}; the keys that are known stay");
+            Err(error) if !is_told => {
+                is_told = true;
+                failed(&format!("{error}; the keys that are known stay"));
             }
             Err(_) => {}
         }
     }
 }
 
-async fn follow_url(url: &str, keys: &KeyRing, sources: SourceSettings) {
+async fn follow_url(
+    url: &str,
+    keys: &KeyRing,
+    sources: SourceSettings,
+    worker: &Worker,
+    failed: impl Fn(&str),
+) {
     let Some((fetcher, url)) = fetcher(url, sources) else {
-        tracing::error!(url, "the URL of the key set names no host");
+        failed(&format!("the URL of the key set names no host: {url}"));
         return;
     };
     loop {
@@ -84,10 +94,11 @@ async fn follow_url(url: &str, keys: &KeyRing, sources: SourceSettings) {
         let period = match fetch(&fetcher, &url).await {
             Ok(read) => {
                 keys.replace(read);
+                worker.has_finished_round();
                 URL_PERIOD
             }
             Err(error) => {
-                tracing::warn!("cannot fetch the keys of bearer tokens: {error}");
+                failed(&format!("cannot fetch the keys of bearer tokens: {error}"));
                 URL_PERIOD_MIN
             }
         };

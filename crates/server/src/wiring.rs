@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdfast_domain::content::INLINE_ROWS;
+use holdfast_domain::workers::Workers;
 use holdfast_domain::{Domain, recorded_time};
 use holdfast_places::Places;
 use holdfast_rest::address::HostStyle;
@@ -68,6 +69,9 @@ impl Node {
         let domain = Arc::new(
             Domain::open(engine, extents, Arc::new(clock), settings.features.clone()).await?,
         );
+        domain.workers().log_failures(|worker, error| {
+            tracing::error!(worker, error, "work behind the requests failed");
+        });
         domain.fail_interrupted_copies().await.map_err(|failure| format!("{failure:?}"))?;
         domain.restore_opens().await.map_err(|failure| format!("{failure:?}"))?;
         let metrics = Arc::new(Metrics::new());
@@ -124,6 +128,10 @@ impl Observed for Node {
 
     fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    fn workers(&self) -> &Workers {
+        self.domain.workers()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::block::COMMITTED_BLOCKS_MAX;
 use super::entry::BlobEntry;
 use super::model::{Blob, Kind};
-use super::set::decide_change;
+use super::properties::decide_change;
 use super::{BlobPath, BlobRefusal, Encryption};
 use crate::condition::{AppendConditions, Conditions};
 use crate::content::{Entry, Map, Received};
@@ -48,12 +48,12 @@ impl Domain {
         let written = self
             .transact_pipelined(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, &path).await?;
-                let existing = target.current.clone();
+                let entry = BlobEntry::read(&mut transaction, &path).await?;
+                let existing = entry.current.clone();
                 let (mut blob, before) =
                     decide_append_change(existing, &conditions, lease_id, stamp)
                         .map_err(Failure::Refused)?;
-                target.check_encryption(&blob, &encryption).map_err(Failure::Refused)?;
+                entry.check_encryption(&blob, &encryption).map_err(Failure::Refused)?;
                 let offset = blob.length;
                 let blocks = decide_append(before, offset, length, append_conditions)
                     .map_err(Failure::Refused)?;
@@ -64,7 +64,7 @@ impl Domain {
                 blob.content = map.content();
                 blob.length = offset + length;
                 blob.kind = Kind::Append { blocks, sealed: false };
-                target.put(&mut transaction, &blob);
+                entry.put(&mut transaction, &blob);
                 Ok((Appended { blob, offset, blocks }, transaction))
             })
             .await;
@@ -79,18 +79,18 @@ impl Domain {
         let SealAppendBlob { path, conditions, append_conditions, lease_id } = command;
         self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, &path).await?;
-            let existing = target.current.clone();
+            let entry = BlobEntry::read(&mut transaction, &path).await?;
+            let existing = entry.current.clone();
             let (mut blob, before) = decide_append_change(existing, &conditions, lease_id, stamp)
                 .map_err(Failure::Refused)?;
             append_conditions
                 .check(blob.length, 0)
                 .map_err(|refusal| Failure::Refused(refusal.into()))?;
-            if let (true, Some(sealed)) = (before.sealed, &target.current) {
+            if let (true, Some(sealed)) = (before.sealed, &entry.current) {
                 return Ok((sealed.clone(), transaction));
             }
             blob.kind = Kind::Append { blocks: before.blocks, sealed: true };
-            target.put(&mut transaction, &blob);
+            entry.put(&mut transaction, &blob);
             Ok((blob, transaction))
         })
         .await

@@ -13,15 +13,16 @@ use holdfast_sync::yield_now;
 use super::container::find_container;
 use super::entry::{BlobEntry, find_blob};
 use super::model::{Blob, Block, Encryption, Kind, Upload, Which};
+use super::rows;
 use super::{BlobPath, BlobRefusal, check_changeable};
 use crate::condition::{self, Conditions};
 use crate::content::{self, Content, Entry, MapWriter, Received};
 use crate::domain::{Domain, Stamp, read};
-use crate::due::Due;
+use crate::due_task::DueTask;
 use crate::etag::ETag;
 use crate::failure::Failure;
 use crate::lease::{self, Access, LeaseId};
-use crate::rows::{self, Stored};
+use crate::rows::{NOTHING, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -113,17 +114,17 @@ impl Domain {
         let written = self
             .transact_pipelined(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, &path).await?;
-                decide_stage(target.current.as_ref(), lease_id, create_only, stamp.now)
+                let blob_entry = BlobEntry::read(&mut transaction, &path).await?;
+                decide_stage(blob_entry.current.as_ref(), lease_id, create_only, stamp.now)
                     .map_err(Failure::Refused)?;
-                let key = target.upload_key();
+                let key = blob_entry.upload_key();
                 let upload: Option<Upload> = read(&mut transaction, &key).await?;
                 let replaced = match &upload {
                     Some(upload) => block(transaction.snapshot(), upload, &id).await?,
                     None => None,
                 };
                 let key_sha256 =
-                    target.encryption(&encryption).map_err(Failure::Refused)?.key_sha256();
+                    blob_entry.encryption(&encryption).map_err(Failure::Refused)?.key_sha256();
                 let new = NewBlock { id: &id, replaces: replaced.is_some(), key_sha256 };
                 let after = decide_upload(upload.as_ref(), new, stamp).map_err(Failure::Refused)?;
                 if let Some(replaced) = &replaced {
@@ -250,7 +251,7 @@ fn decide_upload(
 /// upload into the blob; the upload itself goes when the blob is replaced.
 pub(super) async fn commit(
     transaction: &mut Transaction,
-    target: &BlobEntry,
+    blob_entry: &BlobEntry,
     list: &[BlockListEntry],
     encryption: &Encryption,
     stamp: Stamp,
@@ -259,9 +260,9 @@ pub(super) async fn commit(
     if list.is_empty() {
         return Ok((Content::Empty, 0));
     }
-    let upload: Option<Upload> = read(transaction, &target.upload_key()).await?;
+    let upload: Option<Upload> = read(transaction, &blob_entry.upload_key()).await?;
     let mut committed = HashMap::new();
-    if let Some(current) = &target.current
+    if let Some(current) = &blob_entry.current
         && list.iter().any(|entry| entry.source != BlockSource::Uncommitted)
     {
         for_each_committed(transaction.snapshot(), &current.content, |id, entry| {
@@ -295,7 +296,9 @@ pub(super) async fn commit(
         }
         match (committed.get(id), source) {
             (Some(entry), BlockSource::Committed | BlockSource::Latest) => {
-                same_key(target.current.as_ref().and_then(|blob| blob.encryption.key_sha256()))?;
+                same_key(
+                    blob_entry.current.as_ref().and_then(|blob| blob.encryption.key_sha256()),
+                )?;
                 content::retain_part(transaction, &entry.part);
                 map.push(transaction, entry);
             }
@@ -406,7 +409,7 @@ async fn for_each_committed(
 
 fn plan_drop(transaction: &mut Transaction, key: &Bytes, upload: &Upload) {
     let at = upload.last_activity.plus(UPLOAD_IDLE_MAX);
-    Due::DropUpload(key.clone(), upload.id).plan(transaction, at, upload.id);
+    DueTask::DropUpload(key.clone(), upload.id).plan(transaction, at, upload.id);
 }
 
 /// Drops an upload that has seen no block for long; otherwise looks again later.
@@ -420,7 +423,7 @@ pub(crate) async fn drop_idle_upload(
     let Some(upload) = upload.filter(|upload| upload.id == id) else { return Ok(()) };
     if upload.last_activity.plus(UPLOAD_IDLE_MAX) <= now {
         transaction.delete(key.clone());
-        transaction.put(rows::condemned_upload(id), rows::NOTHING);
+        transaction.put(rows::condemned_upload(id), NOTHING);
     } else {
         plan_drop(transaction, key, &upload);
     }

@@ -3,6 +3,7 @@
 use holdfast_store::{Fault, Snapshot};
 
 use super::model::ContainerPlace;
+use super::rows;
 use super::{Container, ScopePolicy};
 use crate::access::{PublicAccess, StoredPolicy};
 use crate::condition::DateConditions;
@@ -14,7 +15,7 @@ use crate::lease::{
 };
 use crate::metadata::Metadata;
 use crate::names::{AccountName, ContainerName};
-use crate::rows::{self, Stored};
+use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 

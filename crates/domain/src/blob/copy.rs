@@ -6,21 +6,22 @@
 
 use super::entry::{BlobEntry, Change, Found, Retention};
 use super::immutability::check_policy;
-use super::model::{CopyState, CopyStatus, Rehydration};
+use super::model::Rehydration;
 use super::put::check_replaceable;
 use super::tier::check_tier;
 use super::{
-    AccessTier, Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Immutability, Kind,
-    RehydratePriority, Which, check_key,
+    AccessTier, Blob, BlobPath, BlobRefusal, Encryption, Immutability, Kind, RehydratePriority,
+    Which, check_key,
 };
-use crate::condition::{self, Conditions, SequenceNumber, SourceRefusal, WriteKind};
-use crate::content::{self, Content, Received};
+use crate::condition::{self, Conditions, SourceRefusal, WriteKind};
+use crate::content::{self, Content, ContentHeaders, Received};
+use crate::copy::{CopyState, CopyStatus, SourceElsewhere, SourceKind};
 use crate::domain::{Domain, Stamp};
 use crate::etag::ETag;
 use crate::failure::Failure;
 use crate::lease::{self, Access, Lease, LeaseId};
 use crate::metadata::Metadata;
-use crate::rows;
+use crate::rows::{NOTHING, pending_copy};
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -79,22 +80,6 @@ pub struct SourceHere {
     pub etag: Option<ETag>,
 }
 
-#[derive(Clone, Debug)]
-pub struct SourceElsewhere {
-    pub kind: SourceKind,
-    pub length: u64,
-    pub headers: ContentHeaders,
-    pub metadata: Metadata,
-}
-
-/// The kind of a blob, as far as another server tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceKind {
-    Block,
-    Page(SequenceNumber),
-    Append,
-}
-
 pub enum CopiedTags {
     Sent(TagSet),
     OfSource,
@@ -136,14 +121,14 @@ impl Domain {
         let written = self
             .transact(&latches, async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, &command.path)
+                let entry = BlobEntry::read(&mut transaction, &command.path)
                     .await
                     .map_err(|failure| failure.map(CopyRefusal::Destination))?;
                 let (copied, content) = self.take(&mut transaction, &command, stamp).await?;
-                let existing = target.current.as_ref();
+                let existing = entry.current.as_ref();
                 let lease = decide_copy(existing, &copied, &command, retention, stamp)
                     .map_err(Failure::Refused)?;
-                let encryption = target
+                let encryption = entry
                     .encryption(&command.encryption)
                     .map_err(|refusal| Failure::Refused(refusal.into()))?;
                 let online = stamp.now.plus(self.features.rehydration);
@@ -151,10 +136,10 @@ impl Domain {
                 let blob = blob(&command, copied, content, lease, encryption, existing, stamp);
                 let blob = Blob { rehydration, ..blob }.at(stamp.now);
                 if blob.is_copy_pending() {
-                    transaction.put(rows::pending_copy(&target.key()), rows::NOTHING);
+                    transaction.put(pending_copy(&entry.key()), NOTHING);
                 }
                 let replaced =
-                    target.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
+                    entry.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
                 Ok((replaced.await?, transaction))
             })
             .await;
@@ -214,8 +199,8 @@ pub(super) async fn find_source(
     transaction: &mut Transaction,
     source: &SourceHere,
 ) -> Result<Blob, Failure<BlobRefusal>> {
-    let target = BlobEntry::read(transaction, &source.path).await?;
-    match target.find(transaction, source.which).await? {
+    let entry = BlobEntry::read(transaction, &source.path).await?;
+    match entry.find(transaction, source.which).await? {
         Some(Found::Current(blob)) => Ok(blob),
         Some(Found::Past(_, past)) => Ok(past.blob),
         None => Err(Failure::Refused(BlobRefusal::NotFound)),
@@ -363,7 +348,7 @@ impl CopyBlob {
             bytes_copied: length,
             bytes_total: length,
             completed: Some(stamp.now),
-            description: None,
+            failure: None,
             incremental: None,
         };
         match &self.source {

@@ -2,12 +2,12 @@
 
 use super::entry::{BlobEntry, Retention, deletion, keeps_version};
 use super::model::{Past, Role};
+use super::rows::PastGroup;
 use super::{Blob, BlobPath, BlobRefusal, Which, check_no_copy_pending, check_not_held};
 use crate::condition::{self, Conditions, DateConditions, WriteKind};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
-use crate::rows::PastGroup;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -54,20 +54,19 @@ impl Domain {
         let (deleted, gone) = self
             .transact(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, &command.path).await?;
+                let entry = BlobEntry::read(&mut transaction, &command.path).await?;
                 let deleted = match command.which {
                     _ if command.permanent => {
-                        purge(&mut transaction, &target, &command, retention, stamp).await?
+                        purge(&mut transaction, &entry, &command, retention, stamp).await?
                     }
                     Which::Current => {
-                        delete_current(&mut transaction, &target, &command, retention, stamp)
-                            .await?
+                        delete_current(&mut transaction, &entry, &command, retention, stamp).await?
                     }
                     Which::Snapshot(_) | Which::Version(_) => {
-                        delete_past(&mut transaction, &target, &command, retention, stamp).await?
+                        delete_past(&mut transaction, &entry, &command, retention, stamp).await?
                     }
                 };
-                let gone = command.deletes_base().then(|| target.key());
+                let gone = command.deletes_base().then(|| entry.key());
                 Ok(((deleted, gone), transaction))
             })
             .await?;
@@ -81,11 +80,11 @@ impl Domain {
     pub async fn undelete_blob(&self, path: &BlobPath) -> Answer<()> {
         self.transact(&[path.latch()], async |mut transaction| {
             let now = self.now();
-            let target = BlobEntry::read(&mut transaction, path).await?;
-            let restored = restore(&mut transaction, &target, now).await?;
+            let entry = BlobEntry::read(&mut transaction, path).await?;
+            let restored = restore(&mut transaction, &entry, now).await?;
             let there = restored
-                || target.current.is_some()
-                || target.has_pasts(&mut transaction, PastGroup::Versions).await?;
+                || entry.current.is_some()
+                || entry.has_pasts(&mut transaction, PastGroup::Versions).await?;
             if !there {
                 return Err(Failure::Refused(BlobRefusal::NotFound));
             }
@@ -97,31 +96,31 @@ impl Domain {
 
 async fn delete_current(
     transaction: &mut Transaction,
-    target: &BlobEntry,
+    entry: &BlobEntry,
     command: &DeleteBlob,
     retention: Retention,
     stamp: Stamp,
 ) -> Answer<Deleted> {
-    let current = target.current.as_ref();
+    let current = entry.current.as_ref();
     let current =
         decide_delete(current, command, retention, stamp.now).map_err(Failure::Refused)?;
     let deletion = deletion(retention, stamp.now);
     match command.snapshots {
         None => {
-            if target.has_pasts(transaction, PastGroup::Snapshots).await? {
+            if entry.has_pasts(transaction, PastGroup::Snapshots).await? {
                 return Err(Failure::Refused(BlobRefusal::SnapshotsPresent));
             }
         }
         Some(DeleteSnapshots::Include | DeleteSnapshots::Only) => {
-            for (moment, past) in target.pasts(transaction, PastGroup::Snapshots).await? {
+            for (moment, past) in entry.pasts(transaction, PastGroup::Snapshots).await? {
                 check_not_held(&past.blob, stamp.now).map_err(Failure::Refused)?;
-                target.delete_past(transaction, moment, past, deletion);
+                entry.delete_past(transaction, moment, past, deletion);
             }
         }
     }
     if command.deletes_base() {
-        target.drop_upload(transaction).await?;
-        target.remove(transaction, retention, stamp);
+        entry.drop_upload(transaction).await?;
+        entry.remove(transaction, retention, stamp);
     }
     let kept = deletion.is_some() || (command.deletes_base() && keeps_version(current, retention));
     Ok(if kept { Deleted::Kept } else { Deleted::ForGood })
@@ -129,30 +128,30 @@ async fn delete_current(
 
 async fn delete_past(
     transaction: &mut Transaction,
-    target: &BlobEntry,
+    entry: &BlobEntry,
     command: &DeleteBlob,
     retention: Retention,
     stamp: Stamp,
 ) -> Answer<Deleted> {
     let (group, moment) = match command.which {
-        Which::Version(id) if target.is_current_version(id) => {
+        Which::Version(id) if entry.is_current_version(id) => {
             return Err(Failure::Refused(BlobRefusal::CurrentVersion));
         }
         Which::Version(id) => (PastGroup::Versions, id),
         Which::Snapshot(moment) => (PastGroup::Snapshots, moment),
         Which::Current => return Err(Failure::Refused(BlobRefusal::NotFound)),
     };
-    let past = target.past(transaction, group, moment).await?;
+    let past = entry.past(transaction, group, moment).await?;
     let past = decide_delete_past(past, command, stamp.now).map_err(Failure::Refused)?;
     let deletion = deletion(retention, stamp.now);
-    target.delete_past(transaction, moment, past, deletion);
+    entry.delete_past(transaction, moment, past, deletion);
     Ok(if deletion.is_some() { Deleted::Kept } else { Deleted::ForGood })
 }
 
 /// Deletes for good what is deleted already.
 async fn purge(
     transaction: &mut Transaction,
-    target: &BlobEntry,
+    entry: &BlobEntry,
     command: &DeleteBlob,
     retention: Retention,
     stamp: Stamp,
@@ -167,45 +166,41 @@ async fn purge(
         Which::Version(id) => (&[PastGroup::DeletedVersions], id),
     };
     for group in groups {
-        if let Some(past) = target.past(transaction, *group, moment).await? {
+        if let Some(past) = entry.past(transaction, *group, moment).await? {
             check_not_held(&past.blob, stamp.now).map_err(Failure::Refused)?;
-            target.purge_past(transaction, moment, &past);
+            entry.purge_past(transaction, moment, &past);
             return Ok(Deleted::ForGood);
         }
     }
-    let there = target.find(transaction, command.which).await?;
+    let there = entry.find(transaction, command.which).await?;
     let refusal = there.map_or(BlobRefusal::NotFound, |_| BlobRefusal::NotDeleted);
     Err(Failure::Refused(refusal))
 }
 
 /// Restores the earlier states of a name, and the blob if there is none; whether there was any.
-async fn restore(
-    transaction: &mut Transaction,
-    target: &BlobEntry,
-    now: Timestamp,
-) -> Answer<bool> {
+async fn restore(transaction: &mut Transaction, entry: &BlobEntry, now: Timestamp) -> Answer<bool> {
     let is_kept = |(_, past): &(Timestamp, Past)| past.is_restorable(now);
     let mut restored = false;
-    let mut replaced = target.pasts(transaction, PastGroup::Replaced).await?;
+    let mut replaced = entry.pasts(transaction, PastGroup::Replaced).await?;
     replaced.retain(is_kept);
-    if target.current.is_none()
+    if entry.current.is_none()
         && let Some((moment, past)) = replaced.pop()
     {
-        target.take_past(transaction, moment, &past);
-        target.put(transaction, &past.blob);
+        entry.take_past(transaction, moment, &past);
+        entry.put(transaction, &past.blob);
         restored = true;
     }
     let mut others = replaced;
     for group in [PastGroup::DeletedSnapshots, PastGroup::DeletedVersions] {
-        others.extend(target.pasts(transaction, group).await?.into_iter().filter(is_kept));
+        others.extend(entry.pasts(transaction, group).await?.into_iter().filter(is_kept));
     }
     for (moment, past) in others {
-        target.take_past(transaction, moment, &past);
+        entry.take_past(transaction, moment, &past);
         let role = match past.role {
             Role::Replaced | Role::Snapshot => Role::Snapshot,
             Role::Version => Role::Version,
         };
-        target.put_past(transaction, moment, &Past { role, deleted: None, ..past });
+        entry.put_past(transaction, moment, &Past { role, deleted: None, ..past });
         restored = true;
     }
     Ok(restored)

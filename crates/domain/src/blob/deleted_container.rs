@@ -6,15 +6,16 @@ use holdfast_store::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Answer, ContainerPath, ContainerRefusal, decide_change};
+use super::rows;
 use super::{Container, DeleteContainer};
 use crate::domain::{Domain, Stamp, read};
-use crate::due::Due;
+use crate::due_task::DueTask;
 use crate::failure::Failure;
 use crate::features::Features;
 use crate::held_name;
 use crate::lease::{Access, Lease};
-use crate::names::ContainerName;
-use crate::rows::{self, Stored};
+use crate::names::{ContainerName, DeletedVersion};
+use crate::rows::{NOTHING, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -29,23 +30,6 @@ pub struct DeletedContainer {
 impl Stored for DeletedContainer {
     const FORMAT: u8 = 1;
     const WHAT: &'static str = "a deleted container";
-}
-
-/// Tells the containers, or shares, apart that were deleted under one name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DeletedVersion(pub(crate) u64);
-
-impl DeletedVersion {
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        u64::from_str_radix(text, 16).ok().filter(|_| digits).map(Self)
-    }
-}
-
-impl std::fmt::Display for DeletedVersion {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{:016X}", self.0)
-    }
 }
 
 pub struct RestoreContainer {
@@ -123,7 +107,7 @@ fn retain_or_condemn(
     stamp: Stamp,
 ) {
     let Some(retention) = features.container_retention else {
-        transaction.put(rows::condemned_container(container.id), rows::NOTHING);
+        transaction.put(rows::condemned_container(container.id), NOTHING);
         return;
     };
     let version = stamp.etag.ticks();
@@ -132,7 +116,7 @@ fn retain_or_condemn(
     container.lease = Lease::default();
     let deleted = DeletedContainer { container, at: stamp.now, until };
     transaction.put(key.clone(), deleted.encode());
-    Due::PurgeContainer(key).plan(transaction, until, version);
+    DueTask::PurgeContainer(key).plan(transaction, until, version);
 }
 
 fn decide_restore(
@@ -158,7 +142,7 @@ pub(crate) async fn purge_container(
     let deleted: Option<DeletedContainer> = read(transaction, key).await?;
     if let Some(deleted) = deleted.filter(|deleted| deleted.until <= now) {
         transaction.delete(key.clone());
-        transaction.put(rows::condemned_container(deleted.container.id), rows::NOTHING);
+        transaction.put(rows::condemned_container(deleted.container.id), NOTHING);
     }
     Ok(())
 }
@@ -204,16 +188,6 @@ mod tests {
             ),
         ] {
             assert_eq!(decide_restore(existing, deleted, at(now)).err(), expected, "{cell}");
-        }
-    }
-
-    #[test]
-    fn versions_come_back_as_written_and_nothing_else_is_one() {
-        let version = DeletedVersion(0x08DE_0123_4567_89AB);
-        assert_eq!(version.to_string(), "08DE0123456789AB");
-        assert_eq!(DeletedVersion::parse("08de0123456789ab"), Some(version));
-        for text in ["", "8DE0123456789AB", "+8DE0123456789AB", "08DE0123456789AG", "version"] {
-            assert_eq!(DeletedVersion::parse(text), None, "{text}");
         }
     }
 }

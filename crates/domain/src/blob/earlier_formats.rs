@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::content_headers::ContentHeaders;
 use super::model::{
-    AccessTier, Blob, CopyState, Deletion, Encryption, Immutability, Kind, Past, Rehydration, Role,
+    AccessTier, Blob, Deletion, Encryption, Immutability, Kind, Past, Rehydration, Role,
 };
-use crate::content::Content;
+use crate::content::{Content, ContentHeaders};
+use crate::copy::CopyState;
 use crate::etag::ETag;
 use crate::lease::Lease;
 use crate::metadata::Metadata;

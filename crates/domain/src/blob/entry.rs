@@ -9,14 +9,15 @@ use super::container::find_container;
 use super::model::{
     Blob, Container, Deletion, Encryption, Kind, Past, Role, ScopePolicy, Upload, Which,
 };
+use super::rows::{self, PastGroup};
 use super::{BlobPath, BlobRefusal};
 use crate::account::ServiceKind;
 use crate::content;
 use crate::domain::{Domain, Stamp, read};
-use crate::due::Due;
+use crate::due_task::DueTask;
 use crate::failure::Failure;
 use crate::names::AccountName;
-use crate::rows::{self, PastGroup, Stored};
+use crate::rows::{NOTHING, Stored};
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -91,11 +92,11 @@ impl BlobEntry {
         let current: Option<Blob> = read(transaction, &rows::blob(container, &name)).await?;
         let now = transaction.now;
         let current = current.map(|blob| blob.at(now));
-        let mut target = Self { account, container, scope, name, current };
-        if let Some(expired) = target.current.take_if(|blob| blob.is_expired(now)) {
-            target.forget(transaction, &expired);
+        let mut entry = Self { account, container, scope, name, current };
+        if let Some(expired) = entry.current.take_if(|blob| blob.is_expired(now)) {
+            entry.forget(transaction, &expired);
         }
-        Ok(target)
+        Ok(entry)
     }
 
     /// Removes the current blob, of which nothing is kept.
@@ -259,7 +260,7 @@ impl BlobEntry {
         deletion: Deletion,
     ) {
         self.put_past(transaction, moment, &past);
-        let purge = Due::PurgePast(self.past_key(past.group(), moment));
+        let purge = DueTask::PurgePast(self.past_key(past.group(), moment));
         purge.plan(transaction, deletion.until, moment.ticks());
     }
 
@@ -302,7 +303,7 @@ impl BlobEntry {
             transaction.delete(key((name, value)));
         }
         for (name, value) in after.iter().filter(|(name, value)| before.get(name) != Some(*value)) {
-            transaction.put(key((name, value)), rows::NOTHING);
+            transaction.put(key((name, value)), NOTHING);
         }
     }
 
@@ -396,7 +397,7 @@ impl BlobEntry {
     /// Plans that the current blob goes when it has expired. `id` is unused by anything else.
     pub fn remove_when_expired(&self, transaction: &mut Transaction, at: Timestamp, id: u64) {
         let (account, container, name) = (self.account.clone(), self.container, self.name.clone());
-        Due::ExpireBlob { account, container, name }.plan(transaction, at, id);
+        DueTask::ExpireBlob { account, container, name }.plan(transaction, at, id);
     }
 
     /// Drops the blocks that are not committed.
@@ -404,7 +405,7 @@ impl BlobEntry {
         let key = self.upload_key();
         if let Some(upload) = read::<Upload>(transaction, &key).await? {
             transaction.delete(key);
-            transaction.put(rows::condemned_upload(upload.id), rows::NOTHING);
+            transaction.put(rows::condemned_upload(upload.id), NOTHING);
         }
         Ok(())
     }
@@ -441,13 +442,12 @@ pub(crate) async fn remove_expired(
 ) -> Result<(), Fault> {
     let scope = ScopePolicy::default();
     // Reading it is enough for it to go, if nothing holds it.
-    let target =
-        BlobEntry::read_in(transaction, account.to_owned(), container, scope, name).await?;
-    if let Some(held) = &target.current
+    let entry = BlobEntry::read_in(transaction, account.to_owned(), container, scope, name).await?;
+    if let Some(held) = &entry.current
         && held.expires.is_some_and(|expires| expires <= transaction.now)
     {
         let later = transaction.now.plus(HELD_BLOB_WAIT);
-        target.remove_when_expired(transaction, later, held.etag.ticks());
+        entry.remove_when_expired(transaction, later, held.etag.ticks());
     }
     Ok(())
 }

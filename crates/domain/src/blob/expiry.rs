@@ -29,12 +29,12 @@ impl Domain {
     ) -> Result<Blob, Failure<BlobRefusal>> {
         self.transact(&[command.path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, &command.path).await?;
-            let blob = decide_expiry(target.current.as_ref(), command.expiry, stamp)
+            let entry = BlobEntry::read(&mut transaction, &command.path).await?;
+            let blob = decide_expiry(entry.current.as_ref(), command.expiry, stamp)
                 .map_err(Failure::Refused)?;
-            target.put(&mut transaction, &blob);
+            entry.put(&mut transaction, &blob);
             if let Some(expires) = blob.expires {
-                target.remove_when_expired(&mut transaction, expires, stamp.etag.ticks());
+                entry.remove_when_expired(&mut transaction, expires, stamp.etag.ticks());
             }
             Ok((blob, transaction))
         })

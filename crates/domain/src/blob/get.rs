@@ -7,7 +7,7 @@ use holdfast_store::Snapshot;
 use super::entry::find_blob;
 use super::{Blob, BlobPath, BlobRefusal, Which, check_key, check_not_incremental};
 use crate::condition::{self, CombinationRule, Conditions};
-use crate::content::{ContentReader, CustomerKey};
+use crate::content::{ContentReader, CustomerKey, ReadRange};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
@@ -21,22 +21,6 @@ pub struct GetBlob {
     pub lease_id: Option<LeaseId>,
     /// The key that the bytes were encrypted with, if the client has chosen one.
     pub key: Option<CustomerKey>,
-}
-
-/// The part of a blob that is asked for, before its length is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadRange {
-    pub first: u64,
-    /// The last byte, inclusive, if one is named; it may lie past the end.
-    pub last: Option<u64>,
-}
-
-impl ReadRange {
-    /// The bytes that exist of the range, in a content of `length` bytes.
-    pub fn within(self, length: u64) -> Option<Range<u64>> {
-        let end = self.last.map_or(length, |last| last.saturating_add(1).min(length));
-        (self.first < end).then_some(self.first..end)
-    }
 }
 
 /// A state of a blob as a reader sees it.

@@ -67,15 +67,15 @@ impl Domain {
         decide: impl Fn(&Blob, Timestamp) -> Result<Blob, BlobRefusal>,
     ) -> Answer<()> {
         self.transact(&[path.latch()], async |mut transaction| {
-            let target = BlobEntry::read(&mut transaction, path).await?;
-            let found = target.find(&mut transaction, which).await?;
+            let entry = BlobEntry::read(&mut transaction, path).await?;
+            let found = entry.find(&mut transaction, which).await?;
             let found = found.ok_or(Failure::Refused(BlobRefusal::NotFound))?;
             let held = decide(found.blob(), transaction.now).map_err(Failure::Refused)?;
             match found {
-                Found::Current(_) => target.put(&mut transaction, &held),
+                Found::Current(_) => entry.put(&mut transaction, &held),
                 Found::Past(moment, mut past) => {
                     past.blob = held;
-                    target.put_past(&mut transaction, moment, &past);
+                    entry.put_past(&mut transaction, moment, &past);
                 }
             }
             Ok(((), transaction))

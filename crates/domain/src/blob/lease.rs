@@ -23,11 +23,11 @@ impl Domain {
     ) -> Result<(Blob, LeaseOutcome), Failure<BlobRefusal>> {
         let (key, blob, outcome) = self
             .transact(&[command.path.latch()], async |mut transaction| {
-                let target = BlobEntry::read(&mut transaction, &command.path).await?;
-                let (blob, outcome) = decide_lease(target.current.clone(), &command, self.now())
+                let entry = BlobEntry::read(&mut transaction, &command.path).await?;
+                let (blob, outcome) = decide_lease(entry.current.clone(), &command, self.now())
                     .map_err(Failure::Refused)?;
-                target.put(&mut transaction, &blob);
-                Ok(((target.key(), blob, outcome), transaction))
+                entry.put(&mut transaction, &blob);
+                Ok(((entry.key(), blob, outcome), transaction))
             })
             .await?;
         self.live_leases.note(key, &blob.lease, self.now());

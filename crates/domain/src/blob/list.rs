@@ -13,12 +13,13 @@ use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
 use super::container::find_container;
 use super::model::{Past, Role};
+use super::rows::{self, PastGroup};
 use super::{Blob, ContainerPath, ContainerRefusal, Deletion};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::pace::{Pace, ROWS_IN_TURN};
-use crate::rows::{self, PastGroup, Stored};
+use crate::rows::Stored;
 use crate::time::Timestamp;
+use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
 /// Entries handed out at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;
@@ -118,7 +119,7 @@ pub struct BlobListing {
     /// Entries that the page still has room for.
     room: usize,
     next_marker: Option<Position>,
-    pace: Pace,
+    yield_budget: YieldBudget,
     pub now: Timestamp,
 }
 
@@ -140,7 +141,7 @@ impl Domain {
             show: command.show,
             room: command.limit,
             next_marker: None,
-            pace: Pace::default(),
+            yield_budget: YieldBudget::default(),
             now: self.now(),
         })
     }
@@ -178,17 +179,17 @@ impl BlobListing {
             };
             if let Some(common) = self.common_prefix(&name) {
                 if self.sources[at].drop_expired(self.now)? {
-                    self.pace.passed(1).await;
+                    self.yield_budget.passed(1).await;
                     continue;
                 }
                 self.skip(&common);
-                self.pace.sought().await;
+                self.yield_budget.sought().await;
                 return Ok(Some((Listed::Prefix(common), moment)));
             }
             let Some(row) = self.sources[at].fetched.pop_front() else { continue };
-            self.pace.passed(1).await;
+            self.yield_budget.passed(1).await;
             if matches!(self.sources[at].kind, Kind::Uncommitted) {
-                self.pace.sought().await;
+                self.yield_budget.sought().await;
                 if !self.has_current(&name).await? {
                     return Ok(Some((Listed::Uncommitted(name), moment)));
                 }
@@ -261,7 +262,7 @@ impl BlobListing {
             Role::Snapshot => false,
         };
         if may_be_base {
-            self.pace.sought().await;
+            self.yield_budget.sought().await;
         }
         let is_base =
             may_be_base && self.is_last_of_name(at, name).await? && !self.has_current(name).await?;

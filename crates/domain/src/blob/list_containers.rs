@@ -5,13 +5,15 @@ use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Snapshot};
 
 use super::Container;
-use super::deleted_container::{DeletedContainer, DeletedVersion};
+use super::deleted_container::DeletedContainer;
+use super::rows;
 use crate::cursor::Cursor;
 use crate::domain::Domain;
+use crate::names::DeletedVersion;
 use crate::names::{AccountName, is_hidden_container};
-use crate::pace::ROWS_IN_TURN;
-use crate::rows::{self, Stored};
+use crate::rows::Stored;
 use crate::time::Timestamp;
+use crate::yield_budget::ROWS_IN_TURN;
 
 /// Entries handed out at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;

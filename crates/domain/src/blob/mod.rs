@@ -6,25 +6,26 @@
 mod append;
 mod block;
 mod container;
-mod content_headers;
 mod copy;
 mod delete;
 mod deleted_container;
 mod earlier_formats;
 mod entry;
 mod expiry;
-mod find;
+mod find_by_tags;
+mod garbage;
 mod get;
 mod immutability;
-mod incremental;
+mod incremental_copy;
 mod lease;
 mod list;
 mod list_containers;
 mod model;
 mod page;
 mod pending_copy;
+mod properties;
 mod put;
-mod set;
+pub(crate) mod rows;
 mod snapshot;
 mod tags;
 mod tier;
@@ -39,35 +40,33 @@ pub use container::{
     ContainerPath, ContainerRefusal, CreateContainer, DeleteContainer, LeaseContainer,
     RenameContainer, SetContainerAcl, SetContainerMetadata,
 };
-pub use content_headers::{ContentHeaders, ContentMd5};
 pub(crate) use copy::read_source;
-pub use copy::{
-    CopiedTags, CopyBlob, CopyRefusal, CopySource, Manner, SourceElsewhere, SourceHere, SourceKind,
-};
+pub use copy::{CopiedTags, CopyBlob, CopyRefusal, CopySource, Manner, SourceHere};
 pub use delete::{DeleteBlob, DeleteSnapshots, Deleted};
 pub(crate) use deleted_container::purge_container;
-pub use deleted_container::{DeletedContainer, DeletedVersion, RestoreContainer};
+pub use deleted_container::{DeletedContainer, RestoreContainer};
 pub(crate) use entry::{purge_retained, remove_expired};
 pub use expiry::{Expiry, SetBlobExpiry};
-pub use find::{FindBlobs, FindRefusal, FoundBlob, FoundBlobs};
-pub use get::{Download, GetBlob, ReadBlob, ReadRange};
+pub use find_by_tags::{FindBlobs, FindRefusal, FoundBlob, FoundBlobs};
+pub use get::{Download, GetBlob, ReadBlob};
 pub use immutability::{DeleteImmutabilityPolicy, SetImmutabilityPolicy, SetLegalHold};
-pub use incremental::CopyIncremental;
+pub use incremental_copy::CopyIncremental;
 pub use lease::LeaseBlob;
 pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position, Show};
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
+pub(crate) use model::ContainerPlace;
 pub use model::{
-    AccessTier, Blob, Container, CopyState, CopyStatus, Deletion, Encryption, Immutability,
-    Incremental, Kind, Past, RehydratePriority, Rehydration, Role, ScopePolicy, Upload, Which,
+    AccessTier, Blob, Container, Deletion, Encryption, Immutability, Kind, Past, RehydratePriority,
+    Rehydration, Role, ScopePolicy, Upload, Which,
 };
-pub(crate) use model::{Block, ContainerPlace};
 pub use page::{
     GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
     is_page_blob_length,
 };
-pub use pending_copy::{AbortCopy, CopyEnd};
+pub use pending_copy::AbortCopy;
+pub(crate) use pending_copy::fail_interrupted;
+pub use properties::{SetBlobMetadata, SetBlobProperties};
 pub use put::{NewBlob, PutBlob};
-pub use set::{SetBlobMetadata, SetBlobProperties};
 pub use snapshot::{SnapshotBlob, Snapshotted};
 pub use tags::{GetBlobTags, SetBlobTags};
 pub use tier::{SetBlobTier, TierOutcome};
@@ -76,6 +75,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::condition::{self, AppendRefusal};
 use crate::content::CustomerKey;
+use crate::copy::CopyStatus;
 use crate::etag::ETag;
 use crate::lease::{AccessRefusal, LeaseRefusal};
 use crate::names::BlobName;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{PublicAccess, StoredPolicy};
 use crate::condition::{self, SequenceNumber};
-use crate::content::{Content, Part};
+use crate::content::{Content, ContentHeaders, Part};
+use crate::copy::{CopyState, CopyStatus};
 use crate::etag::ETag;
 use crate::lease::{self, Access, Lease, LeaseId, LeaseKind};
 use crate::metadata::Metadata;
@@ -12,7 +13,7 @@ use crate::rows::Stored;
 use crate::tags::TagSet;
 use crate::time::Timestamp;
 
-use super::{BlobRefusal, ContentHeaders, check_not_held, earlier_formats};
+use super::{BlobRefusal, check_not_held, earlier_formats};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Container {
@@ -151,36 +152,6 @@ pub struct Rehydration {
 pub enum RehydratePriority {
     Standard,
     High,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopyState {
-    pub id: String,
-    /// As the client named it, without its signature.
-    pub source: String,
-    pub status: CopyStatus,
-    pub bytes_copied: u64,
-    pub bytes_total: u64,
-    pub completed: Option<Timestamp>,
-    /// Why it failed.
-    pub description: Option<String>,
-    /// For a blob that is written by incremental copies only: its last finished snapshot.
-    pub incremental: Option<Incremental>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CopyStatus {
-    Pending,
-    Success,
-    Aborted,
-    Failed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Incremental {
-    /// The snapshot of the source that was copied last.
-    pub source_snapshot: Timestamp,
-    pub destination_snapshot: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,10 @@ use holdfast_store::{Fault, Snapshot};
 
 use super::entry::{BlobEntry, find_blob};
 use super::get::decide_range;
-use super::set::decide_change;
-use super::{Blob, BlobPath, BlobRefusal, Encryption, GetBlob, Kind, ReadBlob, ReadRange, Which};
+use super::properties::decide_change;
+use super::{Blob, BlobPath, BlobRefusal, Encryption, GetBlob, Kind, ReadBlob, Which};
 use crate::condition::{Conditions, SequenceConditions};
-use crate::content::{self, Content, Difference, Differences, Entry, Map, Received};
+use crate::content::{self, Content, Difference, Differences, Entry, Map, ReadRange, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::LeaseId;
@@ -87,12 +87,14 @@ impl Domain {
         let written = self
             .transact_pipelined(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, &command.path).await?;
-                let mut blob = decide_pages(target.current.clone(), &command, stamp)
+                let blob_entry = BlobEntry::read(&mut transaction, &command.path).await?;
+                let mut blob = decide_pages(blob_entry.current.clone(), &command, stamp)
                     .map_err(Failure::Refused)?;
-                target.check_encryption(&blob, &command.encryption).map_err(Failure::Refused)?;
+                blob_entry
+                    .check_encryption(&blob, &command.encryption)
+                    .map_err(Failure::Refused)?;
                 blob.content = change_pages(&mut transaction, &blob, &command, stamp).await?;
-                target.put(&mut transaction, &blob);
+                blob_entry.put(&mut transaction, &blob);
                 Ok((blob, transaction))
             })
             .await;

@@ -1,40 +1,24 @@
-//! Copies whose bytes are still to come from elsewhere.
-//!
-//! The one who fetches them lives as long as the process. A copy that is pending when the server
-//! starts has nobody any more, and is failed: to go on with it, the credentials for its source would
-//! have to be stored.
+//! Blobs whose bytes are still to come from another host; who fetches them is in [`crate::copy`].
 
 use bytes::Bytes;
-use holdfast_store::{Fault, KeyRange};
+use holdfast_store::Fault;
 
-use super::copy;
+use super::copy::claim;
 use super::entry::{BlobEntry, Change};
-use super::model::{Blob, CopyState, CopyStatus, Kind};
+use super::model::{Blob, Kind};
 use super::{BlobPath, BlobRefusal};
-use crate::content::{self, Content, Received};
+use crate::content::{self, Content};
+use crate::copy::{CopyEnd, CopyFailure, CopyState, CopyStatus};
 use crate::domain::{Domain, Stamp, read};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
-use crate::rows::{self, Stored};
-use crate::share;
+use crate::rows::{Stored, pending_copy};
 use crate::transact::Transaction;
-
-/// Copies failed in one commit when the server starts.
-const ROWS_PER_COMMIT: usize = 256;
-
-const INTERRUPTED: &str = "500 OperationCancelled \"The server was restarted.\"";
 
 pub struct AbortCopy {
     pub path: BlobPath,
     pub copy_id: String,
     pub lease_id: Option<LeaseId>,
-}
-
-/// How a copy comes to its end.
-pub enum CopyEnd {
-    Fetched(Received),
-    /// `<status> <code> "<text>"`
-    Failed(String),
 }
 
 impl Domain {
@@ -47,13 +31,13 @@ impl Domain {
     ) -> Result<bool, Failure<BlobRefusal>> {
         let noted = self
             .transact(&[path.latch()], async |mut transaction| {
-                let target = BlobEntry::read(&mut transaction, path).await?;
+                let entry = BlobEntry::read(&mut transaction, path).await?;
                 let mut blob =
-                    decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                    decide_pending(entry.current.clone(), copy_id).map_err(Failure::Refused)?;
                 if let Some(copy) = &mut blob.copy {
                     copy.bytes_copied = bytes_copied;
                 }
-                target.put(&mut transaction, &blob);
+                entry.put(&mut transaction, &blob);
                 Ok(((), transaction))
             })
             .await;
@@ -75,12 +59,12 @@ impl Domain {
         let ended = self
             .transact(&[path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, path).await?;
+                let entry = BlobEntry::read(&mut transaction, path).await?;
                 let blob =
-                    decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                    decide_pending(entry.current.clone(), copy_id).map_err(Failure::Refused)?;
                 let blob = ended(&mut transaction, blob, &end, stamp);
-                transaction.delete(rows::pending_copy(&target.key()));
-                target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
+                transaction.delete(pending_copy(&entry.key()));
+                entry.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
                 Ok(((), transaction))
             })
             .await;
@@ -95,58 +79,31 @@ impl Domain {
         let retention = self.retention(&path.container.account).await?;
         self.transact(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, path).await?;
+            let entry = BlobEntry::read(&mut transaction, path).await?;
             let mut blob =
-                decide_pending(target.current.clone(), copy_id).map_err(Failure::Refused)?;
+                decide_pending(entry.current.clone(), copy_id).map_err(Failure::Refused)?;
             blob.lease = blob
                 .lease_after(Access::AbortCopy, *lease_id, stamp.now)
                 .map_err(Failure::Refused)?;
             let blob = stopped(&mut transaction, blob, CopyStatus::Aborted, None, stamp);
-            transaction.delete(rows::pending_copy(&target.key()));
-            target.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
+            transaction.delete(pending_copy(&entry.key()));
+            entry.replace(&mut transaction, blob, Change::InPlace, retention, stamp).await?;
             Ok(((), transaction))
         })
         .await
     }
-
-    /// Fails the copies that an earlier run left pending. Once, before any request.
-    pub async fn fail_interrupted_copies(&self) -> Result<(), Failure<()>> {
-        let range = KeyRange::prefix(rows::pending_copies());
-        loop {
-            let stamp = self.stamp();
-            let more = self
-                .transact(&[], async |mut transaction| {
-                    let found = transaction.scan(&range, ROWS_PER_COMMIT).await?;
-                    for row in &found {
-                        let key = rows::blob_of_pending_copy(&row.key);
-                        if share::is_node(&key) {
-                            share::fail_interrupted(&mut transaction, key, INTERRUPTED, stamp)
-                                .await?;
-                        } else {
-                            fail_interrupted(&mut transaction, key, stamp).await?;
-                        }
-                        transaction.delete(row.key.clone());
-                    }
-                    Ok((found.len() == ROWS_PER_COMMIT, transaction))
-                })
-                .await?;
-            if !more {
-                return Ok(());
-            }
-        }
-    }
 }
 
-/// The blob is found by its key: its container may have been renamed. Nothing that other rows are
-/// made from changes.
-async fn fail_interrupted(
+/// Fails the copy onto the blob with this key, which an earlier run left pending. It is found by its
+/// key: its container may have been renamed. Nothing that other rows are made from changes.
+pub(crate) async fn fail_interrupted(
     transaction: &mut Transaction,
     key: Bytes,
     stamp: Stamp,
 ) -> Result<(), Fault> {
     let blob: Option<Blob> = read(transaction, &key).await?;
     if let Some(blob) = blob.filter(Blob::is_copy_pending) {
-        let why = Some(INTERRUPTED.to_owned());
+        let why = Some(CopyFailure::Interrupted);
         let failed = stopped(transaction, blob, CopyStatus::Failed, why, stamp);
         transaction.put(key, failed.encode());
     }
@@ -171,7 +128,7 @@ fn ended(transaction: &mut Transaction, blob: Blob, end: &CopyEnd, stamp: Stamp)
             return stopped(transaction, blob, CopyStatus::Failed, Some(why.clone()), stamp);
         }
     };
-    let content = copy::claim(transaction, received, blob.kind.into(), stamp.etag.ticks());
+    let content = claim(transaction, received, blob.kind.into(), stamp.etag.ticks());
     let length = received.length();
     let copy = blob.copy.as_ref().map(|copy| CopyState {
         status: CopyStatus::Success,
@@ -188,14 +145,14 @@ fn stopped(
     transaction: &mut Transaction,
     blob: Blob,
     status: CopyStatus,
-    description: Option<String>,
+    failure: Option<CopyFailure>,
     stamp: Stamp,
 ) -> Blob {
     content::release(transaction, &blob.content);
     let copy = blob.copy.as_ref().map(|copy| CopyState {
         status,
         completed: Some(stamp.now),
-        description,
+        failure,
         ..copy.clone()
     });
     let kind = match blob.kind {

@@ -9,9 +9,9 @@ use super::expiry::Expiry;
 use super::immutability::check_policy;
 use super::model::{Blob, Encryption, Immutability, Kind};
 use super::tier::check_tier;
-use super::{AccessTier, BlobPath, BlobRefusal, ContentHeaders, check_changeable};
+use super::{AccessTier, BlobPath, BlobRefusal, check_changeable};
 use crate::condition::{self, Conditions, ETagList, SequenceNumber, WriteKind};
-use crate::content::{Content, Received};
+use crate::content::{Content, ContentHeaders, Received};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{self, Access, Lease, LeaseId, LeaseStatus};
@@ -57,13 +57,12 @@ impl Domain {
         let written = self
             .transact_pipelined(&[command.path.latch()], async |mut transaction| {
                 let stamp = self.stamp();
-                let target = BlobEntry::read(&mut transaction, &command.path).await?;
-                let existing = target.current.as_ref();
+                let entry = BlobEntry::read(&mut transaction, &command.path).await?;
+                let existing = entry.current.as_ref();
                 let expires = command.expires(stamp).map_err(Failure::Refused)?;
                 let lease =
                     decide_put(existing, &command, retention, stamp).map_err(Failure::Refused)?;
-                let encryption =
-                    target.encryption(&command.encryption).map_err(Failure::Refused)?;
+                let encryption = entry.encryption(&command.encryption).map_err(Failure::Refused)?;
                 let (content, length) = match &command.blob {
                     NewBlob::Block(received) => {
                         (received.claim(&mut transaction, stamp.etag.ticks()), received.length())
@@ -72,7 +71,7 @@ impl Domain {
                         if let Some(existing) = existing {
                             check_scope(existing, &encryption).map_err(Failure::Refused)?;
                         }
-                        block::commit(&mut transaction, &target, list, &encryption, stamp).await?
+                        block::commit(&mut transaction, &entry, list, &encryption, stamp).await?
                     }
                     NewBlob::Page { length, .. } => (Content::Empty, *length),
                     NewBlob::Append => (Content::Empty, 0),
@@ -105,10 +104,10 @@ impl Domain {
                     encryption_context: command.encryption_context.clone(),
                 };
                 let replaced =
-                    target.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
+                    entry.replace(&mut transaction, blob, Change::Overwrite, retention, stamp);
                 let replaced = replaced.await?;
                 if let Some(expires) = expires {
-                    target.remove_when_expired(&mut transaction, expires, stamp.etag.ticks());
+                    entry.remove_when_expired(&mut transaction, expires, stamp.etag.ticks());
                 }
                 Ok((replaced, transaction))
             })

@@ -6,6 +6,7 @@ use holdfast_store::Fault;
 
 use super::entry::{BlobEntry, Retention};
 use super::model::{Past, Role};
+use super::rows::PastGroup;
 use super::{AccessTier, Blob, BlobPath, BlobRefusal, Encryption, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -13,7 +14,6 @@ use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, Lease, LeaseId};
 use crate::metadata::Metadata;
-use crate::rows::PastGroup;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
@@ -46,18 +46,18 @@ impl Domain {
         let retention = self.retention(&command.path.container.account).await?;
         self.transact_pipelined(&[command.path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, &command.path).await?;
-            let existing = target.current.as_ref();
+            let entry = BlobEntry::read(&mut transaction, &command.path).await?;
+            let existing = entry.current.as_ref();
             let mut snapshot =
                 decide_snapshot(existing, &command, stamp).map_err(Failure::Refused)?;
-            target.check_encryption(&snapshot, &command.encryption).map_err(Failure::Refused)?;
-            check_premium(&mut transaction, &target, &snapshot, stamp.now).await?;
+            entry.check_encryption(&snapshot, &command.encryption).map_err(Failure::Refused)?;
+            check_premium(&mut transaction, &entry, &snapshot, stamp.now).await?;
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             snapshot.content =
                 content::share(&mut transaction, &snapshot.content, moment.ticks()).await?;
             let past = Past { blob: snapshot, role: Role::Snapshot, deleted: None };
-            target.put_past(&mut transaction, moment, &past);
-            let version = self.version_beside(&mut transaction, &target, retention, stamp).await?;
+            entry.put_past(&mut transaction, moment, &past);
+            let version = self.version_beside(&mut transaction, &entry, retention, stamp).await?;
             Ok((Snapshotted { moment, snapshot: past.blob, version }, transaction))
         })
         .await
@@ -67,19 +67,19 @@ impl Domain {
     async fn version_beside(
         &self,
         transaction: &mut Transaction,
-        target: &BlobEntry,
+        entry: &BlobEntry,
         retention: Retention,
         stamp: Stamp,
     ) -> Result<Option<Timestamp>, Fault> {
-        let Some(current) = target.current.as_ref().filter(|_| retention.versions) else {
+        let Some(current) = entry.current.as_ref().filter(|_| retention.versions) else {
             return Ok(None);
         };
         // The moment of the snapshot tells the snapshot, so the version needs another.
         let id = self.fresh_id();
         let version = Timestamp::from_ticks(id);
         let content = content::share(transaction, &current.content, id).await?;
-        target.keep(transaction, current, retention, stamp);
-        target.put(transaction, &Blob { version: Some(version), content, ..current.clone() });
+        entry.keep(transaction, current, retention, stamp);
+        entry.put(transaction, &Blob { version: Some(version), content, ..current.clone() });
         Ok(Some(version))
     }
 }
@@ -87,14 +87,14 @@ impl Domain {
 /// What page blobs in a tier of premium accounts are held to: few snapshots, and not in haste.
 async fn check_premium(
     transaction: &mut Transaction,
-    target: &BlobEntry,
+    entry: &BlobEntry,
     blob: &Blob,
     now: Timestamp,
 ) -> Result<(), Failure<BlobRefusal>> {
     if !blob.tier.is_some_and(AccessTier::is_premium) {
         return Ok(());
     }
-    let snapshots = target.pasts(transaction, PastGroup::Snapshots).await?;
+    let snapshots = entry.pasts(transaction, PastGroup::Snapshots).await?;
     let last = snapshots.last().map(|(moment, _)| *moment);
     decide_premium(snapshots.len(), last, now).map_err(Failure::Refused)
 }

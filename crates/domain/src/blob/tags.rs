@@ -40,18 +40,18 @@ impl Domain {
 
     pub async fn set_blob_tags(&self, command: SetBlobTags) -> Result<(), Failure<BlobRefusal>> {
         self.transact_pipelined(&[command.path.latch()], async |mut transaction| {
-            let target = BlobEntry::read(&mut transaction, &command.path).await?;
-            let found = target.find(&mut transaction, command.which).await?;
+            let entry = BlobEntry::read(&mut transaction, &command.path).await?;
+            let found = entry.find(&mut transaction, command.which).await?;
             decide_tags(found.as_ref().map(Found::blob), &command, transaction.now)
                 .map_err(Failure::Refused)?;
             match found {
                 None => {}
                 Some(Found::Current(blob)) => {
                     let tagged = Blob { tags: command.tags.clone(), ..blob };
-                    target.put(&mut transaction, &tagged);
+                    entry.put(&mut transaction, &tagged);
                 }
                 Some(Found::Past(moment, past)) => {
-                    target.put_past_tags(&mut transaction, moment, past, &command.tags);
+                    entry.put_past_tags(&mut transaction, moment, past, &command.tags);
                 }
             }
             Ok(((), transaction))

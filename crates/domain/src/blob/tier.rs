@@ -39,18 +39,18 @@ impl Domain {
         command: SetBlobTier,
     ) -> Result<TierOutcome, Failure<BlobRefusal>> {
         self.transact(&[command.path.latch()], async |mut transaction| {
-            let target = BlobEntry::read(&mut transaction, &command.path).await?;
-            let found = target.find(&mut transaction, command.which).await?;
+            let entry = BlobEntry::read(&mut transaction, &command.path).await?;
+            let found = entry.find(&mut transaction, command.which).await?;
             let blob = found.as_ref().map(Found::blob);
             let (tiered, outcome) =
                 decide_tier(blob, &command, self.features.rehydration, transaction.now)
                     .map_err(Failure::Refused)?;
             match found {
                 None => {}
-                Some(Found::Current(_)) => target.put(&mut transaction, &tiered),
+                Some(Found::Current(_)) => entry.put(&mut transaction, &tiered),
                 Some(Found::Past(moment, mut past)) => {
                     past.blob = tiered;
-                    target.put_past(&mut transaction, moment, &past);
+                    entry.put_past(&mut transaction, moment, &past);
                 }
             }
             Ok((outcome, transaction))

@@ -11,9 +11,10 @@ use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::map::{Entry, decode};
+use super::rows;
 use crate::domain::{Domain, read};
 use crate::failure::Failure;
-use crate::rows::{self, Stored};
+use crate::rows::{Stored, condemned_id};
 use crate::transact::Transaction;
 
 /// Rows of one map read at a time; each may hold a part of up to [`super::INLINE_PART_BYTES_MAX`].
@@ -281,7 +282,7 @@ pub(super) async fn expect_entries(
 pub(crate) async fn first_layered_map(snapshot: &dyn Snapshot) -> Result<Option<u64>, Fault> {
     let all = KeyRange::prefix(rows::map_grounds());
     let row = snapshot.scan(&all, Order::Ascending, 1).await?.pop();
-    row.map(|row| rows::condemned_id(&row.key)).transpose()
+    row.map(|row| condemned_id(&row.key)).transpose()
 }
 
 /// Brings some of what is seen through a map up into it, and with the last of it lets go of the map

@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::layers::{self, Ground, ROWS_PER_SCAN};
 use super::references::map_references;
+use super::rows;
 use super::{Content, Part};
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::rows::{self, Stored};
+use crate::rows::Stored;
 use crate::transact::Transaction;
 
 /// The entries of a shared map that its first change copies; of more it copies none, see [`layers`].
@@ -342,7 +343,7 @@ pub(super) fn decode(row: &Row) -> Result<(u64, Entry), Fault> {
 /// condemns it, which says what it lay upon.
 pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(), Failure<()>> {
     let entries = rows::map_entries(id);
-    let rest = domain.emptying.rest(&entries);
+    let rest = domain.removal_progress.rest(&entries);
     let key = rows::condemned_map(id);
     let removed = domain
         .transact(&[], async |mut transaction| {
@@ -367,7 +368,7 @@ pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(),
             Ok((removed, transaction))
         })
         .await?;
-    domain.emptying.removed(&[entries], &removed, removed.len() == ROWS_PER_SCAN);
+    domain.removal_progress.removed(&[entries], &removed, removed.len() == ROWS_PER_SCAN);
     Ok(())
 }
 

@@ -6,10 +6,13 @@
 //! [`References`], so a copy costs rows and not bytes.
 
 mod differences;
+mod headers;
 mod layers;
 mod map;
+mod range;
 mod reader;
 mod references;
+pub(crate) mod rows;
 mod seal;
 #[cfg(test)]
 mod test_store;
@@ -25,14 +28,15 @@ use serde::{Deserialize, Serialize};
 
 pub use differences::Difference;
 pub(crate) use differences::Differences;
+pub use headers::{ContentHeaders, ContentMd5};
 pub(crate) use layers::{entries, fill_layered_map, first_layered_map};
 pub(crate) use map::{Entry, Map, MapWriter, all_cleared, remove_condemned_map};
+pub use range::ReadRange;
 pub use reader::ContentReader;
 pub(crate) use references::{References, Released, named_extent, stored_extent};
 pub(crate) use seal::Seal;
 pub use seal::{CustomerKey, Sealing};
 
-use crate::rows;
 use crate::transact::Transaction;
 use seal::Sealer;
 

@@ -10,10 +10,11 @@ use holdfast_store::{Extent, ExtentId, Extents, Fault, Snapshot};
 
 use super::layers::Walk;
 use super::references::ExtentRow;
+use super::rows;
 use super::seal::{FRAME_BYTES, FrameKey};
 use super::{Content, CustomerKey, Entry, Part, Piece, Seal, missing_extent, missing_inline};
-use crate::pace::Pace;
-use crate::rows::{self, Stored};
+use crate::rows::Stored;
+use crate::yield_budget::YieldBudget;
 
 /// Zeros handed out at a time.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
@@ -248,7 +249,7 @@ impl ContentReader {
     async fn read_map(&mut self, mut unread: Unread) -> Result<(), Fault> {
         let mut pinned = Vec::new();
         let mut walk = unread.walk.clone();
-        let (mut kept, mut pace) = (0, Pace::default());
+        let (mut kept, mut yield_budget) = (0, YieldBudget::default());
         while !walk.is_done() {
             let found = walk.next(&*unread.snapshot).await?;
             for (_, entry) in &found {
@@ -258,7 +259,7 @@ impl ContentReader {
                 kept += self.add_spans(&mut unread, &found).await?;
                 unread.walk = walk.clone();
             }
-            pace.passed(found.len()).await;
+            yield_budget.passed(found.len()).await;
         }
         self.pin(&pinned);
         self.go_on_with(unread);
@@ -273,7 +274,7 @@ impl ContentReader {
             let found = unread.walk.next(&*unread.snapshot).await?;
             self.add_spans(&mut unread, &found).await?;
             self.go_on_with(unread);
-            Pace::default().passed(found.len()).await;
+            YieldBudget::default().passed(found.len()).await;
         }
         Ok(())
     }

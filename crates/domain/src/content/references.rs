@@ -8,8 +8,9 @@ use bytes::Bytes;
 use holdfast_store::{Batch, Extent, ExtentId, Extents, Fault, Snapshot};
 use serde::{Deserialize, Serialize};
 
+use super::rows;
 use super::{Piece, missing_extent};
-use crate::rows::{self, Stored};
+use crate::rows::{NOTHING, Stored};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct ExtentRow {
@@ -135,7 +136,7 @@ async fn take_ground(snapshot: &dyn Snapshot, batch: &mut Batch, map: u64) -> Re
     let key = rows::map_ground(map);
     batch.expect_row(key.clone());
     let Some(ground) = snapshot.get(&key).await? else {
-        return Ok(Bytes::from_static(rows::NOTHING));
+        return Ok(Bytes::from_static(NOTHING));
     };
     batch.delete(key);
     Ok(ground)

@@ -1,7 +1,9 @@
 //! Names of accounts and of what they hold, checked when they are made.
 
+mod deleted_version;
 mod path;
 
+pub use deleted_version::DeletedVersion;
 pub use path::{FilePath, PathComponent, TrailingDots, fold_text};
 
 use std::borrow::Cow;

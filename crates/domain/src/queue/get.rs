@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdfast_store::Snapshot;
 
-use super::known::Underway;
+use super::live_queue::PendingChange;
 use super::message::{Answer, MessageRefusal, leave_place, put_rows, queue_for, read_text};
 use super::model::{Message, MessageState, Place, QueuePath, TextMessage};
 use super::rows;
@@ -40,23 +40,30 @@ impl Domain {
         &self,
         command: &GetMessages,
         mut transaction: Transaction,
-    ) -> Answer<((Vec<TextMessage>, Underway), Transaction)> {
+    ) -> Answer<((Vec<TextMessage>, PendingChange), Transaction)> {
         let mut queue = queue_for(&mut transaction, &command.path).await?.id;
-        let mut underway = self.known_queues.of(queue).begin().await;
+        let mut underway = self.live_queues.of(queue).begin().await;
         loop {
             let places = underway.take(&*self.engine, command.count, self.clock()).await?;
             let places = places.to_vec();
-            // Only a snapshot that is younger than the places tells which of them hold nothing.
-            transaction = Transaction::begin(&*self.engine).await?.at(self.now());
-            let current = queue_for(&mut transaction, &command.path).await?.id;
-            if current != queue {
-                // Cleared, or deleted and created again.
-                queue = current;
-                underway = self.known_queues.of(queue).begin().await;
-                continue;
-            }
+            transaction = transaction.at(self.now());
             let found = read_places(transaction.snapshot(), queue, &places, transaction.now);
-            let Found { messages, gone } = found.await?;
+            let mut found = found.await?;
+            if found.messages.is_empty() || !found.gone.is_empty() {
+                // Only a snapshot that is younger than the places tells which of them hold nothing.
+                // What the older one has is still there if the commit succeeds.
+                transaction = Transaction::begin(&*self.engine).await?.at(self.now());
+                let current = queue_for(&mut transaction, &command.path).await?.id;
+                if current != queue {
+                    // Cleared, or deleted and created again.
+                    queue = current;
+                    underway = self.live_queues.of(queue).begin().await;
+                    continue;
+                }
+                let now = transaction.now;
+                found = read_places(transaction.snapshot(), queue, &places, now).await?;
+            }
+            let Found { messages, gone } = found;
             if gone.is_empty() {
                 let handed = self.move_all(command, &mut transaction, queue, messages);
                 for (from, to) in places.iter().zip(&handed) {
@@ -91,7 +98,7 @@ impl Domain {
     pub async fn peek_messages(&self, command: PeekMessages) -> Answer<Vec<TextMessage>> {
         loop {
             let queue = self.queue_number(&command.path).await?;
-            let known = self.known_queues.of(queue);
+            let known = self.live_queues.of(queue);
             let places = known.peek(&*self.engine, command.count, self.clock()).await?;
             let (snapshot, now) = (self.engine.snapshot().await?, self.now());
             let Found { messages, gone } = read_places(&*snapshot, queue, &places, now).await?;

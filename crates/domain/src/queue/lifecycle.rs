@@ -56,7 +56,7 @@ impl Domain {
             let created = decide_create(existing.as_ref(), held, &command, stamp)
                 .map_err(Failure::Refused)?;
             let Some(queue) = created else { return Ok((Created::AlreadyThere, transaction)) };
-            self.known_queues.start_empty(queue.id);
+            self.live_queues.start_empty(queue.id);
             transaction.put(key.clone(), queue.encode());
             Ok((Created::New, transaction))
         })
@@ -71,7 +71,7 @@ impl Domain {
     /// long as some are being removed.
     pub async fn get_queue_and_count(&self, path: &QueuePath) -> Answer<(Queue, u64)> {
         let queue = self.get_queue(path).await?;
-        let count = self.known_queues.of(queue.id).count(self.engine()).await?;
+        let count = self.live_queues.of(queue.id).count(self.engine()).await?;
         Ok((queue, count))
     }
 
@@ -91,14 +91,14 @@ impl Domain {
             .transact(std::slice::from_ref(&key), async |mut transaction| {
                 let mut queue = existing(read(&mut transaction, &key).await?)?;
                 let old = std::mem::replace(&mut queue.id, self.fresh_id());
-                self.known_queues.start_empty(queue.id);
+                self.live_queues.start_empty(queue.id);
                 transaction.put(key.clone(), queue.encode());
                 transaction.put(rows::condemned_queue(old), NOTHING);
                 transaction.even_without_room();
                 Ok((old, transaction))
             })
             .await?;
-        self.known_queues.forget(cleared);
+        self.live_queues.forget(cleared);
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Domain {
                 Ok((queue.id, transaction))
             })
             .await?;
-        self.known_queues.forget(deleted);
+        self.live_queues.forget(deleted);
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use super::model::Queue;
 use super::rows;
 use crate::domain::Domain;
 use crate::names::AccountName;
-use crate::pace::ROWS_IN_TURN;
 use crate::rows::Stored;
+use crate::yield_budget::ROWS_IN_TURN;
 
 /// Entries handed out at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;

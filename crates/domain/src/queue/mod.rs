@@ -6,9 +6,9 @@
 
 mod get;
 mod head;
-mod known;
 mod lifecycle;
 mod list;
+mod live_queue;
 mod message;
 mod model;
 mod put;
@@ -19,9 +19,9 @@ mod update;
 mod upkeep;
 
 pub use get::{GetMessages, PeekMessages};
-pub(crate) use known::KnownQueues;
 pub use lifecycle::{CreateQueue, Created, QueueRefusal, SetQueueAcl, SetQueueMetadata};
 pub use list::{ListQueues, ListedQueue, QueueListing};
+pub(crate) use live_queue::LiveQueues;
 pub use message::MessageRefusal;
 pub use model::{MessageId, MessageState, PopReceipt, Queue, QueuePath, TextMessage};
 pub use put::{PutMessage, TIME_TO_LIVE_DEFAULT};

@@ -24,7 +24,7 @@ impl Domain {
         let (state, underway) = self
             .transact(&[], async |mut transaction| {
                 let queue = queue_for(&mut transaction, &command.path).await?.id;
-                let mut underway = self.known_queues.of(queue).begin().await;
+                let mut underway = self.live_queues.of(queue).begin().await;
                 let (now, sequence) = (transaction.now, self.fresh_id());
                 let place = Place { visible: now.plus(command.delay), sequence };
                 let message = Message {

@@ -35,7 +35,7 @@ impl Domain {
         let (state, underway) = self
             .transact(&[], async |mut transaction| {
                 let queue = queue_for(&mut transaction, &command.path).await?.id;
-                let mut underway = self.known_queues.of(queue).begin().await;
+                let mut underway = self.live_queues.of(queue).begin().await;
                 check_named(command.id, queue, command.receipt).map_err(Failure::Refused)?;
                 let found = read(&mut transaction, &rows::message(queue, from)).await?;
                 let (now, change) = (transaction.now, self.fresh_id());
@@ -66,7 +66,7 @@ impl Domain {
         let underway = self
             .transact(&[], async |mut transaction| {
                 let queue = queue_for(&mut transaction, &command.path).await?.id;
-                let mut underway = self.known_queues.of(queue).begin().await;
+                let mut underway = self.live_queues.of(queue).begin().await;
                 check_named(command.id, queue, command.receipt).map_err(Failure::Refused)?;
                 let found = read(&mut transaction, &rows::message(queue, place)).await?;
                 let message = decide_change(found, command.receipt, transaction.now)

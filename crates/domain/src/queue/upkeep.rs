@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use holdfast_store::{KeyRange, Order};
 
-use super::known::Underway;
+use super::live_queue::PendingChange;
 use super::message::remove_rows;
 use super::model::{Expiry, Message, Place};
 use super::rows;
@@ -39,7 +39,7 @@ impl Domain {
 
     async fn remove_expired_messages(&self) -> Result<bool, Failure<()>> {
         let now = self.now();
-        let from = self.known_queues.upkeep.lock().expired_until;
+        let from = self.live_queues.upkeep.lock().expired_until;
         let range = rows::expiries(from, now);
         let (last, underway) = self
             .transact(&[], async |mut transaction| {
@@ -63,19 +63,19 @@ impl Domain {
                 }
                 let mut underway = Vec::with_capacity(places.len());
                 for (queue, places) in places {
-                    let mut removal = self.known_queues.of(queue).begin().await;
+                    let mut removal = self.live_queues.of(queue).begin().await;
                     places.into_iter().for_each(|place| removal.will_remove(place));
                     underway.push(removal);
                 }
                 Ok(((last, underway), transaction))
             })
             .await?;
-        underway.into_iter().for_each(Underway::committed);
+        underway.into_iter().for_each(PendingChange::committed);
         let until = match &last {
             Some(last) => rows::expiry_time(last)?,
             None => Timestamp::from_ticks(now.ticks().saturating_sub(COMMIT_TICKS_MAX)),
         };
-        self.known_queues.upkeep.lock().expired_until = until;
+        self.live_queues.upkeep.lock().expired_until = until;
         Ok(last.is_some())
     }
 
@@ -89,7 +89,7 @@ impl Domain {
         let Some(condemned_key) = first.map(|row| row.key) else { return Ok(false) };
         let queue = crate::rows::condemned_id(&condemned_key)?;
         let messages = rows::messages(queue);
-        let rest = self.emptying.rest(&messages);
+        let rest = self.removal_progress.rest(&messages);
         let removed = self
             .transact(&[], async |mut transaction| {
                 // Nobody else writes there: every change expects a queue with this number.
@@ -107,7 +107,7 @@ impl Domain {
                 Ok((removed, transaction))
             })
             .await?;
-        self.emptying.removed(&[messages], &removed, removed.len() == MESSAGES_PER_COMMIT);
+        self.removal_progress.removed(&[messages], &removed, removed.len() == MESSAGES_PER_COMMIT);
         Ok(true)
     }
 }

@@ -12,8 +12,9 @@ use super::tree::{Located, Tree};
 use super::{
     Attributes, File, FileHeaders, FileRefusal, Node, NodeAddress, NodeKind, PermissionKey,
 };
-use crate::blob::{self, BlobRefusal, CopyState, CopyStatus, SourceElsewhere, SourceHere};
+use crate::blob::{self, BlobRefusal, SourceHere};
 use crate::content::{self, Content, Received};
+use crate::copy::{CopyState, CopyStatus, SourceElsewhere};
 use crate::domain::{Domain, Stamp};
 use crate::failure::{Failure, Fault};
 use crate::lease::LeaseId;
@@ -300,7 +301,7 @@ impl CopyFile {
             bytes_copied: if is_awaited { 0 } else { length },
             bytes_total: length,
             completed: (!is_awaited).then_some(now),
-            description: None,
+            failure: None,
             incremental: None,
         }
     }

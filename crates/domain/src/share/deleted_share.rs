@@ -12,11 +12,11 @@ use super::model::{Share, SharePath};
 use super::rows;
 use crate::account::ServiceKind;
 use crate::domain::{Domain, Stamp, read};
-use crate::due::Due;
+use crate::due_task::DueTask;
 use crate::failure::Failure;
 use crate::held_name;
 use crate::lease::{Access, Lease, LeaseId, LeaseStatus};
-use crate::names::ShareName;
+use crate::names::{DeletedVersion, ShareName};
 use crate::rows::{NOTHING, Stored};
 use crate::time::Timestamp;
 use crate::transact::Transaction;
@@ -37,8 +37,6 @@ impl Stored for DeletedShare {
     const FORMAT: u8 = 1;
     const WHAT: &'static str = "a deleted share";
 }
-
-pub use crate::blob::DeletedVersion;
 
 /// What becomes of the snapshots of a share that is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +95,7 @@ impl Domain {
             })
             .await?;
         self.live_leases.forget(&key);
-        self.known_shares.forget(deleted);
+        self.live_shares.forget(deleted);
         self.opens.end_share(deleted);
         Ok(())
     }
@@ -199,7 +197,7 @@ fn retain_or_condemn(
     share.lease = Lease::default();
     let deleted = DeletedShare { share, at: stamp.now, until };
     transaction.put(key.clone(), deleted.encode());
-    Due::PurgeShare(key).plan(transaction, until, version);
+    DueTask::PurgeShare(key).plan(transaction, until, version);
 }
 
 fn decide_restore(

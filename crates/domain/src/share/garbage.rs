@@ -64,7 +64,7 @@ impl Domain {
                 for prefix in &prefixes {
                     let room = ROWS_PER_COMMIT - removed.len();
                     // Nobody adds to them: whoever did would have to read the row of the share.
-                    let rest = self.emptying.rest(prefix);
+                    let rest = self.removal_progress.rest(prefix);
                     let found = transaction.snapshot().scan(&rest, Order::Ascending, room).await?;
                     for row in found {
                         transaction.expect(row.key.clone());
@@ -85,7 +85,7 @@ impl Domain {
                 Ok((removed, transaction))
             })
             .await?;
-        self.emptying.removed(&prefixes, &removed, removed.len() == ROWS_PER_COMMIT);
+        self.removal_progress.removed(&prefixes, &removed, removed.len() == ROWS_PER_COMMIT);
         for key in &removed {
             self.live_leases.forget(key);
         }

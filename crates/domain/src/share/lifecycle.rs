@@ -125,7 +125,7 @@ impl Domain {
                 Ok((share, transaction))
             })
             .await?;
-        self.known_shares.start_empty(created.id);
+        self.live_shares.start_empty(created.id);
         Ok(created)
     }
 

@@ -9,8 +9,8 @@ use holdfast_store::{Fault, KeyRange};
 
 use super::tree::{NodeRows, Tree, View};
 use super::{Node, Place, rows};
-use crate::pace::{Pace, ROWS_IN_TURN};
 use crate::rows::Stored;
+use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
 /// Rows read at a time from each of the two ranges.
 const ROWS_PER_SCAN: usize = ROWS_IN_TURN;
@@ -156,13 +156,13 @@ impl ListFrom {
 struct Rows {
     range: Option<KeyRange>,
     read: VecDeque<(Bytes, Bytes)>,
-    pace: Pace,
+    yield_budget: YieldBudget,
 }
 
 impl Rows {
     fn of(range: KeyRange) -> Self {
         let range = (!range.is_empty()).then_some(range);
-        Self { range, read: VecDeque::new(), pace: Pace::default() }
+        Self { range, read: VecDeque::new(), yield_budget: YieldBudget::default() }
     }
 
     /// The key of the next row.
@@ -176,7 +176,7 @@ impl Rows {
             {
                 self.range = Some(range.after(last.key.clone()));
             }
-            self.pace.passed(found.len()).await;
+            self.yield_budget.passed(found.len()).await;
             self.read = found.into_iter().map(|row| (row.key, row.value)).collect();
         }
         Ok(self.read.front().map(|(key, _)| key))

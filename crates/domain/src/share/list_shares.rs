@@ -6,16 +6,17 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
-use super::deleted_share::{DeletedShare, DeletedVersion};
+use super::deleted_share::DeletedShare;
 use super::model::Share;
 use super::rows;
 use super::snapshot::SNAPSHOTS_MAX;
 use crate::cursor::Cursor;
 use crate::domain::Domain;
 use crate::names::AccountName;
-use crate::pace::ROWS_IN_TURN;
+use crate::names::DeletedVersion;
 use crate::rows::Stored;
 use crate::time::Timestamp;
+use crate::yield_budget::ROWS_IN_TURN;
 
 /// Entries handed out at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;

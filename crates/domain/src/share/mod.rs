@@ -7,12 +7,12 @@
 
 mod address;
 
+mod change_events;
 mod copy;
 mod directory;
 mod file;
 mod garbage;
 pub mod handles;
-mod happenings;
 mod lease;
 mod link;
 mod list;
@@ -31,10 +31,10 @@ mod seed;
 mod tree;
 
 pub use address::{At, Expected, NodeAddress, Place, ShareState};
+pub use change_events::ChangedNode;
 pub use copy::{CopiedProperties, CopyFile, FileCopyRefusal, FileCopySource, FromSource};
 pub use directory::{CreateDirectory, DirectoryPage, ListDirectory};
 pub use file::{CreateFile, FILE_BYTES_MAX, FileDownload};
-pub use happenings::Told;
 pub use lease::LeaseFile;
 pub use link::{CreateHardLink, CreateSymbolicLink};
 pub use rest_call::{FoundHandles, GetFile, RestCall};
@@ -47,7 +47,7 @@ mod snapshot;
 mod usage;
 
 pub(crate) use deleted_share::purge_share;
-pub use deleted_share::{DeleteShare, DeletedShare, DeletedVersion, RestoreShare, WithSnapshots};
+pub use deleted_share::{DeleteShare, DeletedShare, RestoreShare, WithSnapshots};
 pub use lifecycle::{
     CreateShare, LeaseShare, QUOTA_GIB_DEFAULT, QUOTA_GIB_MAX, SetShareAcl, SetShareMetadata,
     SetShareProperties, ShareRefusal, ShareSettings,
@@ -72,4 +72,4 @@ pub use rename::{RenameNode, Renamed};
 pub(crate) use rows::{NODE, condemned_shares, condemned_snapshots, is_node};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotShare};
 pub use tree::Located;
-pub(crate) use usage::KnownShares;
+pub(crate) use usage::LiveShares;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Place, rows};
 use crate::access::StoredPolicy;
-use crate::blob::{ContentHeaders, CopyState, CopyStatus};
-use crate::content::Content;
+use crate::content::{Content, ContentHeaders};
+use crate::copy::{CopyState, CopyStatus};
 use crate::etag::ETag;
 use crate::lease::Lease;
 use crate::metadata::Metadata;

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use super::happenings;
+use super::change_events;
 use super::properties::{Touch, touch};
 use super::tree::{Answer, Tree, release_content};
 use super::{At, FileRefusal, Node, NodeAddress, NodeKind};
-use crate::blob::{CopyEnd, CopyState, CopyStatus};
 use crate::content::Content;
+use crate::copy::{CopyEnd, CopyFailure, CopyState, CopyStatus};
 use crate::domain::{Domain, Stamp, read};
 use crate::failure::{Failure, Fault};
 use crate::lease::{self, Access, LeaseId, LeaseKind};
@@ -46,6 +46,7 @@ impl Domain {
         copy_id: &str,
         end: CopyEnd,
     ) -> Answer<()> {
+        let _entered = self.enter_copy_end(address).await?;
         let ended = self
             .change_copy(address, copy_id, |transaction, node, stamp| {
                 match &end {
@@ -69,7 +70,7 @@ impl Domain {
             CopyEnd::Failed(_) => ended,
         }?;
         if let At::Path(path) = &address.at {
-            self.tell(share, &[happenings::written(path)]);
+            self.tell(share, &[change_events::written(path)]);
         }
         Ok(())
     }
@@ -137,7 +138,7 @@ fn set_content(node: &mut Node, content: Content, length: u64) {
     }
 }
 
-fn stop(node: &mut Node, status: CopyStatus, description: Option<String>, stamp: Stamp) {
+fn stop(node: &mut Node, status: CopyStatus, failure: Option<CopyFailure>, stamp: Stamp) {
     let written = node.times.written;
     touch(node, Touch::Properties, stamp);
     // As it was given to the copy, perhaps that of its source.
@@ -148,7 +149,7 @@ fn stop(node: &mut Node, status: CopyStatus, description: Option<String>, stamp:
     {
         copy.status = status;
         copy.completed = Some(stamp.now);
-        copy.description = description;
+        copy.failure = failure;
         if status == CopyStatus::Success {
             copy.bytes_copied = length;
             copy.bytes_total = length;
@@ -161,14 +162,13 @@ fn stop(node: &mut Node, status: CopyStatus, description: Option<String>, stamp:
 pub(crate) async fn fail_interrupted(
     transaction: &mut Transaction,
     key: Bytes,
-    why: &str,
     stamp: Stamp,
 ) -> Result<(), Fault> {
     let node: Option<Node> = read(transaction, &key).await?;
     if let Some(mut node) = node.filter(Node::is_copy_pending) {
         release_content(transaction, &node);
         set_content(&mut node, Content::Empty, 0);
-        stop(&mut node, CopyStatus::Failed, Some(why.to_owned()), stamp);
+        stop(&mut node, CopyStatus::Failed, Some(CopyFailure::Interrupted), stamp);
         transaction.put(key, node.encode());
     }
     Ok(())

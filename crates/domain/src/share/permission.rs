@@ -92,7 +92,7 @@ impl Domain {
         parent: PermissionKey,
         is_directory: bool,
     ) -> Result<PermissionKey, Fault> {
-        let known = &self.known_shares.inherited;
+        let known = &self.live_shares.inherited;
         if let Some(key) = known.get(share, parent, is_directory) {
             return Ok(key);
         }
@@ -112,14 +112,14 @@ impl Domain {
 /// What is inherited from which descriptor, so that it is not made again for each file. Descriptors
 /// stay as long as their share.
 #[derive(Default)]
-pub(super) struct KnownInheritance {
+pub(super) struct InheritanceCache {
     keys: Mutex<HashMap<(u64, PermissionKey, bool), PermissionKey>>,
 }
 
 /// There are few descriptors of directories, mostly one.
 const INHERITANCE_MAX: usize = 4096;
 
-impl KnownInheritance {
+impl InheritanceCache {
     fn get(&self, share: u64, parent: PermissionKey, is_directory: bool) -> Option<PermissionKey> {
         self.keys.lock().get(&(share, parent, is_directory)).copied()
     }

@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use super::happenings::{self, Told};
+use super::change_events::{self, ChangedNode};
 use super::node::Lookup;
 use super::opens::handle::NodeKey;
 use super::opens::rest_operation::REST_BREAK_WAIT_MAX;
-use super::opens::watch::Happening;
+use super::opens::watch::ChangeEvent;
 use super::opens::{EnterRefusal, Entered, HandleScope, RestOperation};
 use super::tree::{Answer, Located};
 use super::{
@@ -21,7 +21,7 @@ use super::{
     NodeAddress, PutRange, RenameNode, Renamed, SetNodeMetadata, SetNodeProperties, ShareState,
     Wanted,
 };
-use crate::blob::ReadRange;
+use crate::content::ReadRange;
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::lease::{LeaseAction, LeaseOutcome};
@@ -54,7 +54,7 @@ pub trait RestCall: Send + Sync + Sized {
     fn address(&mut self) -> &mut NodeAddress;
 
     /// What those who watch hear of it when it is done.
-    fn happenings(&self, told: &Told<'_>, done: &Self::Output) -> Vec<Happening>;
+    fn change_events(&self, changed: &ChangedNode<'_>, done: &Self::Output) -> Vec<ChangeEvent>;
 
     fn run(
         &self,
@@ -126,8 +126,8 @@ impl Domain {
         if self.opens.is_watched(share) {
             let before = found.node.as_ref();
             let name = before.and_then(|node| node.name.as_ref());
-            if let Some(told) = Told::of(asked, before, name) {
-                self.tell(share, &command.happenings(&told, output));
+            if let Some(changed) = ChangedNode::of(asked, before, name) {
+                self.tell(share, &command.change_events(&changed, output));
             }
         }
     }
@@ -153,6 +153,20 @@ impl Domain {
         let entered = entered.map_err(|refusal| Failure::Refused(FileRefusal::Opens(refusal)))?;
         self.remove_rows_of_closed().await?;
         Ok(Entry { expected: Expected::Node(node.id), entered: Some(entered) })
+    }
+
+    /// The file that a copy from another host is about to end in. Who has it open in another way, or
+    /// does not give up its cache in time, does not keep the copy from its end.
+    pub(super) async fn enter_copy_end(
+        &self,
+        address: &NodeAddress,
+    ) -> Answer<Option<Entered<'_>>> {
+        let found = self.find_node(address, ShareState::Current).await?;
+        let Some(node) = &found.node else { return Ok(None) };
+        let key = NodeKey { share: found.place.share(), node: node.id };
+        let entered = self.opens.enter(key, RestOperation::CopyEnd, REST_BREAK_WAIT_MAX).await;
+        self.remove_rows_of_closed().await?;
+        Ok(entered.ok())
     }
 
     /// Another node that a call uses, such as the source of a copy, for as long as it does.
@@ -220,8 +234,8 @@ impl Domain {
         let (At::Path(from), Some(node)) = (&asked.at, &source.node) else { return };
         let (from, to) = (from.with_last(node.name.as_ref()), &command.destination);
         let (is_directory, replaced) = (node.is_directory(), renamed.replaced.is_some());
-        let mut happened = happenings::renamed(&from, to, is_directory, replaced);
-        happened.extend(happenings::set_by_rename(command));
+        let mut happened = change_events::renamed(&from, to, is_directory, replaced);
+        happened.extend(change_events::set_by_rename(command));
         self.tell(source.place.share(), &happened);
     }
 
@@ -253,7 +267,7 @@ impl Domain {
 /// The commands that are about one node and run as they are.
 macro_rules! rest_calls {
     ($(
-        $command:ty, $field:ident -> $output:ty = $run:ident, $operation:expr, $happenings:expr;
+        $command:ty, $field:ident -> $output:ty = $run:ident, $operation:expr, $change_events:expr;
     )*) => { $(
         impl RestCall for $command {
             type Output = $output;
@@ -268,9 +282,9 @@ macro_rules! rest_calls {
                 &mut self.$field
             }
 
-            fn happenings(&self, told: &Told<'_>, done: &$output) -> Vec<Happening> {
+            fn change_events(&self, changed: &ChangedNode<'_>, done: &$output) -> Vec<ChangeEvent> {
                 #[allow(clippy::redundant_closure_call, reason = "each has its own rule")]
-                ($happenings)(self, told, done)
+                ($change_events)(self, changed, done)
             }
 
             async fn run(&self, domain: &Domain) -> Answer<$output> {
@@ -283,7 +297,7 @@ macro_rules! rest_calls {
 rest_calls! {
     CreateDirectory, address -> Located = create_directory,
         |_| Some(RestOperation::Directory),
-        |_, told: &Told<'_>, _| told.created_directory();
+        |_, changed: &ChangedNode<'_>, _| changed.created_directory();
     GetNode, address -> Located = get_node,
         |get: &Self| match (get.state, get.wanted) {
             (ShareState::Snapshot(_), _) => None,
@@ -296,10 +310,10 @@ rest_calls! {
         |_, _, _| Vec::new();
     SetNodeProperties, address -> Located = set_node_properties,
         |_| Some(RestOperation::SetFileProperties),
-        |set, told: &Told<'_>, done: &Located| told.set(set, &done.node);
+        |set, changed: &ChangedNode<'_>, done: &Located| changed.set(set, &done.node);
     SetNodeMetadata, address -> Located = set_node_metadata,
         |_| Some(RestOperation::SetFileMetadata),
-        |_, told: &Told<'_>, _| told.set_metadata();
+        |_, changed: &ChangedNode<'_>, _| changed.set_metadata();
     DeleteNode, address -> DeletedNode = delete_node,
         |delete: &Self| match delete.wanted {
             Wanted::Directory => Some(RestOperation::DeleteDirectory),
@@ -307,13 +321,13 @@ rest_calls! {
                 Some(RestOperation::DeleteFile)
             }
         },
-        |_, told: &Told<'_>, _| told.deleted();
+        |_, changed: &ChangedNode<'_>, _| changed.deleted();
     CreateSymbolicLink, address -> Located = create_symbolic_link,
         |_| Some(RestOperation::Directory),
-        |_, told: &Told<'_>, _| told.created_link();
+        |_, changed: &ChangedNode<'_>, _| changed.created_link();
     AbortFileCopy, address -> () = abort_file_copy,
         |_| Some(RestOperation::Directory),
-        |_, told: &Told<'_>, _| told.written();
+        |_, changed: &ChangedNode<'_>, _| changed.written();
     LeaseFile, address -> (Located, LeaseOutcome) = lease_file,
         |lease: &Self| match lease.action {
             LeaseAction::Acquire { .. } => Some(RestOperation::LeaseFile),
@@ -338,7 +352,7 @@ impl RestCall for GetFile {
         &mut self.file.address
     }
 
-    fn happenings(&self, _: &Told<'_>, _: &FileDownload) -> Vec<Happening> {
+    fn change_events(&self, _: &ChangedNode<'_>, _: &FileDownload) -> Vec<ChangeEvent> {
         Vec::new()
     }
 
@@ -359,7 +373,7 @@ impl RestCall for ListRanges {
         &mut self.file.address
     }
 
-    fn happenings(&self, _: &Told<'_>, _: &FileRanges) -> Vec<Happening> {
+    fn change_events(&self, _: &ChangedNode<'_>, _: &FileRanges) -> Vec<ChangeEvent> {
         Vec::new()
     }
 
@@ -381,7 +395,7 @@ impl RestCall for ListDirectory {
         &mut self.address
     }
 
-    fn happenings(&self, _: &Told<'_>, _: &DirectoryPage) -> Vec<Happening> {
+    fn change_events(&self, _: &ChangedNode<'_>, _: &DirectoryPage) -> Vec<ChangeEvent> {
         Vec::new()
     }
 
@@ -407,8 +421,8 @@ impl RestCall for CreateFile {
         &mut self.address
     }
 
-    fn happenings(&self, told: &Told<'_>, done: &Located) -> Vec<Happening> {
-        told.created_file(&done.node)
+    fn change_events(&self, changed: &ChangedNode<'_>, done: &Located) -> Vec<ChangeEvent> {
+        changed.created_file(&done.node)
     }
 
     async fn run(&self, domain: &Domain) -> Answer<Located> {
@@ -433,8 +447,8 @@ impl RestCall for CreateHardLink {
         &mut self.address
     }
 
-    fn happenings(&self, told: &Told<'_>, _: &Located) -> Vec<Happening> {
-        told.created_link()
+    fn change_events(&self, changed: &ChangedNode<'_>, _: &Located) -> Vec<ChangeEvent> {
+        changed.created_link()
     }
 
     async fn run(&self, domain: &Domain) -> Answer<Located> {
@@ -457,8 +471,8 @@ impl RestCall for PutRange {
         &mut self.address
     }
 
-    fn happenings(&self, told: &Told<'_>, _: &Located) -> Vec<Happening> {
-        told.written()
+    fn change_events(&self, changed: &ChangedNode<'_>, _: &Located) -> Vec<ChangeEvent> {
+        changed.written()
     }
 
     async fn run(&self, domain: &Domain) -> Answer<Located> {
@@ -482,8 +496,8 @@ impl RestCall for CopyFile {
         &mut self.address
     }
 
-    fn happenings(&self, told: &Told<'_>, done: &Located) -> Vec<Happening> {
-        told.created_file(&done.node)
+    fn change_events(&self, changed: &ChangedNode<'_>, done: &Located) -> Vec<ChangeEvent> {
+        changed.created_file(&done.node)
     }
 
     /// The source is read as if by Get File, as it is found at that moment.

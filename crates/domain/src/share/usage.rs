@@ -11,7 +11,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedRwLockReadGuard, RwLock};
 
 use super::lifecycle::{Answer, existing};
 use super::model::{Node, Share, SharePath};
-use super::permission::KnownInheritance;
+use super::permission::InheritanceCache;
 use super::rows;
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -24,12 +24,12 @@ const ROWS_PER_COUNT: usize = 1024;
 const GIB: u64 = 1 << 30;
 
 #[derive(Default)]
-pub(crate) struct KnownShares {
-    by_id: Mutex<HashMap<u64, Arc<KnownShare>>>,
-    pub(super) inherited: KnownInheritance,
+pub(crate) struct LiveShares {
+    by_id: Mutex<HashMap<u64, Arc<LiveShare>>>,
+    pub(super) inherited: InheritanceCache,
 }
 
-struct KnownShare {
+struct LiveShare {
     id: u64,
     /// Held by every change of lengths from before its commit until its result is known here, and
     /// alone by whoever begins to count: so the count begins between two changes. It is taken only
@@ -52,22 +52,22 @@ enum Count {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverQuota;
 
-impl KnownShares {
-    fn of(&self, id: u64) -> Arc<KnownShare> {
+impl LiveShares {
+    fn of(&self, id: u64) -> Arc<LiveShare> {
         let mut by_id = self.by_id.lock();
         if by_id.get(&id).is_some_and(|known| known.stale.load(Ordering::Relaxed)) {
             by_id.remove(&id);
         }
         if by_id.len() >= SHARES_MAX && !by_id.contains_key(&id) {
             let mut room = SHARES_MAX / 2;
-            // Whoever uses a share has a share in what is known of it.
+            // A share is in use while its reference count is above one.
             by_id.retain(|_, known| {
                 let keep = room == 0 || Arc::strong_count(known) > 1;
                 room -= usize::from(!keep);
                 keep
             });
         }
-        Arc::clone(by_id.entry(id).or_insert_with(|| Arc::new(KnownShare::new(id))))
+        Arc::clone(by_id.entry(id).or_insert_with(|| Arc::new(LiveShare::new(id))))
     }
 
     /// A number that nobody else knows yet.
@@ -80,7 +80,7 @@ impl KnownShares {
     }
 }
 
-impl KnownShare {
+impl LiveShare {
     fn new(id: u64) -> Self {
         Self {
             id,
@@ -150,7 +150,7 @@ impl KnownShare {
 
 /// A change of the length of a file, from before its commit until its outcome is known.
 struct UsageChange {
-    known: Arc<KnownShare>,
+    known: Arc<LiveShare>,
     _change: OwnedRwLockReadGuard<()>,
     /// Counted already; they are given back if nothing comes of it.
     added: u64,
@@ -192,7 +192,7 @@ impl Domain {
     /// How many bytes the files of a share have.
     pub async fn share_usage(&self, path: &SharePath) -> Answer<(Share, u64)> {
         let share = existing(self.find_share(path).await?)?;
-        let bytes = self.known_shares.of(share.id).count(self.engine()).await?;
+        let bytes = self.live_shares.of(share.id).count(self.engine()).await?;
         Ok((share, bytes))
     }
 
@@ -208,7 +208,7 @@ impl Domain {
         if before == after {
             return Ok(());
         }
-        let known = self.known_shares.of(share.id);
+        let known = self.live_shares.of(share.id);
         known.count(self.engine()).await?;
         let change = Arc::clone(&known.changes).read_owned().await;
         let (added, removed) = (after.saturating_sub(before), before.saturating_sub(after));
@@ -226,7 +226,7 @@ impl Domain {
 mod tests {
     use super::*;
 
-    async fn change(known: &Arc<KnownShare>, added: u64, removed: u64) -> UsageChange {
+    async fn change(known: &Arc<LiveShare>, added: u64, removed: u64) -> UsageChange {
         let guard = Arc::clone(&known.changes).read_owned().await;
         let outcome = Outcome::Nothing;
         UsageChange { known: Arc::clone(known), _change: guard, added, removed, outcome }
@@ -234,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_committed_does_not_count() {
-        let known = Arc::new(KnownShare::new(1));
+        let known = Arc::new(LiveShare::new(1));
         *known.count.lock() = Count::Known(100);
         known.add(50, 150).expect("it fits");
         drop(change(&known, 50, 0).await);

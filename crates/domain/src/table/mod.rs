@@ -3,6 +3,7 @@
 mod encoding;
 mod entity;
 pub mod filter;
+mod garbage;
 mod key;
 mod key_range;
 mod model;

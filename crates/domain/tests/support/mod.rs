@@ -17,10 +17,10 @@ use bytes::Bytes;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
     BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, CreateContainer, DeleteBlob, GetBlob,
-    ListBlobs, Listed, NewBlob, PutBlob, ReadRange, ScopePolicy, Show, Which,
+    ListBlobs, Listed, NewBlob, PutBlob, ScopePolicy, Show, Which,
 };
 use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions};
-use holdfast_domain::content::ByteSource;
+use holdfast_domain::content::{ByteSource, ContentHeaders, ReadRange};
 use holdfast_domain::features::Features;
 use holdfast_domain::lease::LeaseId;
 use holdfast_domain::metadata::Metadata;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::Difference;
+use holdfast_domain::content::ReadRange;
 use holdfast_domain::features::Features;
 use holdfast_domain::lease::LeaseId;
 use holdfast_domain::metadata::Metadata;

@@ -2,10 +2,11 @@
 
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    Container, CreateContainer, DeleteContainer, DeletedVersion, RenameContainer, RestoreContainer,
+    Container, CreateContainer, DeleteContainer, RenameContainer, RestoreContainer,
     SetContainerMetadata,
 };
 use holdfast_domain::names::ContainerName;
+use holdfast_domain::names::DeletedVersion;
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;
 

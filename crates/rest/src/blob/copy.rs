@@ -2,9 +2,10 @@
 
 use holdfast_domain::blob::{
     AbortCopy, Blob, BlobRefusal, CopiedTags, CopyBlob, CopyIncremental, CopyRefusal, CopySource,
-    Encryption, Manner, RehydratePriority, SourceHere, SourceKind,
+    Encryption, Manner, RehydratePriority, SourceHere,
 };
 use holdfast_domain::content::ByteSource as _;
+use holdfast_domain::copy::{CopyDestination, SourceElsewhere, SourceKind};
 use holdfast_domain::etag::ETag;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::FILE_BYTES_MAX;
@@ -49,7 +50,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let (path, copy_id) = (command.path.clone(), command.copy_id.clone());
     let blob = copied(call, &source, command).await?;
     if let Some(asked) = asked {
-        let destination = Destination::Blob(path);
+        let destination = CopyDestination::Blob(path);
         background_copy::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &blob))

@@ -3,11 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use holdfast_domain::blob::{
-    AccessTier, Blob, ContentHeaders, Immutability, Kind, ReadBlob, RehydratePriority, Rehydration,
+    AccessTier, Blob, Immutability, Kind, ReadBlob, RehydratePriority, Rehydration,
 };
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
 };
+use holdfast_domain::content::{ContentHeaders, ContentMd5};
+use holdfast_domain::copy::{CopyState, CopyStatus};
 use holdfast_domain::tags::TagPredicate;
 
 use super::encryption;

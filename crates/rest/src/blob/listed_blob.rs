@@ -1,13 +1,15 @@
 //! What a listing tells about a blob, whatever form the answer has: each element by its name, with
 //! where its value comes from.
 
-use holdfast_domain::blob::{CopyState, Encryption, Kind, ListedBlob, ListedState};
+use holdfast_domain::blob::{Encryption, Kind, ListedBlob, ListedState};
+use holdfast_domain::copy::CopyState;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::tags::TagSet;
 use holdfast_domain::time::Timestamp;
 
 use super::headers;
 use super::list_blobs::Include;
+use crate::source::copy_status_description;
 use crate::version::Version;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
@@ -131,7 +133,7 @@ pub const PROPERTIES: &[Field] = &[
     ("CopyProgress", Type::Text, |entry| entry.copy(|copy| text(headers::copy_progress(copy)))),
     ("CopyCompletionTime", Type::Time, |entry| entry.copy(|copy| time(copy.completed))),
     ("CopyStatusDescription", Type::Text, |entry| {
-        entry.copy(|copy| optional(copy.description.as_deref()))
+        entry.copy(|copy| optional(copy.failure.as_ref().map(copy_status_description)))
     }),
     ("IncrementalCopy", Type::Flag, |entry| {
         let copy = entry.listed.blob.copy.as_ref();

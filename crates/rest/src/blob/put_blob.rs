@@ -1,8 +1,7 @@
 //! Put Blob of blobs of all kinds.
 
-use holdfast_domain::blob::{
-    AccessTier, Blob, ContentHeaders, ContentMd5, NewBlob, PutBlob, is_page_blob_length,
-};
+use holdfast_domain::blob::{AccessTier, Blob, NewBlob, PutBlob, is_page_blob_length};
+use holdfast_domain::content::{ContentHeaders, ContentMd5};
 use holdfast_domain::tags::TagSet;
 use hyper::StatusCode;
 

@@ -1,6 +1,7 @@
 //! Put Blob From URL: a whole source of any kind becomes a block blob.
 
-use holdfast_domain::blob::{ContentHeaders, ContentMd5, NewBlob};
+use holdfast_domain::blob::NewBlob;
+use holdfast_domain::content::{ContentHeaders, ContentMd5};
 use holdfast_domain::tags::TagSet;
 
 use super::copy::SourceTags;

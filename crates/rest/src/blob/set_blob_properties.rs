@@ -1,7 +1,8 @@
 //! Set Blob Metadata and Set Blob Properties.
 
-use holdfast_domain::blob::{Blob, ContentHeaders, SetBlobMetadata, SetBlobProperties};
+use holdfast_domain::blob::{Blob, SetBlobMetadata, SetBlobProperties};
 use holdfast_domain::condition::{SequenceAction, SequenceActionInvalid};
+use holdfast_domain::content::ContentHeaders;
 use hyper::StatusCode;
 
 use super::encryption::{self, Chosen};

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::{CrcAlgorithm, Digest as Crc64};
-use holdfast_domain::blob::ContentMd5;
+use holdfast_domain::content::ContentMd5;
 use md5::{Digest as _, Md5};
 
 /// Computes only what is asked for.

@@ -1,6 +1,7 @@
 //! Copy File and Abort Copy File.
 
 use holdfast_domain::blob::SourceHere;
+use holdfast_domain::copy::CopyDestination;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::{
     AbortFileCopy, CopyFile, FileCopyRefusal, FileCopySource, Located, NodeAddress,
@@ -44,7 +45,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
     let copied = rest_call::run(call, command).await;
     let located = copied.map_err(|failure| refused(&source, failure))?;
     if let Some(asked) = asked {
-        let destination = Destination::File(address);
+        let destination = CopyDestination::File(address);
         background_copy::begin(call.frontend, destination, copy_id, source.url.clone(), asked);
     }
     Ok(accepted(call, &located))

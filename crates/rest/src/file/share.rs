@@ -1,9 +1,9 @@
 //! Create, read, change, snapshot, delete and restore a share.
 
-use holdfast_domain::names::ShareName;
+use holdfast_domain::names::{DeletedVersion, ShareName};
 use holdfast_domain::share::{
-    CreateShare, DeleteShare, DeletedVersion, RestoreShare, SetShareAcl, SetShareMetadata,
-    SetShareProperties, Share, SnapshotShare, WithSnapshots,
+    CreateShare, DeleteShare, RestoreShare, SetShareAcl, SetShareMetadata, SetShareProperties,
+    Share, SnapshotShare, WithSnapshots,
 };
 use holdfast_domain::time::Timestamp;
 use hyper::StatusCode;

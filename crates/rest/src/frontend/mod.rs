@@ -13,7 +13,6 @@ use std::sync::Arc;
 use holdfast_domain::Domain;
 use holdfast_domain::account::ServiceProperties;
 use holdfast_places::Place;
-use tokio::sync::Semaphore;
 
 use crate::address::HostStyle;
 use crate::answer::Answer;
@@ -25,7 +24,6 @@ use crate::lanes::lane_share::LaneShare;
 use crate::metrics::Metrics;
 use crate::server::ConnectionLimits;
 use crate::service::{Endpoint, Service};
-use crate::source::background_copy::COPIES_MAX;
 use crate::source::{Fetcher, SourceSettings};
 use exchange::{Arrival, Seen};
 
@@ -57,15 +55,12 @@ pub struct Frontend {
     settings: Settings,
     metrics: Arc<Metrics>,
     fetcher: Arc<Fetcher>,
-    /// One for each copy from another host that may be under way.
-    copy_places: Arc<Semaphore>,
 }
 
 impl Frontend {
     pub fn new(domain: Arc<Domain>, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let fetcher = Arc::new(Fetcher::new(&settings.sources, settings.limits.stall_timeout));
-        let copy_places = Arc::new(Semaphore::new(COPIES_MAX));
-        Self { domain, settings, metrics, fetcher, copy_places }
+        Self { domain, settings, metrics, fetcher }
     }
 
     pub fn domain(&self) -> &Domain {
@@ -73,12 +68,8 @@ impl Frontend {
     }
 
     /// For what goes on after a request.
-    pub(crate) fn shared_domain(&self) -> Arc<Domain> {
-        Arc::clone(&self.domain)
-    }
-
-    pub(crate) fn copy_places(&self) -> &Arc<Semaphore> {
-        &self.copy_places
+    pub(crate) fn shared_domain(&self) -> &Arc<Domain> {
+        &self.domain
     }
 
     pub fn limits(&self) -> &ConnectionLimits {

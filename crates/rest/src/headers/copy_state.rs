@@ -1,8 +1,9 @@
 //! Headers about the copy that a blob or file came from.
 
-use holdfast_domain::blob::{CopyState, CopyStatus};
+use holdfast_domain::copy::{CopyState, CopyStatus};
 
 use crate::answer::Answer;
+use crate::source::copy_status_description;
 
 /// The copy that a blob came from, or that is under way.
 pub fn copy_state(answer: &mut Answer, copy: &CopyState) {
@@ -12,7 +13,8 @@ pub fn copy_state(answer: &mut Answer, copy: &CopyState) {
     answer.header("x-ms-copy-progress", copy_progress(copy));
     let completed = copy.completed.map(|completed| completed.rfc1123().to_string());
     answer.optional_header("x-ms-copy-completion-time", completed);
-    answer.optional_header("x-ms-copy-status-description", copy.description.as_deref());
+    let description = copy.failure.as_ref().map(copy_status_description);
+    answer.optional_header("x-ms-copy-status-description", description);
     if let Some(incremental) = copy.incremental {
         answer.header("x-ms-incremental-copy", "true");
         let snapshot = incremental.destination_snapshot.map(|moment| moment.iso8601().to_string());

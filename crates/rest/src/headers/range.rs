@@ -1,6 +1,6 @@
 //! The range of a download that a request asks for.
 
-use holdfast_domain::blob::ReadRange;
+use holdfast_domain::content::ReadRange;
 
 use crate::headers::RequestHeaders;
 

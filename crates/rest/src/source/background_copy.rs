@@ -1,34 +1,21 @@
-//! Copies from other hosts, fetched behind the request that began them.
+//! Copies from other hosts, whose bytes the domain fetches behind the request that began them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdfast_domain::Domain;
-use holdfast_domain::blob::{BlobPath, CopyEnd, SourceElsewhere, SourceKind};
 use holdfast_domain::condition::SequenceNumber;
-use holdfast_domain::content::{ByteSource, ReceiveFailure, Received};
-use holdfast_domain::failure::Failure;
-use holdfast_domain::share::NodeAddress;
+use holdfast_domain::content::ByteSource;
+use holdfast_domain::copy::{
+    CopyDestination, CopyFailure, RemoteBytes, RemoteSource, SourceElsewhere, SourceKind,
+};
 use hyper::HeaderMap;
 use hyper::header::{HeaderValue, IF_MATCH, IF_UNMODIFIED_SINCE};
 
-use super::{Asked, FetchedBytes, Fetcher, SourceFailure, SourceProperties, SourceUrl};
+use super::{Asked, FetchedBytes, Fetcher, SourceProperties, SourceUrl};
 use crate::frontend::Frontend;
 
-/// Copies that are fetched at the same time; the others wait.
-pub const COPIES_MAX: usize = 16;
-/// A copy that has not ended by then never will.
-const COPY_TIME_MAX: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// How often it is noted how much has come, and asked whether it is still wanted.
-const PROGRESS_NOTED_EVERY: Duration = Duration::from_secs(2);
-
 const PAGE_BYTES: u64 = 512;
-
-const TIMED_OUT: &str = "500 OperationCancelled \"The copy did not end in two weeks.\"";
-const BROKEN: &str = "500 InternalError \"The bytes could not be stored.\"";
 
 /// What another host tells about the source of a copy.
 pub fn source_of(properties: SourceProperties) -> SourceElsewhere {
@@ -66,135 +53,38 @@ pub fn unchanged(asked: Asked, seen: &SourceProperties) -> Asked {
 /// Fetches the bytes of a copy that is pending, without anybody waiting for them.
 pub fn begin(
     frontend: &Frontend,
-    destination: Destination,
+    destination: CopyDestination,
     copy_id: String,
     url: SourceUrl,
     asked: Asked,
 ) {
-    let (domain, fetcher) = (frontend.shared_domain(), Arc::clone(frontend.fetcher()));
-    let places = Arc::clone(frontend.copy_places());
-    let copy = Copy { domain, destination, copy_id };
-    drop(tokio::spawn(async move {
-        let fetched = async {
-            let _place = places.acquire().await;
-            copy.fetch(&fetcher, &url, &asked).await
-        };
-        match tokio::time::timeout(COPY_TIME_MAX, fetched).await {
-            Ok(Some(end)) => copy.end(end).await,
-            Ok(None) => {}
-            Err(_) => copy.end(CopyEnd::Failed(TIMED_OUT.to_owned())).await,
-        }
-    }));
+    let fetcher = Arc::clone(frontend.fetcher());
+    let source = OtherHost { fetcher, url, asked };
+    frontend.shared_domain().fetch_copy(destination, copy_id, source);
 }
 
-/// What a copy becomes.
-pub enum Destination {
-    Blob(BlobPath),
-    File(NodeAddress),
-}
-
-struct Copy {
-    domain: Arc<Domain>,
-    destination: Destination,
-    copy_id: String,
-}
-
-impl Copy {
-    /// How the copy ends, or nothing if it is not wanted any more.
-    async fn fetch(&self, fetcher: &Fetcher, url: &SourceUrl, asked: &Asked) -> Option<CopyEnd> {
-        let copied = AtomicU64::new(0);
-        tokio::select! {
-            received = self.receive(fetcher, url, asked, &copied) => Some(match received {
-                Ok(received) => CopyEnd::Fetched(received),
-                Err(why) => CopyEnd::Failed(why),
-            }),
-            () = self.note_progress(&copied) => None,
-        }
-    }
-
-    async fn receive(
-        &self,
-        fetcher: &Fetcher,
-        url: &SourceUrl,
-        asked: &Asked,
-        copied: &AtomicU64,
-    ) -> Result<Received, String> {
-        let fetched = fetcher.open(url, asked, u64::MAX).await;
-        let fetched = fetched.map_err(|failure| failure.description())?;
-        let mut counted = Counted { bytes: fetched.bytes, copied };
-        self.domain.receive(&mut counted).await.map_err(|failure| match failure {
-            ReceiveFailure::Source(failure) => failure.description(),
-            ReceiveFailure::Fault(fault) => {
-                tracing::error!(?fault, "the bytes of a copy could not be stored");
-                BROKEN.to_owned()
-            }
-        })
-    }
-
-    /// Ends when the copy is not wanted any more.
-    async fn note_progress(&self, copied: &AtomicU64) {
-        loop {
-            tokio::time::sleep(PROGRESS_NOTED_EVERY).await;
-            let bytes = copied.load(Ordering::Relaxed);
-            let (domain, id) = (&self.domain, &self.copy_id);
-            let wanted = match &self.destination {
-                Destination::Blob(path) => {
-                    is_wanted(domain.note_copy_progress(path, id, bytes).await)
-                }
-                Destination::File(address) => {
-                    is_wanted(domain.note_file_copy_progress(address, id, bytes).await)
-                }
-            };
-            if !wanted {
-                return;
-            }
-        }
-    }
-
-    async fn end(&self, end: CopyEnd) {
-        let (domain, id) = (&self.domain, &self.copy_id);
-        match &self.destination {
-            Destination::Blob(path) => note_end(domain.end_copy(path, id, end).await),
-            Destination::File(address) => note_end(domain.end_file_copy(address, id, end).await),
-        }
-    }
-}
-
-fn is_wanted<R: std::fmt::Debug>(noted: Result<bool, Failure<R>>) -> bool {
-    match noted {
-        Ok(wanted) => wanted,
-        Err(failure) => {
-            tracing::warn!(?failure, "the progress of a copy was not noted");
-            true
-        }
-    }
-}
-
-fn note_end<R: std::fmt::Debug>(ended: Result<(), Failure<R>>) {
-    match ended {
-        Ok(()) => {}
-        Err(Failure::Refused(refusal)) => {
-            tracing::debug!(?refusal, "a copy ended that was not wanted any more");
-        }
-        Err(failure) => tracing::error!(?failure, "the end of a copy was not noted"),
-    }
-}
-
-/// Bytes that are counted as they come.
-struct Counted<'a> {
-    bytes: FetchedBytes,
-    copied: &'a AtomicU64,
+struct OtherHost {
+    fetcher: Arc<Fetcher>,
+    url: SourceUrl,
+    asked: Asked,
 }
 
 #[async_trait]
-impl ByteSource for Counted<'_> {
-    type Refusal = SourceFailure;
+impl RemoteSource for OtherHost {
+    async fn open(&self) -> Result<RemoteBytes, CopyFailure> {
+        let fetched = self.fetcher.open(&self.url, &self.asked, u64::MAX).await?;
+        let length = fetched.length;
+        Ok(RemoteBytes { bytes: Box::new(BytesOfCopy(fetched.bytes)), length })
+    }
+}
 
-    async fn next(&mut self) -> Result<Option<Bytes>, SourceFailure> {
-        let next = self.bytes.next().await?;
-        if let Some(bytes) = &next {
-            self.copied.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        }
-        Ok(next)
+struct BytesOfCopy(FetchedBytes);
+
+#[async_trait]
+impl ByteSource for BytesOfCopy {
+    type Refusal = CopyFailure;
+
+    async fn next(&mut self) -> Result<Option<Bytes>, CopyFailure> {
+        Ok(self.0.next().await?)
     }
 }

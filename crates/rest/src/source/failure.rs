@@ -140,7 +140,7 @@ impl SourceFailure {
         }
     }
 
-    /// For `x-ms-copy-status-description`: `<status> <code> "<text>"`.
+    /// `<status> <code> "<text>"`
     pub fn description(&self) -> String {
         let error = self.error();
         let status = self.status.unwrap_or(error.status()).as_u16();

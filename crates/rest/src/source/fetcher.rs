@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdfast_domain::blob::{ContentHeaders, ReadRange};
 use holdfast_domain::content::ByteSource;
+use holdfast_domain::content::{ContentHeaders, ReadRange};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::time::Timestamp;
 use http_body_util::{BodyExt as _, Empty};

@@ -1,7 +1,7 @@
 //! What a request says about its source, beside where it is.
 
-use holdfast_domain::blob::ReadRange;
 use holdfast_domain::condition::{Conditions, ETagList};
+use holdfast_domain::content::ReadRange;
 use holdfast_domain::names::TrailingDots;
 use holdfast_domain::tags::TagPredicate;
 use hyper::HeaderMap;

@@ -24,7 +24,7 @@
 //!         let properties = source.head(call).await?;              // then, without the request:
 //!         let fetcher = Arc::clone(call.frontend.fetcher());
 //!         let mut fetched = fetcher.open(&source.url, &source.asked(), length_max).await?;
-//!         // `fetched.bytes` refuses with `SourceFailure`, whose `description()` is stored
+//!         // `fetched.bytes` refuses with `SourceFailure`, of which the domain keeps the reason
 //!     }
 //!     Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
 //! }
@@ -35,6 +35,7 @@
 mod access;
 mod allowed_hosts;
 pub(crate) mod background_copy;
+mod copy_failure;
 mod failure;
 mod fetcher;
 mod headers;
@@ -46,6 +47,7 @@ mod url;
 
 pub use access::{MovableFile, ReadableBlob, ReadableFile};
 pub use allowed_hosts::{AllowedHosts, HostPattern, InvalidHostPattern};
+pub(crate) use copy_failure::copy_status_description;
 pub use failure::{FailureKind, SourceFailure, condition_as_refusal};
 pub use fetcher::{Asked, FetchLimits, Fetched, FetchedBytes, Fetcher, InvalidRoot, roots};
 pub use headers::SourceConditions;
@@ -57,8 +59,8 @@ pub use url::{Host, InvalidSourceUrl, Scheme, SourceUrl};
 
 use std::borrow::Cow;
 
-use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::CustomerKey;
+use holdfast_domain::content::ReadRange;
 use tokio_rustls::rustls::RootCertStore;
 
 use crate::blob::encryption;

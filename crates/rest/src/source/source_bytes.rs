@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdfast_domain::blob::{Blob, ContentHeaders, Download, GetBlob};
+use holdfast_domain::blob::{Blob, Download, GetBlob};
 use holdfast_domain::condition::CombinationRule;
-use holdfast_domain::content::{ByteSource, ContentReader};
+use holdfast_domain::content::{ByteSource, ContentHeaders, ContentReader};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::share::{FileDownload, GetFile, Node};
 use holdfast_domain::tags::TagSet;

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use holdfast_domain::Failure;
 use holdfast_domain::access::PublicAccess;
 use holdfast_domain::blob::{
-    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, ContentHeaders, CreateContainer,
-    NewBlob, PutBlob, ScopePolicy,
+    BlobPath, BlobRefusal, ContainerPath, ContainerRefusal, CreateContainer, NewBlob, PutBlob,
+    ScopePolicy,
 };
-use holdfast_domain::content::{ByteSource, ReceiveFailure};
+use holdfast_domain::content::{ByteSource, ContentHeaders, ReceiveFailure};
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{
     AccountName, BlobName, ContainerName, FilePath, QueueName, ShareName, TableName, TrailingDots,

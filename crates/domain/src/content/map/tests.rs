@@ -11,13 +11,13 @@ use holdfast_store::memory::MemoryExtents;
 use holdfast_store::{Extents as _, KeyRange, Order};
 use tokio::sync::Mutex;
 
+use super::super::rows;
 use crate::content::test_store::{Body, open_in_memory};
 use crate::content::{
     self, Content, ContentReader, Difference, Differences, Entry, INLINE_BYTES_MAX, Map, layers,
 };
 use crate::domain::Domain;
 use crate::failure::Failure;
-use crate::rows;
 
 const PAGE: usize = 512;
 const PAGES: usize = 4 * INLINE_BYTES_MAX / PAGE;

@@ -3,7 +3,7 @@
 use super::command::{BasicChange, RenameTo, SetTime};
 use super::refusal::{HandleRefusal, refused};
 use super::transfer::check_open;
-use super::{Answer, happenings};
+use super::{Answer, change_events};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::share::opens::breaks::Cause;
@@ -50,7 +50,7 @@ impl Domain {
         self.keep_opens(handle.key).await?;
         let heard = filter_of(change);
         if heard != 0 {
-            self.tell(handle.key.share, &[happenings::set(&handle.path(), heard)]);
+            self.tell(handle.key.share, &[change_events::set(&handle.path(), heard)]);
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Domain {
         self.opens.moved(handle.key, renamed.located.place, to.path.clone());
         self.keep_opens(handle.key).await?;
         let replaced = renamed.replaced.is_some();
-        self.tell(share, &happenings::renamed(&from, &to.path, handle.is_directory, replaced));
+        self.tell(share, &change_events::renamed(&from, &to.path, handle.is_directory, replaced));
         Ok(())
     }
 
@@ -198,7 +198,7 @@ impl Domain {
             .await
         })
         .await?;
-        self.tell(handle.key.share, &[happenings::secured(&handle.path())]);
+        self.tell(handle.key.share, &[change_events::secured(&handle.path())]);
         Ok(())
     }
 }

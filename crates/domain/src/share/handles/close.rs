@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::command::NodeInformation;
 use super::refusal::{HandleRefusal, refused};
 use super::transfer::{check_open, state};
-use super::{Answer, happenings};
+use super::{Answer, change_events};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::share::opens::waiting_time;
@@ -111,7 +111,7 @@ impl Domain {
         match removed {
             Ok(_) => {
                 let path = handle.path();
-                let gone = happenings::named(&path, handle.is_directory, ChangeAction::Removed);
+                let gone = change_events::named(&path, handle.is_directory, ChangeAction::Removed);
                 self.tell(handle.key.share, &[gone]);
                 Ok(())
             }

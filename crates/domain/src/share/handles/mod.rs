@@ -36,7 +36,7 @@
 //! A client that is to give up something it caches is told so by [`CachingEvent`]s through the sender
 //! of its [`Opener`].
 
-mod allowed;
+mod access_limits;
 mod change;
 mod close;
 mod command;
@@ -59,7 +59,7 @@ pub use command::{
 };
 pub use refusal::HandleRefusal;
 
-use super::happenings;
+use super::change_events;
 use super::opens::Opens;
 use crate::domain::Domain;
 use crate::failure::Failure;

@@ -8,14 +8,14 @@ use holdfast_sync::Mutex;
 use super::command::{Action, CachingWanted, NodeInformation, OpenNode, Opened, Reconnect};
 use super::open_rules::{self, Decided};
 use super::refusal::{HandleRefusal, refused};
-use super::{Answer, happenings};
+use super::{Answer, change_events};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::metadata::Metadata;
 use crate::names::PathComponent;
 use crate::share::opens::handle::{HandleState, Position};
-use crate::share::opens::lost::Claimed;
 use crate::share::opens::node::{Obstacle, Wish};
+use crate::share::opens::reconnection::Claimed;
 use crate::share::opens::registry::AdmitRefusal;
 use crate::share::opens::replay::Created;
 use crate::share::opens::watch::ChangeAction;
@@ -139,7 +139,7 @@ impl Domain {
         }
         self.tell(
             key.share,
-            &[happenings::named(&command.path, is_directory, ChangeAction::Added)],
+            &[change_events::named(&command.path, is_directory, ChangeAction::Added)],
         );
         if command.allocation > 0 && !is_directory {
             self.opens.set_allocation(key, command.allocation);
@@ -226,7 +226,7 @@ impl Domain {
             .await?;
         self.opens.set_allocation(handle.key, command.allocation);
         self.opens.reveal_written(handle.key);
-        self.tell(handle.key.share, &[happenings::written(&handle.path())]);
+        self.tell(handle.key.share, &[change_events::written(&handle.path())]);
         Ok(Some(overwritten.node))
     }
 

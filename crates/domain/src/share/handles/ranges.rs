@@ -3,11 +3,10 @@
 use std::ops::Range as Bytes;
 
 use super::Answer;
-use super::happenings;
+use super::change_events;
 use super::refusal::{HandleRefusal, refused};
 use super::transfer::{check_file, state};
-use crate::blob::ReadRange;
-use crate::content::Difference;
+use crate::content::{Difference, ReadRange};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::share::opens::breaks::Cause;
@@ -111,7 +110,7 @@ impl Domain {
             lease_id: None,
         };
         self.put_range(put).await.map_err(|failure| failure.map(refused))?;
-        self.tell(handle.key.share, &[happenings::written(&handle.path())]);
+        self.tell(handle.key.share, &[change_events::written(&handle.path())]);
         Ok(())
     }
 }

@@ -3,9 +3,8 @@
 use std::ops::Range as Bytes;
 
 use super::refusal::HandleRefusal;
-use super::{Answer, WriteAt, happenings};
-use crate::blob::ReadRange;
-use crate::content::{ContentReader, Received};
+use super::{Answer, WriteAt, change_events};
+use crate::content::{ContentReader, ReadRange, Received};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::share::opens::breaks::Cause;
@@ -83,7 +82,7 @@ impl Domain {
             .await;
         let written = put.conclude_put(written)?;
         self.opens.note_written(handle.key, written.node.times.written);
-        self.tell(handle.key.share, &[happenings::written(&handle.path())]);
+        self.tell(handle.key.share, &[change_events::written(&handle.path())]);
         Ok(())
     }
 
@@ -128,7 +127,7 @@ impl Domain {
         })
         .await?;
         self.opens.reveal_written(handle.key);
-        self.tell(handle.key.share, &[happenings::written(&handle.path())]);
+        self.tell(handle.key.share, &[change_events::written(&handle.path())]);
         Ok(())
     }
 

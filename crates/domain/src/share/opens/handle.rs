@@ -16,7 +16,7 @@ use super::breaks::Notice;
 use super::caching::{Caching, OplockLevel};
 use super::range_locks::OpenId;
 use super::replay::CreateId;
-use super::sharing::{Claim, ShareMode};
+use super::share_mode::{Claim, ShareMode};
 use super::watch::Watch;
 use crate::names::FilePath;
 use crate::share::handles::Action;

@@ -21,7 +21,7 @@ use super::node::{NodeOpens, OpenEntry};
 use super::range_locks::{LockKind, OpenId, Range, RangeLock};
 use super::registry::Opens;
 use super::replay::{CreateId, Created, Earlier};
-use super::sharing::ShareMode;
+use super::share_mode::ShareMode;
 use super::waiting_time;
 use crate::names::FilePath;
 use crate::rows::Stored;

@@ -9,20 +9,20 @@ pub mod access;
 pub(crate) mod additions;
 pub mod breaks;
 pub mod caching;
-pub(crate) mod connected;
+pub(crate) mod connections;
 pub mod delayed_time;
 pub mod handle;
 pub(crate) mod kept_open;
 pub mod listing;
 pub mod locking;
-pub(crate) mod lost;
 pub mod node;
 pub mod range_locks;
+pub(crate) mod reconnection;
 pub mod registry;
 pub mod replay;
 pub mod rest_entry;
 pub mod rest_operation;
-pub mod sharing;
+pub mod share_mode;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;
 pub(crate) mod waiting_time;
@@ -31,7 +31,7 @@ pub mod watch;
 pub use access::AccessMask;
 pub use breaks::AcknowledgeRefusal;
 pub use caching::{Caching, OplockLevel};
-pub use connected::ConnectedShare;
+pub use connections::ConnectedShare;
 pub use handle::{
     CachingEvent, CachingGranted, ClientId, Durability, Enumeration, Handle, LeaseGranted,
     LeaseKey, LeaseVersion, LeaseWanted, LockSequence, NodeKey, Opener,
@@ -42,5 +42,5 @@ pub use registry::Opens;
 pub use replay::CreateId;
 pub use rest_entry::{EnterRefusal, Entered};
 pub use rest_operation::RestOperation;
-pub use sharing::{Claim, ShareMode};
+pub use share_mode::{Claim, ShareMode};
 pub use watch::{Change, ChangeAction, Watched};

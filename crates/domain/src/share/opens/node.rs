@@ -17,7 +17,7 @@ use super::handle::{
 };
 use super::locking::LockWaiter;
 use super::range_locks::{OpenId, RangeLocks};
-use super::sharing::{Claim, compatible};
+use super::share_mode::{Claim, compatible};
 
 /// Whose cache it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

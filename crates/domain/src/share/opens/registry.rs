@@ -9,14 +9,14 @@ use holdfast_sync::{AsyncMutex, Mutex};
 
 use super::breaks::{AcknowledgeRefusal, Cause};
 use super::caching::{Caching, OplockLevel};
-use super::connected::ConnectedShare;
+use super::connections::ConnectedShare;
 use super::handle::{CachingGranted, ClientId, Handle, LeaseKey, NodeKey, Position};
 use super::node::{Attempt, HolderId, NodeOpens, Obstacle, Waiting, Wish};
 use super::range_locks::OpenId;
 use super::replay::{CreateId, Earlier};
-use super::sharing::{Claim, compatible};
+use super::share_mode::{Claim, compatible};
 use super::waiting_time;
-use super::watch::{Happening, Watched};
+use super::watch::{ChangeEvent, Watched};
 use crate::names::FilePath;
 use crate::share::Place;
 use crate::time::Timestamp;
@@ -428,12 +428,12 @@ impl Opens {
     }
 
     /// Tells those who watch what happened.
-    pub(crate) fn tell(&self, share: u64, happenings: &[Happening]) {
+    pub(crate) fn tell(&self, share: u64, change_events: &[ChangeEvent]) {
         let watching = self.watched.lock().get(&share).cloned().unwrap_or_default();
         for handle in watching {
             let path = handle.path();
             if let Some(watch) = &mut handle.state.lock().watch {
-                watch.notice(path.components(), happenings);
+                watch.notice(path.components(), change_events);
             }
         }
     }

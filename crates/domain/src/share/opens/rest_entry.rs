@@ -9,7 +9,7 @@ use super::handle::NodeKey;
 use super::node::{Attempt, NodeOpens, Obstacle};
 use super::registry::Opens;
 use super::rest_operation::{Entry, REST_BREAK_WAIT_MAX, RestOperation};
-use super::sharing::compatible;
+use super::share_mode::compatible;
 use super::waiting_time;
 use crate::names::FilePath;
 use crate::share::Place;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::access::AccessMask;
 use super::breaks::Cause;
-use super::sharing::{Claim, ShareMode, compatible};
+use super::share_mode::{Claim, ShareMode, compatible};
 use crate::lease::LeaseStatus;
 
 /// How long a REST call waits at most for caches that it breaks.
@@ -34,6 +34,9 @@ pub enum RestOperation {
     RenameSource,
     /// Rename File, for what is replaced.
     RenameTarget,
+    /// The end of a copy from another host, for the file that gets its bytes. Nobody is in its way: who
+    /// caches what the file was before only has to hear of it.
+    CopyEnd,
     /// Create Hard Link, for the file that gets another name.
     LinkTarget,
     /// Whatever else is done to a directory, and to a lease or a copy that is there: it only has to
@@ -66,6 +69,7 @@ impl RestOperation {
                 (shared(AccessMask::NONE), Some(Cause::Read))
             }
             Self::List | Self::LinkTarget | Self::Directory => (shared(AccessMask::NONE), None),
+            Self::CopyEnd => (shared(AccessMask::NONE), Some(Cause::Write)),
             Self::SetFileProperties | Self::SetFileMetadata | Self::PutRange => {
                 (shared(WRITE), Some(Cause::Write))
             }
@@ -93,6 +97,7 @@ impl RestOperation {
             | Self::PutRange
             | Self::LeaseFile
             | Self::RenameSource
+            | Self::CopyEnd
             | Self::LinkTarget
             | Self::Directory => false,
         };

@@ -30,7 +30,7 @@ pub enum ChangeAction {
 
 /// Something that happened to a node of a share.
 #[derive(Clone, Debug)]
-pub struct Happening {
+pub struct ChangeEvent {
     pub path: FilePath,
     pub action: ChangeAction,
     /// Those who asked for any of this hear of it.
@@ -101,10 +101,10 @@ impl Watch {
     }
 
     /// Keeps what concerns the directory at `watched`, and tells it if somebody waits.
-    pub fn notice(&mut self, watched: &[PathComponent], happenings: &[Happening]) {
-        for happening in happenings {
-            if let Some(name) = self.concerns(watched, happening) {
-                let change = Change { action: happening.action, name };
+    pub fn notice(&mut self, watched: &[PathComponent], change_events: &[ChangeEvent]) {
+        for event in change_events {
+            if let Some(name) = self.concerns(watched, event) {
+                let change = Change { action: event.action, name };
                 self.size += change.size();
                 self.overflow |= self.size > self.capacity;
                 if self.overflow {
@@ -125,15 +125,15 @@ impl Watch {
     }
 
     /// The path from the watched directory, if this is watched.
-    fn concerns(&self, watched: &[PathComponent], happening: &Happening) -> Option<String> {
-        let below = happening.path.components().strip_prefix(watched)?;
+    fn concerns(&self, watched: &[PathComponent], event: &ChangeEvent) -> Option<String> {
+        let below = event.path.components().strip_prefix(watched)?;
         let seen = match below.len() {
             0 => false,
             1 => true,
             _ => self.recursive,
         };
         let names: Vec<&str> = below.iter().map(PathComponent::as_str).collect();
-        (seen && happening.filter & self.filter != 0).then(|| names.join("/"))
+        (seen && event.filter & self.filter != 0).then(|| names.join("/"))
     }
 
     pub fn end(&mut self, how: &Watched) {
@@ -152,9 +152,9 @@ mod tests {
         FilePath::directory(text, TrailingDots::Kept).expect("a path")
     }
 
-    fn added(text: &str) -> Happening {
+    fn added(text: &str) -> ChangeEvent {
         let action = ChangeAction::Added;
-        Happening { path: path(text), action, filter: filter::FILE_NAME }
+        ChangeEvent { path: path(text), action, filter: filter::FILE_NAME }
     }
 
     fn told(names: &[&str]) -> Watched {

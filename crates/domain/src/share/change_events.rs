@@ -1,6 +1,6 @@
 //! What clients that watch directories hear of, whichever protocol it was done by.
 
-use super::opens::watch::{ChangeAction, Happening, filter};
+use super::opens::watch::{ChangeAction, ChangeEvent, filter};
 use super::{At, Node, NodeAddress, NodeProperties, RenameNode, SetNodeProperties, TimeChange};
 use crate::domain::Domain;
 use crate::names::{FilePath, PathComponent};
@@ -10,30 +10,30 @@ const METADATA: u32 = filter::ATTRIBUTES | filter::EXTENDED_ATTRIBUTES;
 const CONTENT: u32 = filter::SIZE | filter::LAST_WRITE;
 
 impl Domain {
-    pub(super) fn tell(&self, share: u64, happenings: &[Happening]) {
-        self.opens.tell(share, happenings);
+    pub(super) fn tell(&self, share: u64, change_events: &[ChangeEvent]) {
+        self.opens.tell(share, change_events);
     }
 }
 
-fn modified(path: &FilePath, filter: u32) -> Happening {
-    Happening { path: path.clone(), action: ChangeAction::Modified, filter }
+fn modified(path: &FilePath, filter: u32) -> ChangeEvent {
+    ChangeEvent { path: path.clone(), action: ChangeAction::Modified, filter }
 }
 
 /// It came, went or got another name.
-pub(super) fn named(path: &FilePath, is_directory: bool, action: ChangeAction) -> Happening {
+pub(super) fn named(path: &FilePath, is_directory: bool, action: ChangeAction) -> ChangeEvent {
     let filter = if is_directory { filter::DIRECTORY_NAME } else { filter::FILE_NAME };
-    Happening { path: path.clone(), action, filter }
+    ChangeEvent { path: path.clone(), action, filter }
 }
 
-pub(super) fn written(path: &FilePath) -> Happening {
+pub(super) fn written(path: &FilePath) -> ChangeEvent {
     modified(path, CONTENT)
 }
 
-pub(super) fn set(path: &FilePath, filter: u32) -> Happening {
+pub(super) fn set(path: &FilePath, filter: u32) -> ChangeEvent {
     modified(path, filter)
 }
 
-pub(super) fn secured(path: &FilePath) -> Happening {
+pub(super) fn secured(path: &FilePath) -> ChangeEvent {
     modified(path, filter::SECURITY)
 }
 
@@ -43,7 +43,7 @@ pub(super) fn renamed(
     to: &FilePath,
     is_directory: bool,
     replaced: bool,
-) -> Vec<Happening> {
+) -> Vec<ChangeEvent> {
     let named = |path, action| named(path, is_directory, action);
     let gone = replaced.then(|| named(to, ChangeAction::Removed));
     let (old, new) = if from.parent() == to.parent() {
@@ -55,21 +55,21 @@ pub(super) fn renamed(
 }
 
 /// What was given to a node together with another name.
-pub(super) fn set_by_rename(command: &RenameNode) -> Option<Happening> {
+pub(super) fn set_by_rename(command: &RenameNode) -> Option<ChangeEvent> {
     let has_metadata = command.metadata.is_some() || command.content_type.is_some();
     let heard = given(&command.properties) | if has_metadata { METADATA } else { 0 };
     (heard != 0).then(|| modified(&command.destination, heard))
 }
 
 /// A node that a call of REST is about.
-pub struct Told<'a> {
+pub struct ChangedNode<'a> {
     /// With its name as it is stored.
     path: FilePath,
     /// What was there before.
     before: Option<&'a Node>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ChangedNode<'a> {
     /// None where only a place was asked for: those who watch know paths.
     pub(super) fn of(
         address: &NodeAddress,
@@ -82,16 +82,16 @@ impl<'a> Told<'a> {
         }
     }
 
-    pub(super) fn created_directory(&self) -> Vec<Happening> {
+    pub(super) fn created_directory(&self) -> Vec<ChangeEvent> {
         vec![named(&self.path, true, ChangeAction::Added)]
     }
 
-    pub(super) fn created_link(&self) -> Vec<Happening> {
+    pub(super) fn created_link(&self) -> Vec<ChangeEvent> {
         vec![named(&self.path, false, ChangeAction::Added)]
     }
 
     /// Created, or replaced in all that it was.
-    pub(super) fn created_file(&self, after: &Node) -> Vec<Happening> {
+    pub(super) fn created_file(&self, after: &Node) -> Vec<ChangeEvent> {
         let path = self.path.with_last(after.name.as_ref());
         match self.before {
             Some(before) => vec![modified(&path, CONTENT | differences(before, after))],
@@ -103,11 +103,11 @@ impl<'a> Told<'a> {
         }
     }
 
-    pub(super) fn written(&self) -> Vec<Happening> {
+    pub(super) fn written(&self) -> Vec<ChangeEvent> {
         vec![written(&self.path)]
     }
 
-    pub(super) fn set(&self, command: &SetNodeProperties, after: &Node) -> Vec<Happening> {
+    pub(super) fn set(&self, command: &SetNodeProperties, after: &Node) -> Vec<ChangeEvent> {
         let headers = if command.headers.is_some() { METADATA } else { 0 };
         let length = if command.length.is_some() { CONTENT } else { 0 };
         let differences = self.before.map_or(0, |before| differences(before, after));
@@ -115,11 +115,11 @@ impl<'a> Told<'a> {
         if heard == 0 { Vec::new() } else { vec![modified(&self.path, heard)] }
     }
 
-    pub(super) fn set_metadata(&self) -> Vec<Happening> {
+    pub(super) fn set_metadata(&self) -> Vec<ChangeEvent> {
         vec![modified(&self.path, METADATA)]
     }
 
-    pub(super) fn deleted(&self) -> Vec<Happening> {
+    pub(super) fn deleted(&self) -> Vec<ChangeEvent> {
         let is_directory = self.before.is_some_and(Node::is_directory);
         vec![named(&self.path, is_directory, ChangeAction::Removed)]
     }

@@ -4,10 +4,11 @@
 
 use super::copy::{CopyRefusal, SourceHere, find_source};
 use super::entry::BlobEntry;
-use super::model::{CopyState, CopyStatus, Incremental, Past, Role};
+use super::model::{Past, Role};
 use super::{Blob, BlobPath, BlobRefusal, Encryption, Kind, Which, check_key};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
+use crate::copy::{CopyState, CopyStatus, Incremental};
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, Lease};
@@ -34,17 +35,17 @@ impl Domain {
         let latches = [command.path.latch(), command.source.path.latch()];
         self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, &command.path)
+            let entry = BlobEntry::read(&mut transaction, &command.path)
                 .await
                 .map_err(|failure| failure.map(CopyRefusal::Destination))?;
             let moment = source_moment(&command.source).map_err(Failure::Refused)?;
             let source = find_source(&mut transaction, &command.source)
                 .await
                 .map_err(|failure| failure.map(CopyRefusal::Source))?;
-            let existing = target.current.as_ref();
+            let existing = entry.current.as_ref();
             let lease = decide_incremental(existing, &source, moment, &command, stamp)
                 .map_err(Failure::Refused)?;
-            let encryption = target
+            let encryption = entry
                 .encryption(&Encryption::Account)
                 .map_err(|refusal| Failure::Refused(refusal.into()))?;
             if let Some(existing) = existing {
@@ -73,8 +74,8 @@ impl Domain {
             let content = content::share(&mut transaction, &blob.content, self.fresh_id()).await?;
             let snapshot = Blob { content, lease: Lease::default(), ..blob.clone() };
             let past = Past { blob: snapshot, role: Role::Snapshot, deleted: None };
-            target.put_past(&mut transaction, own_moment, &past);
-            target.put(&mut transaction, &blob);
+            entry.put_past(&mut transaction, own_moment, &past);
+            entry.put(&mut transaction, &blob);
             Ok((blob, transaction))
         })
         .await
@@ -146,7 +147,7 @@ fn copy_state(
         bytes_copied: length,
         bytes_total: length,
         completed: Some(stamp.now),
-        description: None,
+        failure: None,
         incremental: Some(Incremental {
             source_snapshot,
             destination_snapshot: Some(destination_snapshot),

@@ -3,8 +3,9 @@
 use super::entry::{BlobEntry, Change};
 use super::page::cut_off_pages;
 use super::tier::check_length;
-use super::{Blob, BlobPath, BlobRefusal, ContentHeaders, Encryption, Kind, check_changeable};
+use super::{Blob, BlobPath, BlobRefusal, Encryption, Kind, check_changeable};
 use crate::condition::{self, Conditions, SequenceAction, WriteKind};
+use crate::content::ContentHeaders;
 use crate::domain::{Domain, Stamp};
 use crate::failure::Failure;
 use crate::lease::{Access, LeaseId};
@@ -38,14 +39,14 @@ impl Domain {
         let retention = self.retention(&path.container.account).await?;
         self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, &path).await?;
-            let existing = target.current.clone();
+            let entry = BlobEntry::read(&mut transaction, &path).await?;
+            let existing = entry.current.clone();
             let mut blob =
                 decide_change(existing, &conditions, lease_id, stamp).map_err(Failure::Refused)?;
-            target.check_encryption(&blob, &encryption).map_err(Failure::Refused)?;
+            entry.check_encryption(&blob, &encryption).map_err(Failure::Refused)?;
             blob.metadata = metadata.clone();
             let replaced =
-                target.replace(&mut transaction, blob, Change::Metadata, retention, stamp);
+                entry.replace(&mut transaction, blob, Change::Metadata, retention, stamp);
             Ok((replaced.await?, transaction))
         })
         .await
@@ -55,8 +56,8 @@ impl Domain {
         let SetBlobProperties { path, conditions, lease_id, .. } = &command;
         self.transact_pipelined(&[path.latch()], async |mut transaction| {
             let stamp = self.stamp();
-            let target = BlobEntry::read(&mut transaction, path).await?;
-            let existing = target.current.clone();
+            let entry = BlobEntry::read(&mut transaction, path).await?;
+            let existing = entry.current.clone();
             let before =
                 decide_change(existing, conditions, *lease_id, stamp).map_err(Failure::Refused)?;
             let mut blob = with_properties(&before, &command).map_err(Failure::Refused)?;
@@ -64,7 +65,7 @@ impl Domain {
                 let (length, id) = (blob.length, stamp.etag.ticks());
                 blob.content = cut_off_pages(&mut transaction, &before, length, id).await?;
             }
-            target.put(&mut transaction, &blob);
+            entry.put(&mut transaction, &blob);
             Ok((blob, transaction))
         })
         .await

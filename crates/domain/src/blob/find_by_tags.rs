@@ -11,14 +11,15 @@ use holdfast_store::{Fault, KeyRange, Order, Snapshot};
 use super::container::find_container;
 use super::entry::find_in;
 use super::model::ContainerPlace;
+use super::rows::{self, Tagged};
 use super::{Blob, Container, ContainerPath, Which};
 use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::names::{AccountName, ContainerName};
-use crate::pace::{Pace, ROWS_IN_TURN};
-use crate::rows::{self, Stored, Tagged};
+use crate::rows::Stored;
 use crate::tags::{TagQuery, TagRange};
 use crate::time::Timestamp;
+use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
 /// Rows of the index that one page looks at, at most. It is more than a page has blobs, so that a
 /// query of several conditions does not come back with empty pages all the time.
@@ -197,7 +198,7 @@ impl Search<'_> {
 
     async fn page(&mut self, ranges: Vec<KeyRange>, limit: usize) -> Result<FoundBlobs, Fault> {
         let mut blobs = Vec::new();
-        let (mut seen, mut pace) = (0, Pace::default());
+        let (mut seen, mut yield_budget) = (0, YieldBudget::default());
         for mut range in ranges {
             while !range.is_empty() {
                 let rows = self.snapshot.scan(&range, Order::Ascending, ROWS_PER_SCAN).await?;
@@ -207,7 +208,7 @@ impl Search<'_> {
                     }
                     seen += 1;
                     blobs.extend(self.blob(&row.key).await?);
-                    pace.sought().await;
+                    yield_budget.sought().await;
                 }
                 match rows.last() {
                     Some(last) if rows.len() == ROWS_PER_SCAN => {

@@ -10,17 +10,17 @@ const SEEK_ROWS: usize = 10;
 
 /// Counts what is done, since no clock is known here.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct YieldBudget {
     left: usize,
 }
 
-impl Default for Pace {
+impl Default for YieldBudget {
     fn default() -> Self {
         Self { left: ROWS_IN_TURN }
     }
 }
 
-impl Pace {
+impl YieldBudget {
     /// After so many rows.
     pub async fn passed(&mut self, rows: usize) {
         match self.left.checked_sub(rows) {
@@ -47,9 +47,9 @@ mod tests {
 
     #[test]
     fn a_turn_is_given_up_after_so_many_rows() {
-        let mut pace = Pace::default();
+        let mut yield_budget = YieldBudget::default();
         let mut gives_way = |rows| {
-            let mut passed = pin!(pace.passed(rows));
+            let mut passed = pin!(yield_budget.passed(rows));
             let mut context = Context::from_waker(Waker::noop());
             let is_pending = passed.as_mut().poll(&mut context).is_pending();
             is_pending && passed.poll(&mut context).is_ready()

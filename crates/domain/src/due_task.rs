@@ -20,7 +20,7 @@ use crate::transact::Transaction;
 const DUE_PER_COMMIT: usize = 64;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Due {
+pub(crate) enum DueTask {
     /// The retention of an earlier state of a blob, the row with this key, ends.
     PurgePast(Bytes),
     /// The retention of a deleted container, the row with this key, ends.
@@ -36,15 +36,15 @@ pub(crate) enum Due {
     PurgeShare(Bytes),
 }
 
-impl Stored for Due {
+impl Stored for DueTask {
     const FORMAT: u8 = 1;
     const WHAT: &'static str = "something due";
 }
 
-impl Due {
+impl DueTask {
     /// `id` is unused by anything else that is due at that time.
     pub fn plan(&self, transaction: &mut Transaction, at: Timestamp, id: u64) {
-        transaction.put(rows::due(at, id), self.encode());
+        transaction.put(rows::due_task(at, id), self.encode());
     }
 
     async fn run(&self, transaction: &mut Transaction, now: Timestamp) -> Result<(), Fault> {
@@ -66,7 +66,7 @@ impl Domain {
     pub async fn do_what_is_due(&self) -> Result<bool, Failure<()>> {
         let now = self.now();
         let next = Timestamp::from_ticks(now.ticks() + 1);
-        let range = KeyRange::prefix(rows::dues()).ending_before(rows::due(next, 0));
+        let range = KeyRange::prefix(rows::due_tasks()).ending_before(rows::due_task(next, 0));
         self.transact(&[], async |mut transaction| {
             let snapshot = transaction.snapshot();
             let found = snapshot.scan(&range, Order::Ascending, DUE_PER_COMMIT).await?;
@@ -76,7 +76,7 @@ impl Domain {
                 transaction.expect(row.key.clone());
                 // What was planned twice must not be done twice to one state of the store.
                 if done.insert(row.value.clone()) {
-                    Due::decode(&row.value)?.run(&mut transaction, now).await?;
+                    DueTask::decode(&row.value)?.run(&mut transaction, now).await?;
                 }
                 transaction.delete(row.key);
             }

@@ -11,12 +11,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use holdfast_domain::account::{ServiceKind, ServiceProperties};
 use holdfast_domain::blob::{
-    Blob, BlobRefusal, ContentHeaders, DeleteBlob, DeleteSnapshots, Deleted, Encryption, GetBlob,
-    LeaseBlob, ListBlobs, Listed, ListedState, NewBlob, SetBlobMetadata, SetBlobProperties, Show,
+    Blob, BlobRefusal, DeleteBlob, DeleteSnapshots, Deleted, Encryption, GetBlob, LeaseBlob,
+    ListBlobs, Listed, ListedState, NewBlob, SetBlobMetadata, SetBlobProperties, Show,
     SnapshotBlob, Which,
 };
 use holdfast_domain::condition::{Conditions, DateConditions, ETagList};
-use holdfast_domain::content::INLINE_BYTES_MAX;
+use holdfast_domain::content::{ContentHeaders, INLINE_BYTES_MAX};
 use holdfast_domain::features::Features;
 use holdfast_domain::lease::{LeaseAction, LeaseDuration, LeaseId};
 use holdfast_domain::metadata::Metadata;

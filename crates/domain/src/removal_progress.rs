@@ -12,12 +12,12 @@ use holdfast_sync::Mutex;
 
 /// For ranges of rows that nobody adds to any more.
 #[derive(Default)]
-pub(crate) struct Emptying {
+pub(crate) struct RemovalProgress {
     /// The last row that was removed of those with a prefix.
     removed_until: Mutex<HashMap<Bytes, Bytes>>,
 }
 
-impl Emptying {
+impl RemovalProgress {
     /// What is left of the rows with this prefix.
     pub fn rest(&self, prefix: &Bytes) -> KeyRange {
         let all = KeyRange::prefix(prefix.clone());

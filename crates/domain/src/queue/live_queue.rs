@@ -1,4 +1,4 @@
-//! What is known in memory of queues in use: the head of each (see [`Head`]) and how many messages
+//! What is kept in memory of queues in use: the head of each (see [`Head`]) and how many messages
 //! it has. All of it is found again in the rows when it is not known.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use super::upkeep::Upkeep;
 use crate::rows::Stored;
 use crate::time::{Clock, Timestamp};
 
-/// Queues known at most; those that nobody uses at the moment are forgotten first.
+/// Queues kept at most; those that nobody uses at the moment are forgotten first.
 const QUEUES_MAX: usize = 4096;
 /// Rows looked at in one step. A message is handed out after the step that finds it, so this is how
 /// long the first of many consumers waits for the others' messages.
@@ -22,12 +22,12 @@ const ROWS_PER_LOOK: usize = 128;
 const ROWS_PER_COUNT: usize = 1024;
 
 #[derive(Default)]
-pub(crate) struct KnownQueues {
-    by_id: Mutex<HashMap<u64, Arc<KnownQueue>>>,
+pub(crate) struct LiveQueues {
+    by_id: Mutex<HashMap<u64, Arc<LiveQueue>>>,
     pub(super) upkeep: Mutex<Upkeep>,
 }
 
-pub(super) struct KnownQueue {
+pub(super) struct LiveQueue {
     id: u64,
     /// Held by every change of messages from before its commit until its result is known here, and
     /// alone by whoever begins to count: so the count begins between two changes.
@@ -62,19 +62,19 @@ impl Count {
     }
 }
 
-impl KnownQueues {
-    pub(super) fn of(&self, id: u64) -> Arc<KnownQueue> {
+impl LiveQueues {
+    pub(super) fn of(&self, id: u64) -> Arc<LiveQueue> {
         let mut by_id = self.by_id.lock();
         if by_id.len() >= QUEUES_MAX && !by_id.contains_key(&id) {
             let mut room = QUEUES_MAX / 2;
-            // Whoever uses a queue has a share in what is known of it.
+            // A queue is in use while its reference count is above one.
             by_id.retain(|_, known| {
                 let keep = room == 0 || Arc::strong_count(known) > 1;
                 room -= usize::from(!keep);
                 keep
             });
         }
-        Arc::clone(by_id.entry(id).or_insert_with(|| Arc::new(KnownQueue::new(id))))
+        Arc::clone(by_id.entry(id).or_insert_with(|| Arc::new(LiveQueue::new(id))))
     }
 
     /// A number that nobody else knows yet.
@@ -87,7 +87,7 @@ impl KnownQueues {
     }
 }
 
-impl KnownQueue {
+impl LiveQueue {
     fn new(id: u64) -> Self {
         Self {
             id,
@@ -98,8 +98,8 @@ impl KnownQueue {
         }
     }
 
-    pub async fn begin(self: &Arc<Self>) -> Underway {
-        Underway {
+    pub async fn begin(self: &Arc<Self>) -> PendingChange {
+        PendingChange {
             known: Arc::clone(self),
             _change: Arc::clone(&self.changes).read_owned().await,
             taken: Vec::new(),
@@ -216,7 +216,7 @@ impl KnownQueue {
 }
 
 /// A look through a queue. One that does not get to its end is broken off.
-struct Look<'known>(Option<&'known KnownQueue>);
+struct Look<'known>(Option<&'known LiveQueue>);
 
 impl Look<'_> {
     /// Whether there was nothing to be got at `empty_at`, where that is when nothing was ready and
@@ -250,10 +250,10 @@ impl Drop for Look<'_> {
 }
 
 /// A change of messages, from before its commit until its result is known. Dropped without
-/// [`Underway::committed`] it has changed nothing, and gives back what it took; so nobody may drop it
+/// [`PendingChange::committed`] it has changed nothing, and gives back what it took; so nobody may drop it
 /// while its commit is under way, which is why front ends finish whatever they have begun.
-pub(super) struct Underway {
-    known: Arc<KnownQueue>,
+pub(super) struct PendingChange {
+    known: Arc<LiveQueue>,
     _change: OwnedRwLockReadGuard<()>,
     taken: Vec<Place>,
     put: Vec<Place>,
@@ -263,7 +263,7 @@ pub(super) struct Underway {
     committed: bool,
 }
 
-impl Underway {
+impl PendingChange {
     /// Takes places until it has `count`, if there are as many.
     pub async fn take(
         &mut self,
@@ -320,7 +320,7 @@ impl Underway {
     }
 }
 
-impl Drop for Underway {
+impl Drop for PendingChange {
     fn drop(&mut self) {
         let mut state = self.known.state.lock();
         if self.committed {
