@@ -21,7 +21,7 @@ use holdfast_domain::blob::{
     ScopePolicy, SnapshotBlob,
 };
 use holdfast_domain::condition::{AppendConditions, Conditions};
-use holdfast_domain::content::{ByteSource, ContentHeaders, Received};
+use holdfast_domain::content::{ByteSource, Received};
 use holdfast_domain::features::Features;
 use holdfast_domain::metadata::Metadata;
 use holdfast_domain::names::{AccountName, BlobName, ContainerName};

@@ -20,7 +20,7 @@ use holdfast_domain::blob::{
     ListBlobs, Listed, NewBlob, PutBlob, ScopePolicy, Show, Which,
 };
 use holdfast_domain::condition::{CombinationRule, Conditions, DateConditions};
-use holdfast_domain::content::{ByteSource, ContentHeaders, ReadRange};
+use holdfast_domain::content::{ByteSource, ReadRange};
 use holdfast_domain::features::Features;
 use holdfast_domain::lease::LeaseId;
 use holdfast_domain::metadata::Metadata;

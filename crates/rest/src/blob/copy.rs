@@ -5,7 +5,7 @@ use holdfast_domain::blob::{
     Encryption, Manner, RehydratePriority, SourceHere,
 };
 use holdfast_domain::content::ByteSource as _;
-use holdfast_domain::copy::{CopyDestination, SourceElsewhere, SourceKind};
+use holdfast_domain::copy::{CopyDestination, SourceKind};
 use holdfast_domain::etag::ETag;
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::FILE_BYTES_MAX;
@@ -17,7 +17,7 @@ use crate::answer::Answer;
 use crate::body::{ExpectedDigests, FinishedDigests};
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::source::background_copy::{self, Destination};
+use crate::source::background_copy;
 use crate::source::{FailureKind, Located, ReadableBlob, SourceFailure, SourceRequest};
 use crate::version::Version;
 

@@ -8,8 +8,7 @@ use holdfast_domain::blob::{
 use holdfast_domain::condition::{
     CombinationRule, Conditions, DateConditions, ETagList, validate_combination,
 };
-use holdfast_domain::content::{ContentHeaders, ContentMd5};
-use holdfast_domain::copy::{CopyState, CopyStatus};
+use holdfast_domain::content::ContentHeaders;
 use holdfast_domain::tags::TagPredicate;
 
 use super::encryption;

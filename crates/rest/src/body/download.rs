@@ -1,7 +1,7 @@
 //! The bytes of a download, as the body of its answer, and the digest of the range that is asked for.
 
-use holdfast_domain::blob::ReadRange;
 use holdfast_domain::content::ContentReader;
+use holdfast_domain::content::ReadRange;
 
 use super::{Digests, Encoder, StructuredBody, encode_crc64};
 use crate::answer::{Answer, AnswerBody};

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::headers::copy_state;
 use crate::headers::resource_headers;
 use crate::request::Call;
-use crate::source::background_copy::{self, Destination};
+use crate::source::background_copy;
 use crate::source::{self, ReadableBlob, SourceFailure, SourceRequest};
 use crate::version::Version;
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use holdfast_domain::blob::{ContentHeaders, ContentMd5};
+use holdfast_domain::content::{ContentHeaders, ContentMd5};
 
 use crate::answer::Answer;
 use crate::body::{ContentBody, FinishedDigests, StructuredBody, decode_md5, encode_crc64};
