@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::file;
+use crate::configuration_file;
 
 /// The environment of the process, as a value: tests need not change their own.
 pub type Environment = BTreeMap<OsString, OsString>;
@@ -255,7 +255,7 @@ pub fn collect(
     }
     if let Some(path) = given.get("config").and_then(|config| config.texts.first()) {
         let path = PathBuf::from(path);
-        for (name, value) in file::read(&path)? {
+        for (name, value) in configuration_file::read(&path)? {
             given.entry(name).or_insert(value);
         }
     }

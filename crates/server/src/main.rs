@@ -12,7 +12,7 @@ mod azurite;
 mod background;
 mod clock;
 mod command_line;
-mod file;
+mod configuration_file;
 #[cfg(test)]
 mod hostile;
 mod logging;

@@ -4,22 +4,22 @@
 mod blob;
 mod file;
 mod headers;
-mod matrix;
 mod need;
 mod queue;
 mod route;
 mod row;
+mod support_matrix;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use headers::{Conditions, LeaseHeaders};
-pub use matrix::{support_matrix, support_summary};
 pub use need::{
     ACTION_PREFIX, Anonymous, Need, NeededActions, ResourceType, Second, SourceCredentials,
 };
 pub use route::{RouteRefusal, TUNNELLED_METHOD, check_since, in_known_form, route};
 pub use row::{Comp, Restype, Row, Scope, Selector, Verb, Verbs};
+pub use support_matrix::{support_matrix, support_summary};
 
 use crate::service::Service;
 use crate::url_query::Query;

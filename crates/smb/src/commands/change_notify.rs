@@ -4,7 +4,7 @@ use holdfast_domain::share::handles::WatchFor;
 use holdfast_domain::share::opens::{ChangeAction, Watched};
 
 use super::Result;
-use super::waiting::at_once_or_pending;
+use super::pending_answer::at_once_or_pending;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::refusals;

@@ -1,7 +1,7 @@
 //! FLUSH: what was written before is durable already.
 
 use super::Result;
-use super::waiting::patiently;
+use super::pending_answer::patiently;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::opens::OpenKind;

@@ -5,7 +5,7 @@ use holdfast_domain::share::opens::LockSequence;
 use holdfast_domain::share::opens::range_locks::{LockKind, Range};
 
 use super::Result;
-use super::waiting::at_once_or_pending;
+use super::pending_answer::at_once_or_pending;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::opens::OpenFile;

@@ -10,6 +10,7 @@ mod lock;
 mod logoff;
 pub mod negotiate;
 mod oplock_break;
+mod pending_answer;
 mod query_directory;
 mod query_info;
 mod read;
@@ -17,7 +18,6 @@ mod session_setup;
 mod set_info;
 mod tree_connect;
 mod tree_disconnect;
-mod waiting;
 mod write;
 
 use bytes::Bytes;

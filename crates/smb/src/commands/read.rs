@@ -7,7 +7,7 @@ use holdfast_domain::failure::Fault;
 use tokio::sync::Semaphore;
 
 use super::Result;
-use super::waiting::patiently;
+use super::pending_answer::patiently;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::opens::{OpenFile, OpenKind};

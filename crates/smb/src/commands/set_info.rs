@@ -4,7 +4,7 @@ use holdfast_domain::share::handles::{BasicChange, RenameTo, SetTime};
 use holdfast_domain::share::security::{Descriptor, assigned};
 
 use super::Result;
-use super::waiting::patiently;
+use super::pending_answer::patiently;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::info::facts::{attributes, attributes_from_wire};

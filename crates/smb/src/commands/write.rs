@@ -8,7 +8,7 @@ use holdfast_domain::content::{ByteSource, ReceiveFailure};
 use holdfast_domain::share::handles::WriteAt;
 
 use super::Result;
-use super::waiting::patiently;
+use super::pending_answer::patiently;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::opens::{OpenFile, OpenKind};

@@ -4,7 +4,7 @@
 //! `docs/on-disk-format.md` describes the files and argues every crash;
 //! `docs/design/0001-write-ahead-log.md` says why it is built this way.
 
-mod caller;
+mod batch_caller;
 mod commit;
 mod disk_space;
 mod engine;

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use holdfast_sync::{Condvar, Mutex, oneshot};
 
-use super::caller::Caller;
+use super::batch_caller::Caller;
 use super::engine_state::EngineState;
 use super::log::{ActiveSegment, Group, PlacedRecord, Record, RecordPlace};
 use super::recent_writes::RecentWrites;

@@ -10,7 +10,7 @@ use holdfast_domain::share::opens::{AccessMask, ShareMode};
 use super::{contexts, reconnect};
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::commands::waiting::patiently;
+use crate::commands::pending_answer::patiently;
 use crate::commands::{Result, close};
 use crate::info::facts::{NodeFacts, attributes_from_wire};
 use crate::info::{path, security, time};

@@ -4,7 +4,7 @@ use super::answer;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::commands::Result;
-use crate::commands::waiting::patiently;
+use crate::commands::pending_answer::patiently;
 use crate::info::fsctl::{self, Span};
 use crate::opens::Open;
 use crate::refusals;
