@@ -21,7 +21,8 @@ pub struct AbortFileCopy {
 }
 
 impl Domain {
-    /// Notes how much of a pending copy has come; whether it is still wanted.
+    /// Notes how much of a pending copy has come; whether it is still wanted. Neither bytes nor times of
+    /// the file change, so it needs no entry among the opens.
     pub async fn note_file_copy_progress(
         &self,
         address: &NodeAddress,
@@ -159,7 +160,7 @@ fn stop(node: &mut Node, status: CopyStatus, failure: Option<CopyFailure>, stamp
 
 /// Fails the copy onto the file with this key, which an earlier run left pending. A snapshot that was
 /// taken since sees the same.
-pub(crate) async fn fail_interrupted(
+pub async fn fail_interrupted(
     transaction: &mut Transaction,
     key: Bytes,
     stamp: Stamp,

@@ -58,7 +58,7 @@ pub trait RestCall: Send + Sync + Sized {
 
     fn run(
         &self,
-        domain: &Domain,
+        entered: EnteredDomain<'_>,
     ) -> impl Future<Output = Result<Self::Output, Failure<Self::Refusal>>> + Send;
 
     /// What becomes of the bytes that came with it.
@@ -69,6 +69,10 @@ pub trait RestCall: Send + Sync + Sized {
         done
     }
 }
+
+/// Where a call does its work. Only [`Domain::rest_call`] makes one, so nobody runs a call without
+/// entering the opens first.
+pub struct EnteredDomain<'a>(&'a Domain);
 
 /// A node that a call has entered, or a place where nothing is.
 struct Entry<'a> {
@@ -93,7 +97,9 @@ impl Domain {
         command: &mut C,
         patience: Duration,
     ) -> Result<C::Output, Failure<C::Refusal>> {
-        let Some(operation) = command.operation() else { return command.run(self).await };
+        let Some(operation) = command.operation() else {
+            return command.run(EnteredDomain(self)).await;
+        };
         let asked = command.address().clone();
         for _ in 0..LOOKS_MAX {
             let found = self.find_node(&asked, ShareState::Current).await;
@@ -101,7 +107,7 @@ impl Domain {
             let entry = self.enter(&found, operation, patience).await;
             let entry = entry.map_err(|failure| failure.map(C::Refusal::from))?;
             *command.address() = asked.clone().expecting(entry.expected);
-            let done = command.run(self).await;
+            let done = command.run(EnteredDomain(self)).await;
             drop(entry.entered);
             match done {
                 Err(Failure::Refused(refusal)) if refusal == FileRefusal::Moved.into() => {}
@@ -287,7 +293,7 @@ macro_rules! rest_calls {
                 ($change_events)(self, changed, done)
             }
 
-            async fn run(&self, domain: &Domain) -> Answer<$output> {
+            async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<$output> {
                 domain.$run(self).await
             }
         }
@@ -356,7 +362,7 @@ impl RestCall for GetFile {
         Vec::new()
     }
 
-    async fn run(&self, domain: &Domain) -> Answer<FileDownload> {
+    async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<FileDownload> {
         domain.get_file(&self.file, self.range).await
     }
 }
@@ -377,7 +383,7 @@ impl RestCall for ListRanges {
         Vec::new()
     }
 
-    async fn run(&self, domain: &Domain) -> Answer<FileRanges> {
+    async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<FileRanges> {
         domain.list_ranges(self).await
     }
 }
@@ -399,7 +405,7 @@ impl RestCall for ListDirectory {
         Vec::new()
     }
 
-    async fn run(&self, domain: &Domain) -> Answer<DirectoryPage> {
+    async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<DirectoryPage> {
         let mut page = domain.list_directory(self).await?;
         if self.state == ShareState::Current {
             let share = page.directory.place.share();
@@ -425,7 +431,7 @@ impl RestCall for CreateFile {
         changed.created_file(&done.node)
     }
 
-    async fn run(&self, domain: &Domain) -> Answer<Located> {
+    async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<Located> {
         domain.try_create_file(self).await
     }
 
@@ -451,7 +457,7 @@ impl RestCall for CreateHardLink {
         changed.created_link()
     }
 
-    async fn run(&self, domain: &Domain) -> Answer<Located> {
+    async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<Located> {
         let entry = domain.enter_second(&self.target, RestOperation::LinkTarget).await?;
         let linked = domain.create_hard_link(self).await;
         drop(entry);
@@ -475,7 +481,7 @@ impl RestCall for PutRange {
         changed.written()
     }
 
-    async fn run(&self, domain: &Domain) -> Answer<Located> {
+    async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<Located> {
         domain.try_put_range(self).await
     }
 
@@ -501,7 +507,10 @@ impl RestCall for CopyFile {
     }
 
     /// The source is read as if by Get File, as it is found at that moment.
-    async fn run(&self, domain: &Domain) -> Result<Located, Failure<FileCopyRefusal>> {
+    async fn run(
+        &self,
+        EnteredDomain(domain): EnteredDomain<'_>,
+    ) -> Result<Located, Failure<FileCopyRefusal>> {
         let source = match &self.source {
             FileCopySource::File(source) if source.state == ShareState::Current => source,
             FileCopySource::File(_)
