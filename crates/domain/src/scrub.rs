@@ -1,4 +1,4 @@
-//! Looks at the bytes of every extent that a row names, and says whose they are where they are hurt.
+//! Reads the bytes of every extent that a row names, and says which are damaged and whose they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::content::{self, Content, Entry, stored_extent};
 use crate::rows::{Stored, number_at};
 use crate::share::{NODE, Node, NodeKind};
 
-/// What is compared with one checksum, and so the finest that damage can be told.
+/// The bytes of one checksum: damage is reported by pieces of this size.
 const PIECE_BYTES: u64 = 64 * 1024;
 const ROWS_PER_SCAN: usize = 1024;
 
 /// Bytes that are not what was written.
 #[derive(Debug)]
-pub struct HurtExtent {
+pub struct DamagedExtent {
     pub id: ExtentId,
     /// Where in the extent the pieces begin that do not fit their checksums.
     pub pieces: Vec<u64>,
@@ -24,13 +24,13 @@ pub struct HurtExtent {
     pub owners: Vec<String>,
 }
 
-/// Reads everything: rows whose tables are hurt fail it.
+/// Reads everything: a damaged table of rows is an error.
 pub async fn scrub_extents(
     engine: &dyn Engine,
     extents: &dyn Extents,
-) -> Result<Vec<HurtExtent>, Fault> {
+) -> Result<Vec<DamagedExtent>, Fault> {
     let snapshot = engine.snapshot().await?;
-    let mut hurt = BTreeMap::new();
+    let mut damaged = BTreeMap::new();
     let mut after = None;
     while let Some(rows) = page(&*snapshot, content::rows::all_extents(), &mut after).await? {
         for row in rows {
@@ -38,7 +38,7 @@ pub async fn scrub_extents(
             for start in (0..extent.length).step_by(PIECE_BYTES as usize) {
                 let end = (start + PIECE_BYTES).min(extent.length);
                 if let Err(why) = extents.read(&extent, start..end).await {
-                    let found = hurt.entry(extent.id).or_insert_with(|| HurtExtent {
+                    let found = damaged.entry(extent.id).or_insert_with(|| DamagedExtent {
                         id: extent.id,
                         pieces: Vec::new(),
                         why,
@@ -49,10 +49,10 @@ pub async fn scrub_extents(
             }
         }
     }
-    if !hurt.is_empty() {
-        name_owners(&*snapshot, &mut hurt).await?;
+    if !damaged.is_empty() {
+        name_owners(&*snapshot, &mut damaged).await?;
     }
-    Ok(hurt.into_values().collect())
+    Ok(damaged.into_values().collect())
 }
 
 async fn page(
@@ -71,17 +71,17 @@ async fn page(
 
 async fn name_owners(
     snapshot: &dyn Snapshot,
-    hurt: &mut BTreeMap<ExtentId, HurtExtent>,
+    damaged: &mut BTreeMap<ExtentId, DamagedExtent>,
 ) -> Result<(), Fault> {
-    // Which maps have hurt extents comes first, then what has those maps.
+    // Which maps have damaged extents comes first, then what has those maps.
     let mut maps: BTreeMap<u64, BTreeSet<ExtentId>> = BTreeMap::new();
     let mut after = None;
     while let Some(rows) = page(snapshot, content::rows::all_map_entries(), &mut after).await? {
         for row in rows {
             let map = number_at(&row.key, 1).unwrap_or_default();
             let entry = Entry::decode(&row.value)?;
-            let hurt_here = entry.part.extents().filter(|id| hurt.contains_key(id));
-            maps.entry(map).or_default().extend(hurt_here);
+            let damaged_here = entry.part.extents().filter(|id| damaged.contains_key(id));
+            maps.entry(map).or_default().extend(damaged_here);
         }
     }
     for prefix in with_contents() {
@@ -95,8 +95,8 @@ async fn name_owners(
                     None => continue,
                 };
                 for id in extents {
-                    if let Some(hurt) = hurt.get_mut(&id) {
-                        hurt.owners.push(name(snapshot, &row).await?);
+                    if let Some(damaged) = damaged.get_mut(&id) {
+                        damaged.owners.push(name(snapshot, &row).await?);
                     }
                 }
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Arg, Command, value_parser};
-use holdfast_domain::scrub::{HurtExtent, scrub_extents};
+use holdfast_domain::scrub::{DamagedExtent, scrub_extents};
 use holdfast_store::embedded::{
     Damage, DataFolder, Durability, EmbeddedEngine, OpenError, SegmentExtents, SegmentOptions,
     scrub_rows,
@@ -15,7 +15,7 @@ use holdfast_store::embedded::{
 
 use crate::wiring::engine_options;
 
-const HURT: u8 = 1;
+const DAMAGED: u8 = 1;
 const USAGE: u8 = 2;
 
 /// `arguments` are those behind the word `scrub`.
@@ -45,7 +45,7 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
             for line in found {
                 println!("damaged: {line}");
             }
-            ExitCode::from(HURT)
+            ExitCode::from(DAMAGED)
         }
         Err(error) => {
             eprintln!("holdfast scrub: {}", crate::with_reasons(error.as_ref()));
@@ -77,8 +77,8 @@ fn scrub(path: &Path) -> Result<Vec<String>, AnyError> {
     let engine = EmbeddedEngine::open(&folder, &engine_options(Durability::Fsync))?;
     let extents = SegmentExtents::open(&folder, &SegmentOptions::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let hurt = runtime.block_on(scrub_extents(&engine, &extents))?;
-    Ok(hurt.iter().flat_map(|extent| describe_extent(path, extent)).collect())
+    let damaged = runtime.block_on(scrub_extents(&engine, &extents))?;
+    Ok(damaged.iter().flat_map(|extent| describe_extent(path, extent)).collect())
 }
 
 fn describe(damage: &Damage) -> String {
@@ -87,7 +87,7 @@ fn describe(damage: &Damage) -> String {
     format!("{}{place}: {what}", file.display())
 }
 
-fn describe_extent(path: &Path, extent: &HurtExtent) -> Vec<String> {
+fn describe_extent(path: &Path, extent: &DamagedExtent) -> Vec<String> {
     let file = path.join("segments").join(format!("{:08}.seg", extent.id.segment));
     let owners = match extent.owners.as_slice() {
         [] => "it is not known what these bytes belong to".to_owned(),

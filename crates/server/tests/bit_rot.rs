@@ -1,5 +1,5 @@
 //! A flipped bit on disk, seen through the real binary: a clear 500 and a log line, never wrong
-//! bytes; and a line of `holdfast scrub` that names what is hurt.
+//! bytes; and a line of `holdfast scrub` that names what is damaged.
 
 mod support;
 
@@ -51,21 +51,22 @@ async fn a_flipped_bit_is_a_500_and_a_log_line_that_names_the_extent() {
     assert_eq!(created.status, 201);
     let content = content();
     let put = [("x-ms-blob-type", "BlockBlob")];
-    for name in ["/rot/hurt", "/rot/whole"] {
-        let body = if name == "/rot/hurt" { content.clone() } else { vec![7; 100_000] };
+    for name in ["/rot/damaged", "/rot/whole"] {
+        let body = if name == "/rot/damaged" { content.clone() } else { vec![7; 100_000] };
         let answer = client.send("PUT", name, &[], &put, body).await.expect("an answer");
         assert_eq!(answer.status, 201);
     }
-    let before = client.send("GET", "/rot/hurt", &[], &[], Vec::new()).await.expect("an answer");
-    assert!(before.body == content, "the blob comes back before it is hurt");
+    let before = client.send("GET", "/rot/damaged", &[], &[], Vec::new()).await.expect("an answer");
+    assert!(before.body == content, "the blob comes back before it is damaged");
 
     flip(&data, &content, 70_000);
-    let answer = client.send("GET", "/rot/hurt", &[], &[], Vec::new()).await.expect("an answer");
+    let answer = client.send("GET", "/rot/damaged", &[], &[], Vec::new()).await.expect("an answer");
     assert_eq!(answer.status, 500);
     assert_eq!(answer.header("x-ms-error-code"), Some("InternalError"));
-    // A range that does not touch the hurt piece is still good, and so is everything else.
+    // A range that does not touch the damaged piece is still good, and so is everything else.
     let range = [("x-ms-range", "bytes=0-999")];
-    let part = client.send("GET", "/rot/hurt", &[], &range, Vec::new()).await.expect("an answer");
+    let part =
+        client.send("GET", "/rot/damaged", &[], &range, Vec::new()).await.expect("an answer");
     assert_eq!((part.status.as_u16(), &part.body[..]), (206, &content[..1000]));
     let other = client.send("GET", "/rot/whole", &[], &[], Vec::new()).await.expect("an answer");
     assert_eq!(other.body, vec![7; 100_000]);
@@ -133,21 +134,21 @@ async fn scrub_names_every_kind_of_file_that_is_hurt() {
         assert_eq!(answer.status, 201);
     }
     let content = content();
-    let answer = client.send("PUT", "/rot/hurt", &[], &put, content.clone()).await;
+    let answer = client.send("PUT", "/rot/damaged", &[], &put, content.clone()).await;
     assert_eq!(answer.expect("an answer").status, 201);
     wait_for_tables(&data, &at_start).await;
     server.kill();
 
-    let mut hurt = vec![
+    let mut damaged = vec![
         (data.join("FORMAT"), 0),
         (data.join("log/checkpoint"), 10),
         (newest_log(&data.join("log")), 4096 + 40),
     ];
     for rows in TREES.map(|rows| data.join(rows)) {
-        hurt.push((rows.join("levels"), 40));
-        hurt.push((longest(&rows.join("tables")), 5000));
+        damaged.push((rows.join("levels"), 40));
+        damaged.push((longest(&rows.join("tables")), 5000));
     }
-    for (path, position) in hurt {
+    for (path, position) in damaged {
         let whole = fs::read(&path).expect("a file");
         let mut bytes = whole.clone();
         bytes[position] ^= 4;
@@ -162,7 +163,7 @@ async fn scrub_names_every_kind_of_file_that_is_hurt() {
     flip(&data, &content, 70_000);
     let (code, said) = scrub(&data);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("blob devstoreaccount1/rot/hurt"), "{said}");
+    assert!(said.contains("blob devstoreaccount1/rot/damaged"), "{said}");
     assert!(said.contains(".seg from byte "), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
 }

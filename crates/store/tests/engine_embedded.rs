@@ -159,9 +159,9 @@ fn flip_bits_of_manifest(fixture: &InFolder, rows: &Path) {
     let path = rows.join("levels");
     let whole = std::fs::read(&path).unwrap();
     for bit in (0..whole.len() * 8).step_by(7) {
-        let mut hurt = whole.clone();
-        hurt[bit / 8] ^= 1 << (bit % 8);
-        std::fs::write(&path, hurt).unwrap();
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, damaged).unwrap();
         let why = refusal(fixture);
         assert!(why.contains(rows.to_str().unwrap()), "bit {bit} of {}: {why}", path.display());
     }

@@ -60,7 +60,7 @@ impl FoundLog {
         Ok(())
     }
 
-    /// What is hurt in the segments that are needed; they are only read.
+    /// What is damaged in the segments that are needed; they are only read.
     pub fn damages(&self) -> Vec<Damage> {
         let mut found = Vec::new();
         for (index, (header, path)) in self.live.iter().enumerate() {

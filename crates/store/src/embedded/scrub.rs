@@ -1,5 +1,5 @@
 //! Looks at every file of the row store and compares it with its checksums, without opening it: so it
-//! can say what is hurt where an opening would only be refused. Contents are looked at by whoever knows
+//! can say what is damaged where opening it would only fail. Contents are checked by the domain, which knows
 //! the rows that name them.
 
 use std::fs::File;
@@ -28,7 +28,7 @@ pub struct Damage {
     pub what: String,
 }
 
-/// Everything that is hurt in the log, the manifest and the tables.
+/// Everything that is damaged in the log, the manifest and the tables.
 pub fn scrub_rows(folder: &DataFolder) -> Result<Vec<Damage>, Fault> {
     let mut found = scrub_log(&folder.subfolder(LOG_FOLDER)?);
     for name in [ROWS_FOLDER, APART_FOLDER] {
