@@ -121,19 +121,14 @@ impl Frontend {
         let Arrival { service, peer, place, share, parts, case, batch } = arrival;
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let host = host(parts);
-        let address =
-            Address::parse(service, host, self.settings.host_style, parts.uri.path(), &query)
-                .map_err(|refusal| unreadable(parts.uri.path()).unwrap_or(refusal.into()))?;
+        let path = parts.uri.path();
+        let address = Address::parse(service, host, self.settings.host_style, path, &query)
+            .map_err(|refusal| unreadable(path).unwrap_or(refusal.into()))?;
         seen.account = AccountName::new(address.account).ok();
         if let Some(share) = share {
             share.is_for(address.account);
         }
-        if let Some(only) = batch.and_then(|batch| batch.container)
-            && address.resource.container() != Some(only)
-        {
-            let reason = "a part is for another container than the batch";
-            return Err(Error::from(Code::InvalidInput).detail("Reason", reason));
-        }
+        check_container(batch, &address)?;
         let operation = route(
             service,
             parts.method.as_str(),
@@ -222,6 +217,17 @@ impl Frontend {
         };
         seen.version = Some(version);
         Ok(version)
+    }
+}
+
+/// A part of a batch can be kept to the container that the batch names.
+fn check_container(batch: Option<Batch<'_>>, address: &Address<'_>) -> Result<(), Error> {
+    match batch.and_then(|batch| batch.container) {
+        Some(only) if address.resource.container() != Some(only) => {
+            let reason = "a part is for another container than the batch";
+            Err(Error::from(Code::InvalidInput).detail("Reason", reason))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -297,44 +297,20 @@ pub(crate) fn rows(service: Service) -> &'static [Row] {
     }
 }
 
-// A row is found by the number of its operation.
-const _: () = {
-    let mut at = 0;
-    while at < blob::ROWS.len() {
-        let Operation::Blob(operation) = blob::ROWS[at].operation else {
-            panic!("another service")
+/// A row is found by the number of its operation.
+macro_rules! rows_are_in_order {
+    ($($rows:path: $service:ident),*) => { $(
+        const _: () = {
+            let mut at = 0;
+            while at < $rows.len() {
+                let Operation::$service(operation) = $rows[at].operation else {
+                    panic!("another service")
+                };
+                assert!(operation as usize == at, "a row is out of order");
+                at += 1;
+            }
         };
-        assert!(operation as usize == at, "a row is out of order");
-        at += 1;
-    }
-};
-const _: () = {
-    let mut at = 0;
-    while at < queue::ROWS.len() {
-        let Operation::Queue(operation) = queue::ROWS[at].operation else {
-            panic!("another service")
-        };
-        assert!(operation as usize == at, "a row is out of order");
-        at += 1;
-    }
-};
-const _: () = {
-    let mut at = 0;
-    while at < table::ROWS.len() {
-        let Operation::Table(operation) = table::ROWS[at].operation else {
-            panic!("another service")
-        };
-        assert!(operation as usize == at, "a row is out of order");
-        at += 1;
-    }
-};
-const _: () = {
-    let mut at = 0;
-    while at < file::ROWS.len() {
-        let Operation::File(operation) = file::ROWS[at].operation else {
-            panic!("another service")
-        };
-        assert!(operation as usize == at, "a row is out of order");
-        at += 1;
-    }
-};
+    )* };
+}
+
+rows_are_in_order!(blob::ROWS: Blob, queue::ROWS: Queue, table::ROWS: Table, file::ROWS: File);

@@ -1,5 +1,6 @@
 //! The row engine: opening and closing it, and reading. Reads run on the calling thread.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +13,7 @@ use super::commit::Committer;
 use super::disk_space::{DiskSpace, Reserve, is_no_room};
 use super::engine_state::{EngineState, Upkeep};
 use super::folder::{DataFolder, OpenFolder};
-use super::log::{Fill, SegmentHeader, Spare};
+use super::log::{ActiveSegment, Fill, SealedSegment, SegmentHeader, Spare};
 use super::placing::Placing;
 use super::recent_writes::RecentWrites;
 use super::recovery::FoundLog;
@@ -116,51 +117,15 @@ impl EmbeddedEngine {
         let (last_sequence, sealed) = found.replay(&shared)?;
         shared.snapshots.publish_placed(last_sequence);
         shared.snapshots.publish_durable(last_sequence);
-        let last_incarnation = found.last_incarnation();
         let next_file = Arc::new(AtomicU64::new(found.next_file));
 
-        // Always in a new segment, never after a torn end: a record that was lost there and its
-        // successor that was not must not be read as one history some day.
-        let segment = (|| {
-            let mut spares = found.into_spares(options.log_segment_bytes, SPARES_MAX)?;
-            let create = || {
-                Spare::create(
-                    &shared.log_folder,
-                    next_file.fetch_add(1, Ordering::Relaxed),
-                    options.log_segment_bytes.min(FIRST_SEGMENT_BYTES_MAX),
-                    Fill::Zeros,
-                )
-            };
-            let spare = match spares.pop_front() {
-                Some(spare) => spare,
-                None => match create() {
-                    // On a full disk it is opened too, so that something can be deleted.
-                    Err(why) if is_no_room(&why) => {
-                        shared.reserve.spend()?;
-                        create()?
-                    }
-                    created => created?,
-                },
-            };
-            let mut upkeep = shared.upkeep.lock();
-            upkeep.sealed = sealed;
-            upkeep.spares = spares;
-            upkeep.room = match shared.reserve.take() {
-                Ok(()) => DiskSpace::Enough,
-                Err(why) if is_no_room(&why) => {
-                    tracing::error!("the disk is full: only what gives room back is taken");
-                    DiskSpace::Reserve(Fault::because("the reserve cannot be taken", why))
-                }
-                Err(why) => return Err(why),
-            };
-            spare.begin(SegmentHeader {
-                incarnation: last_incarnation + 1,
-                base_sequence: last_sequence,
-                durability: options.durability,
-            })
-        })()
-        .map_err(|why| Fault::because("beginning the log failed", why))?;
-
+        let header = SegmentHeader {
+            incarnation: found.last_incarnation() + 1,
+            base_sequence: last_sequence,
+            durability: options.durability,
+        };
+        let segment = begin_log(&shared, found, sealed, header, options, &next_file)
+            .map_err(|why| Fault::because("beginning the log failed", why))?;
         let recent = RecentWrites::new(
             last_sequence,
             options.recent_writes_max,
@@ -191,6 +156,50 @@ impl EmbeddedEngine {
         engine.committer = Some(spawn("row-commit", move || committer.run())?);
         Ok(engine)
     }
+}
+
+/// Always in a new segment, never after a torn end: a record that was lost there and its successor that
+/// was not must not be read as one history some day.
+fn begin_log(
+    shared: &EngineState,
+    found: FoundLog,
+    sealed: Vec<SealedSegment>,
+    header: SegmentHeader,
+    options: &EngineOptions,
+    next_file: &AtomicU64,
+) -> io::Result<ActiveSegment> {
+    let mut spares = found.into_spares(options.log_segment_bytes, SPARES_MAX)?;
+    let create = || {
+        Spare::create(
+            &shared.log_folder,
+            next_file.fetch_add(1, Ordering::Relaxed),
+            options.log_segment_bytes.min(FIRST_SEGMENT_BYTES_MAX),
+            Fill::Zeros,
+        )
+    };
+    let spare = match spares.pop_front() {
+        Some(spare) => spare,
+        None => match create() {
+            // On a full disk it is opened too, so that something can be deleted.
+            Err(why) if is_no_room(&why) => {
+                shared.reserve.spend()?;
+                create()?
+            }
+            created => created?,
+        },
+    };
+    let mut upkeep = shared.upkeep.lock();
+    upkeep.sealed = sealed;
+    upkeep.spares = spares;
+    upkeep.room = match shared.reserve.take() {
+        Ok(()) => DiskSpace::Enough,
+        Err(why) if is_no_room(&why) => {
+            tracing::error!("the disk is full: only what gives room back is taken");
+            DiskSpace::Reserve(Fault::because("the reserve cannot be taken", why))
+        }
+        Err(why) => return Err(why),
+    };
+    spare.begin(header)
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {
