@@ -66,7 +66,7 @@ async fn the_most_that_can_be_had_is_what_the_list_gives() {
     make(&store, "directory/file", false, "O:SYG:SYD:(A;;FR;;;WD)").await;
     let command = existing("directory/file", AccessMask::MAXIMUM_ALLOWED);
     let opened = open(&store, &command).await;
-    let expected = AccessMask(0x12_0089).with(AccessMask::WRITE_DAC);
+    let expected = AccessMask::from_bits_retain(0x12_0089).union(AccessMask::WRITE_DAC);
     assert_eq!((opened.handle.access, opened.maximal_access), (expected, expected));
 }
 

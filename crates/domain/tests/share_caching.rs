@@ -109,9 +109,9 @@ async fn an_open_for_attributes_breaks_nothing_and_caches_nothing_beside_a_batch
     let sharing = ShareMode::NONE;
     let batch = OpenNode { sharing, ..client.wants_oplock(FILE, OplockLevel::Batch) };
     open(&store, &batch).await;
-    let access = AccessMask::READ_ATTRIBUTES.with(AccessMask::SYNCHRONIZE);
+    let access = AccessMask::READ_ATTRIBUTES.union(AccessMask::SYNCHRONIZE);
     let look = open(&store, &OpenNode { access, ..batch.clone() }).await;
-    assert_eq!(granted(&look), Caching::NONE);
+    assert_eq!(granted(&look), Caching::empty());
     assert!(client.told().is_empty());
 }
 

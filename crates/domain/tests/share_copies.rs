@@ -108,7 +108,7 @@ async fn blobs_of_any_size_become_files_that_can_be_written() {
 #[tokio::test]
 async fn properties_of_a_copy_are_given_or_those_of_the_source() {
     let files = Files::new().await;
-    let attributes = Attributes::HIDDEN.with(Attributes::SYSTEM);
+    let attributes = Attributes::HIDDEN.union(Attributes::SYSTEM);
     let properties = NodeProperties { attributes: Some(attributes), ..NodeProperties::default() };
     let command = CreateFile { properties, ..new_file("f", 10) };
     let source = refusal(files.store.domain.at_once(command).await).expect("created").node;
@@ -125,7 +125,7 @@ async fn properties_of_a_copy_are_given_or_those_of_the_source() {
     };
     let command = CopyFile { properties, set_archive: true, ..copy("s", of_file("f", NOW)) };
     let copied = run(&files, command).await.expect("copied").node;
-    assert_eq!(copied.attributes, attributes.with(Attributes::ARCHIVE));
+    assert_eq!(copied.attributes, attributes.union(Attributes::ARCHIVE));
     assert_eq!(copied.times.created, source.times.created);
     assert_eq!(copied.times.written, source.times.written);
     assert_eq!(copied.permission, source.permission);

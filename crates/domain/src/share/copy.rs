@@ -252,7 +252,7 @@ impl Copied {
         };
         let attributes = given.attributes.choose(file.map(|node| node.attributes));
         let with_archive = |attributes: Attributes| match command.set_archive {
-            true => attributes.with(Attributes::ARCHIVE),
+            true => attributes.union(Attributes::ARCHIVE),
             false => attributes,
         };
         NodeProperties {

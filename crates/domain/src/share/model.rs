@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bitflags::bitflags;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, rows};
@@ -320,28 +321,34 @@ impl FileTimes {
     }
 }
 
-/// The bits of [MS-FSCC] 2.6, without that of a directory, which the kind of the node tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attributes(pub u32);
-
-impl Attributes {
-    pub const READ_ONLY: Self = Self(0x1);
-    pub const HIDDEN: Self = Self(0x2);
-    pub const SYSTEM: Self = Self(0x4);
-    pub const ARCHIVE: Self = Self(0x20);
-    pub const TEMPORARY: Self = Self(0x100);
-    /// Set by clients of SMB, for themselves: any file can have holes.
-    pub const SPARSE: Self = Self(0x200);
-    pub const OFFLINE: Self = Self(0x1000);
-    pub const NOT_CONTENT_INDEXED: Self = Self(0x2000);
-    pub const NO_SCRUB_DATA: Self = Self(0x2_0000);
-
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+bitflags! {
+    /// The bits of [MS-FSCC] 2.6, without that of a directory, which the kind of the node tells. A row
+    /// has them as a number.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(from = "u32", into = "u32")]
+    pub struct Attributes: u32 {
+        const READ_ONLY = 0x1;
+        const HIDDEN = 0x2;
+        const SYSTEM = 0x4;
+        const ARCHIVE = 0x20;
+        const TEMPORARY = 0x100;
+        /// Set by clients of SMB, for themselves: any file can have holes.
+        const SPARSE = 0x200;
+        const OFFLINE = 0x1000;
+        const NOT_CONTENT_INDEXED = 0x2000;
+        const NO_SCRUB_DATA = 0x2_0000;
     }
+}
 
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+impl From<u32> for Attributes {
+    fn from(bits: u32) -> Self {
+        Self::from_bits_retain(bits)
+    }
+}
+
+impl From<Attributes> for u32 {
+    fn from(attributes: Attributes) -> Self {
+        attributes.bits()
     }
 }
 

@@ -137,8 +137,8 @@ pub fn shown(event: CachingEvent) -> String {
 }
 
 pub fn caching(text: &str) -> Caching {
-    let part = |letter, part| if text.contains(letter) { part } else { Caching::NONE };
-    part('R', Caching::READ).with(part('W', Caching::WRITE)).with(part('H', Caching::HANDLE))
+    let part = |letter, part| if text.contains(letter) { part } else { Caching::empty() };
+    part('R', Caching::READ).union(part('W', Caching::WRITE)).union(part('H', Caching::HANDLE))
 }
 
 pub fn lease_wanted(key: u128, text: &str, epoch: u16) -> CachingWanted {
@@ -153,7 +153,7 @@ pub fn lease_wanted(key: u128, text: &str, epoch: u16) -> CachingWanted {
 
 pub fn granted(opened: &Opened) -> Caching {
     match opened.caching {
-        CachingGranted::None => Caching::NONE,
+        CachingGranted::None => Caching::empty(),
         CachingGranted::Oplock(level) => level.caching(),
         CachingGranted::Lease(lease) => lease.caching,
     }

@@ -31,7 +31,7 @@ pub fn parse(text: &str, is_directory: bool) -> Option<Attributes> {
         if is_directory && *attribute == Attributes::TEMPORARY {
             return None;
         }
-        attributes = attributes.with(*attribute);
+        attributes = attributes.union(*attribute);
     }
     Some(attributes)
 }

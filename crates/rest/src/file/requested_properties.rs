@@ -21,7 +21,7 @@ pub async fn new(
     // What is new is to be archived.
     if !is_directory && semantics == Semantics::New {
         let attributes = given.attributes.unwrap_or_default();
-        given.attributes = Some(attributes.with(Attributes::ARCHIVE));
+        given.attributes = Some(attributes.union(Attributes::ARCHIVE));
     }
     Ok(given)
 }

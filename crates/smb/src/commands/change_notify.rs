@@ -23,7 +23,7 @@ pub async fn handle(call: &mut Call) -> Result {
     if !file.handle.is_directory || request.filter == 0 {
         return Err(Status::INVALID_PARAMETER);
     }
-    if file.handle.access.0 & access::READ_DATA == 0 {
+    if file.handle.access.bits() & access::READ_DATA == 0 {
         return Err(Status::ACCESS_DENIED);
     }
     let command = WatchFor {

@@ -35,7 +35,7 @@ pub async fn handle(call: &mut Call) -> Result {
         Acknowledgement::Lease { key, state } => {
             let client = ClientId(u128::from_le_bytes(call.negotiated()?.client_guid));
             let lease = LeaseKey(u128::from_le_bytes(key));
-            let kept = domain.acknowledge_lease(client, lease, Caching::from_bits(state));
+            let kept = domain.acknowledge_lease(client, lease, Caching::from_bits_truncate(state));
             let kept = kept.ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
             let state = kept.map_err(refusals::of_lease)?.bits();
             domain.keep_lease(client, lease).await.map_err(refusals::of_handle)?;

@@ -46,7 +46,7 @@ async fn facts(call: &Call, opened: &OpenFile) -> Result<OpenFacts> {
     Ok(OpenFacts {
         node: NodeFacts::from(&information),
         path: path::to_wire(&handle.path()),
-        access: handle.access.0,
+        access: handle.access.bits(),
         mode: opened.mode,
         position: handle.offset(),
         delete_pending: information.delete_pending,
@@ -81,7 +81,7 @@ async fn descriptor(call: &Call, opened: &OpenFile, request: &Request) -> Result
     if asked & SACL != 0 {
         needed |= access::ACCESS_SYSTEM_SECURITY;
     }
-    if opened.handle.access.0 & needed != needed {
+    if opened.handle.access.bits() & needed != needed {
         return Err(Status::ACCESS_DENIED);
     }
     let domain = &call.connection.frontend.domain;

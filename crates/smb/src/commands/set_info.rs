@@ -88,7 +88,7 @@ async fn set_descriptor(call: &Call, file: &OpenFile, request: &Request) -> Resu
         }
     }
     let handle = &file.handle;
-    if handle.access.0 & needed != needed {
+    if handle.access.bits() & needed != needed {
         return Err(Status::ACCESS_DENIED);
     }
     let domain = &call.connection.frontend.domain;

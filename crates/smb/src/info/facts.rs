@@ -61,7 +61,7 @@ pub fn allocation(length: u64) -> u64 {
 
 /// A node without any attribute has that of having none.
 pub fn attributes_to_wire(attributes: Attributes, is_directory: bool) -> u32 {
-    match (attributes.0, is_directory) {
+    match (attributes.bits(), is_directory) {
         (0, false) => attributes::NORMAL,
         (bits, false) => bits,
         (bits, true) => bits | attributes::DIRECTORY,
@@ -80,8 +80,8 @@ pub fn attributes_from_wire(bits: u32) -> Attributes {
         Attributes::NOT_CONTENT_INDEXED,
         Attributes::NO_SCRUB_DATA,
     ];
-    let known = stored.into_iter().fold(Attributes::default(), Attributes::with);
-    Attributes(bits & known.0)
+    let known = stored.into_iter().fold(Attributes::empty(), Attributes::union);
+    Attributes::from_bits_retain(bits).intersection(known)
 }
 
 #[cfg(test)]
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn attributes_that_tell_nothing_are_left_out_and_put_back() {
         let archive = Attributes::ARCHIVE;
-        assert_eq!(attributes_to_wire(Attributes(0), false), 0x80);
-        assert_eq!(attributes_to_wire(Attributes(0), true), 0x10);
+        assert_eq!(attributes_to_wire(Attributes::empty(), false), 0x80);
+        assert_eq!(attributes_to_wire(Attributes::empty(), true), 0x10);
         assert_eq!(attributes_to_wire(archive, false), 0x20);
         assert_eq!(attributes_to_wire(archive, true), 0x30);
-        assert_eq!(attributes_from_wire(0x80), Attributes(0));
+        assert_eq!(attributes_from_wire(0x80), Attributes::empty());
         assert_eq!(attributes_from_wire(0x30 | 0x4E00), archive);
     }
 

@@ -20,7 +20,7 @@ impl Domain {
         directory: Option<&Node>,
     ) -> Answer<AccessMask> {
         let listed = self.listed_access(&command.share, node, directory).await?;
-        Ok(AccessMask(command.allowed.0 & listed.0))
+        Ok(command.allowed.intersection(listed))
     }
 
     /// Whether what a handle is of can come into a directory.
@@ -51,7 +51,7 @@ impl Domain {
                 let own = self.rights(share, node).await?;
                 let of_directory = match directory {
                     Some(directory) => self.rights(share, directory).await?,
-                    None => AccessMask::NONE,
+                    None => AccessMask::empty(),
                 };
                 Ok(beside_directory(own, of_directory))
             }
@@ -62,7 +62,7 @@ impl Domain {
         let descriptor = self.descriptor(share, node.permission).await;
         let descriptor =
             descriptor.map_err(|failure| failure.map(|_| HandleRefusal::InvalidDescriptor))?;
-        Ok(AccessMask(permitted(&descriptor, &Token::of_account())))
+        Ok(AccessMask::from_bits_retain(permitted(&descriptor, &Token::of_account())))
     }
 }
 
@@ -78,7 +78,7 @@ fn beside_directory(own: AccessMask, of_directory: AccessMask) -> AccessMask {
         (AccessMask::READ_DATA, AccessMask::READ_ATTRIBUTES),
     ] {
         if of_directory.contains(right) {
-            access = access.with(brings);
+            access = access.union(brings);
         }
     }
     access
@@ -93,12 +93,12 @@ mod tests {
         let [own, delete, see] =
             [AccessMask::READ_DATA, AccessMask::DELETE, AccessMask::READ_ATTRIBUTES];
         for (of_directory, access) in [
-            (AccessMask::NONE, own),
+            (AccessMask::empty(), own),
             (AccessMask::DELETE, own),
             (AccessMask::WRITE_DATA, own),
-            (AccessMask::DELETE_CHILD, own.with(delete)),
-            (AccessMask::READ_DATA, own.with(see)),
-            (AccessMask::ALL, own.with(delete).with(see)),
+            (AccessMask::DELETE_CHILD, own.union(delete)),
+            (AccessMask::READ_DATA, own.union(see)),
+            (AccessMask::ALL, own.union(delete).union(see)),
         ] {
             assert_eq!(beside_directory(own, of_directory), access, "{of_directory:?}");
         }

@@ -1,6 +1,7 @@
 //! Properties, names and ends of nodes through handles.
 
 use super::command::{BasicChange, RenameTo, SetTime};
+use super::open_rules::SETTABLE;
 use super::refusal::{HandleRefusal, refused};
 use super::transfer::check_open;
 use super::{Answer, change_events};
@@ -16,9 +17,6 @@ use crate::share::{
     RenameNode, ShareState, Wanted,
 };
 use crate::time::Timestamp;
-
-/// What can be set; the rest of the bits tell what a node is.
-const SETTABLE: u32 = 0x2_3127;
 
 impl Domain {
     pub async fn set_handle_basic(&self, handle: &Handle, change: &BasicChange) -> Answer<()> {
@@ -38,8 +36,8 @@ impl Domain {
                 node.last_modified = stamp.now;
                 node.times = set_times(node.times, change, frozen, stamp.now);
                 if let Some(attributes) = change.attributes {
-                    let kept = node.attributes.0 & Attributes::SPARSE.0;
-                    node.attributes = Attributes(attributes.0 & SETTABLE | kept);
+                    let kept = node.attributes.intersection(Attributes::SPARSE);
+                    node.attributes = attributes.intersection(SETTABLE).union(kept);
                 }
                 Ok(())
             })
@@ -182,8 +180,8 @@ impl Domain {
         descriptor: &Descriptor,
     ) -> Answer<()> {
         check_open(handle)?;
-        let needed = AccessMask::WRITE_DAC.with(AccessMask::WRITE_OWNER);
-        if !handle.access.intersects(needed.with(AccessMask::ACCESS_SYSTEM_SECURITY)) {
+        let needed = AccessMask::WRITE_DAC.union(AccessMask::WRITE_OWNER);
+        if !handle.access.intersects(needed.union(AccessMask::ACCESS_SYSTEM_SECURITY)) {
             return Err(Failure::Refused(HandleRefusal::AccessDenied));
         }
         let key = self.permission_key(&handle.share, descriptor).await;

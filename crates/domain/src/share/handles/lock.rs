@@ -42,8 +42,8 @@ impl Domain {
         if handle.is_directory {
             return Err(Failure::Refused(HandleRefusal::InvalidParameter));
         }
-        let data = AccessMask::READ_DATA.with(AccessMask::WRITE_DATA);
-        if !handle.access.intersects(data.with(AccessMask::APPEND_DATA)) {
+        let data = AccessMask::READ_DATA.union(AccessMask::WRITE_DATA);
+        if !handle.access.intersects(data.union(AccessMask::APPEND_DATA)) {
             return Err(Failure::Refused(HandleRefusal::AccessDenied));
         }
         if handle.is_persistent() && self.opens.lock_count(handle) + wanted.len() > LOCKS_MAX {

@@ -156,13 +156,13 @@ impl Domain {
         let attributes = command.settable_attributes();
         let metadata = Metadata::default();
         if command.options.directory {
-            let attributes = Attributes(attributes.0 & !Attributes::ARCHIVE.0);
+            let attributes = attributes.difference(Attributes::ARCHIVE);
             let properties =
                 NodeProperties { attributes: Some(attributes), permission, ..Default::default() };
             let create = CreateDirectory { address, id, metadata, properties };
             return self.create_directory(&create).await;
         }
-        let attributes = Some(attributes.with(Attributes::ARCHIVE));
+        let attributes = Some(attributes.union(Attributes::ARCHIVE));
         let properties = NodeProperties { attributes, permission, ..Default::default() };
         self.create_file(CreateFile {
             address,
@@ -204,7 +204,7 @@ impl Domain {
             }
         };
         let address = NodeAddress::place(command.share.clone(), handle.place(), node.id);
-        let attributes = Some(command.settable_attributes().with(Attributes::ARCHIVE));
+        let attributes = Some(command.settable_attributes().union(Attributes::ARCHIVE));
         let permission = Some(node.permission);
         let overwritten = self
             .create_file(CreateFile {

@@ -9,7 +9,7 @@ use crate::share::{Attributes, Node, NodeAddress};
 use crate::time::Timestamp;
 
 /// What can be set; the rest of the bits tell what a node is.
-const SETTABLE: Attributes = Attributes(0x2_3127);
+pub(super) const SETTABLE: Attributes = Attributes::from_bits_retain(0x2_3127);
 
 /// What opening comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl OpenNode {
     }
 
     pub(super) fn settable_attributes(&self) -> Attributes {
-        Attributes(self.attributes.0 & SETTABLE.0)
+        self.attributes.intersection(SETTABLE)
     }
 
     /// Whether it would replace the content of what is there.
@@ -70,7 +70,7 @@ pub(super) fn check_request(command: &OpenNode) -> Result<(), HandleRefusal> {
     if options.directory && temporary {
         return Err(HandleRefusal::InvalidParameter);
     }
-    let deletes = command.access.specific().with(AccessMask::MAXIMUM_ALLOWED);
+    let deletes = command.access.specific().union(AccessMask::MAXIMUM_ALLOWED);
     let may_delete = command.access.contains(AccessMask::MAXIMUM_ALLOWED) || deletes.deletes();
     if options.delete_on_close && !may_delete {
         return Err(HandleRefusal::InvalidParameter);
@@ -142,9 +142,9 @@ pub(super) fn decide_existing(
     if overwrite.is_some() {
         check_overwrite(command, node, maximal_access)?;
     }
-    let needed = if overwrite.is_some() { AccessMask::WRITE_DATA } else { AccessMask::NONE };
+    let needed = if overwrite.is_some() { AccessMask::WRITE_DATA } else { AccessMask::empty() };
     let lease = node.file().map_or(LeaseStatus::Unlocked, |file| file.lease.status(now));
-    if !lease_permits(lease, access.with(needed)) {
+    if !lease_permits(lease, access.union(needed)) {
         return Err(HandleRefusal::SharingViolation);
     }
     let action = overwrite.unwrap_or(Action::Opened);
@@ -152,12 +152,12 @@ pub(super) fn decide_existing(
 }
 
 fn maximal_access(command: &OpenNode, allowed: AccessMask, read_only: bool) -> AccessMask {
-    let read = AccessMask::GENERIC_READ.with(AccessMask::GENERIC_EXECUTE).specific();
+    let read = AccessMask::GENERIC_READ.union(AccessMask::GENERIC_EXECUTE).specific();
     if command.snapshot.is_some() {
-        return AccessMask(allowed.0 & read.0);
+        return allowed.intersection(read);
     }
-    let writes = AccessMask::WRITE_DATA.with(AccessMask::APPEND_DATA);
-    if read_only { allowed.without(writes) } else { allowed }
+    let writes = AccessMask::WRITE_DATA.union(AccessMask::APPEND_DATA);
+    if read_only { allowed.difference(writes) } else { allowed }
 }
 
 /// What is hidden, or of the system, is only replaced by somebody who says that it is.

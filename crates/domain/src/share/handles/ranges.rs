@@ -71,9 +71,9 @@ impl Domain {
             self.change_node(&address, |node, stamp| {
                 (node.etag, node.last_modified) = (stamp.etag, stamp.now);
                 node.attributes = if is_sparse {
-                    node.attributes.with(Attributes::SPARSE)
+                    node.attributes.union(Attributes::SPARSE)
                 } else {
-                    Attributes(node.attributes.0 & !Attributes::SPARSE.0)
+                    node.attributes.difference(Attributes::SPARSE)
                 };
                 Ok(())
             })

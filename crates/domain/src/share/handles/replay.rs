@@ -102,7 +102,7 @@ fn check(
 fn answered_caching(granted: CachingGranted, wanted: CachingWanted) -> CachingGranted {
     match (granted, wanted) {
         (CachingGranted::Oplock(level), CachingWanted::Oplock(asked)) => {
-            CachingGranted::oplock(level.caching().and(asked.caching()))
+            CachingGranted::oplock(level.caching().intersection(asked.caching()))
         }
         (CachingGranted::Oplock(_), CachingWanted::None | CachingWanted::Lease(_)) => {
             CachingGranted::None

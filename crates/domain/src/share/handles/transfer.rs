@@ -89,7 +89,7 @@ impl Domain {
     /// Everything that was answered is durable already.
     pub async fn flush_handle(&self, handle: &Handle) -> Answer<()> {
         check_open(handle)?;
-        let writes = AccessMask::WRITE_DATA.with(AccessMask::APPEND_DATA);
+        let writes = AccessMask::WRITE_DATA.union(AccessMask::APPEND_DATA);
         if handle.access.intersects(writes) {
             self.opens.reveal_written(handle.key);
             Ok(())

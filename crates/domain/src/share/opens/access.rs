@@ -1,67 +1,48 @@
 //! What an open may do with its node, in the bits of [MS-SMB2] 2.2.13.1.
 
-/// Rights that were asked for or granted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AccessMask(pub u32);
+use bitflags::bitflags;
+
+bitflags! {
+    /// Rights that were asked for or granted.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct AccessMask: u32 {
+        /// Also: list a directory.
+        const READ_DATA = 0x1;
+        /// Also: add a file to a directory.
+        const WRITE_DATA = 0x2;
+        /// Also: add a directory to a directory.
+        const APPEND_DATA = 0x4;
+        const READ_EXTENDED_ATTRIBUTES = 0x8;
+        const WRITE_EXTENDED_ATTRIBUTES = 0x10;
+        /// Also: traverse a directory.
+        const EXECUTE = 0x20;
+        const DELETE_CHILD = 0x40;
+        const READ_ATTRIBUTES = 0x80;
+        const WRITE_ATTRIBUTES = 0x100;
+        const DELETE = 0x1_0000;
+        const READ_CONTROL = 0x2_0000;
+        const WRITE_DAC = 0x4_0000;
+        const WRITE_OWNER = 0x8_0000;
+        const SYNCHRONIZE = 0x10_0000;
+        const ACCESS_SYSTEM_SECURITY = 0x100_0000;
+        const MAXIMUM_ALLOWED = 0x200_0000;
+        const GENERIC_ALL = 0x1000_0000;
+        const GENERIC_EXECUTE = 0x2000_0000;
+        const GENERIC_WRITE = 0x4000_0000;
+        const GENERIC_READ = 0x8000_0000;
+    }
+}
 
 impl AccessMask {
-    pub const NONE: Self = Self(0);
-    /// Also: list a directory.
-    pub const READ_DATA: Self = Self(0x1);
-    /// Also: add a file to a directory.
-    pub const WRITE_DATA: Self = Self(0x2);
-    /// Also: add a directory to a directory.
-    pub const APPEND_DATA: Self = Self(0x4);
-    pub const READ_EXTENDED_ATTRIBUTES: Self = Self(0x8);
-    pub const WRITE_EXTENDED_ATTRIBUTES: Self = Self(0x10);
-    /// Also: traverse a directory.
-    pub const EXECUTE: Self = Self(0x20);
-    pub const DELETE_CHILD: Self = Self(0x40);
-    pub const READ_ATTRIBUTES: Self = Self(0x80);
-    pub const WRITE_ATTRIBUTES: Self = Self(0x100);
-    pub const DELETE: Self = Self(0x1_0000);
-    pub const READ_CONTROL: Self = Self(0x2_0000);
-    pub const WRITE_DAC: Self = Self(0x4_0000);
-    pub const WRITE_OWNER: Self = Self(0x8_0000);
-    pub const SYNCHRONIZE: Self = Self(0x10_0000);
-    pub const ACCESS_SYSTEM_SECURITY: Self = Self(0x100_0000);
-    pub const MAXIMUM_ALLOWED: Self = Self(0x200_0000);
-    pub const GENERIC_ALL: Self = Self(0x1000_0000);
-    pub const GENERIC_EXECUTE: Self = Self(0x2000_0000);
-    pub const GENERIC_WRITE: Self = Self(0x4000_0000);
-    pub const GENERIC_READ: Self = Self(0x8000_0000);
-
     /// Everything that can be done with a file or directory.
-    pub const ALL: Self = Self(0x1f_01ff);
-    const ALL_READ: Self = Self(0x12_0089);
-    const ALL_WRITE: Self = Self(0x12_0116);
-    const ALL_EXECUTE: Self = Self(0x12_00a0);
+    pub const ALL: Self = Self::from_bits_retain(0x1f_01ff);
+    const ALL_READ: Self = Self::from_bits_retain(0x12_0089);
+    const ALL_WRITE: Self = Self::from_bits_retain(0x12_0116);
+    const ALL_EXECUTE: Self = Self::from_bits_retain(0x12_00a0);
 
-    const GENERIC: Self = Self(0xf000_0000);
+    const GENERIC: Self = Self::from_bits_retain(0xf000_0000);
     /// Bits that mean something; others are an invalid request.
-    const KNOWN: Self = Self(0xf31f_01ff);
-
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
+    const KNOWN: Self = Self::from_bits_retain(0xf31f_01ff);
 
     /// Whether the bits can be asked for at all.
     pub const fn is_known(self) -> bool {
@@ -72,12 +53,12 @@ impl AccessMask {
     /// all that is allowed if that was asked for. None if something else is wanted.
     pub fn granted(self, allowed: Self) -> Option<Self> {
         let specific = self.specific();
-        let wanted = specific.without(Self::MAXIMUM_ALLOWED);
+        let wanted = specific.difference(Self::MAXIMUM_ALLOWED);
         if !allowed.contains(wanted) {
             return None;
         }
         let all = self.contains(Self::MAXIMUM_ALLOWED);
-        Some(if all { wanted.with(allowed) } else { wanted })
+        Some(if all { wanted.union(allowed) } else { wanted })
     }
 
     /// The same with the generic rights spelled out.
@@ -90,15 +71,15 @@ impl AccessMask {
             (Self::GENERIC_EXECUTE, Self::ALL_EXECUTE),
         ];
         let spelled = generic.into_iter().filter(|(bit, _)| self.contains(*bit));
-        spelled.fold(self.without(Self::GENERIC), |mask, (_, spelled)| mask.with(spelled))
+        spelled.fold(self.difference(Self::GENERIC), |mask, (_, spelled)| mask.union(spelled))
     }
 
     pub const fn reads(self) -> bool {
-        self.intersects(Self::READ_DATA.with(Self::EXECUTE))
+        self.intersects(Self::READ_DATA.union(Self::EXECUTE))
     }
 
     pub const fn writes(self) -> bool {
-        self.intersects(Self::WRITE_DATA.with(Self::APPEND_DATA))
+        self.intersects(Self::WRITE_DATA.union(Self::APPEND_DATA))
     }
 
     pub const fn deletes(self) -> bool {
@@ -113,8 +94,9 @@ impl AccessMask {
     /// Whether an open with this access leaves the caches of others alone. Reading the security
     /// descriptor disturbs oplocks, which are older, but not leases.
     pub const fn leaves_caches(self, of_leases: bool) -> bool {
-        let attributes = Self::READ_ATTRIBUTES.with(Self::WRITE_ATTRIBUTES).with(Self::SYNCHRONIZE);
-        let left = if of_leases { attributes.with(Self::READ_CONTROL) } else { attributes };
+        let attributes =
+            Self::READ_ATTRIBUTES.union(Self::WRITE_ATTRIBUTES).union(Self::SYNCHRONIZE);
+        let left = if of_leases { attributes.union(Self::READ_CONTROL) } else { attributes };
         left.contains(self)
     }
 }
@@ -130,10 +112,10 @@ mod tests {
             (AccessMask::GENERIC_WRITE, 0x12_0116),
             (AccessMask::GENERIC_EXECUTE, 0x12_00a0),
             (AccessMask::GENERIC_ALL, 0x1f_01ff),
-            (AccessMask::GENERIC_READ.with(AccessMask::DELETE), 0x13_0089),
+            (AccessMask::GENERIC_READ.union(AccessMask::DELETE), 0x13_0089),
             (AccessMask::MAXIMUM_ALLOWED, 0x200_0000),
         ] {
-            assert_eq!(asked.specific(), AccessMask(spelled), "{asked:x?}");
+            assert_eq!(asked.specific(), AccessMask::from_bits_retain(spelled), "{asked:x?}");
         }
     }
 
@@ -142,18 +124,18 @@ mod tests {
         let reader = AccessMask::GENERIC_READ.specific();
         let asked = AccessMask::MAXIMUM_ALLOWED;
         assert_eq!(asked.granted(reader), Some(reader));
-        assert_eq!(asked.with(AccessMask::READ_DATA).granted(reader), Some(reader));
-        assert_eq!(asked.with(AccessMask::DELETE).granted(reader), None);
+        assert_eq!(asked.union(AccessMask::READ_DATA).granted(reader), Some(reader));
+        assert_eq!(asked.union(AccessMask::DELETE).granted(reader), None);
         assert_eq!(AccessMask::READ_DATA.granted(reader), Some(AccessMask::READ_DATA));
         assert_eq!(AccessMask::GENERIC_WRITE.granted(reader), None);
     }
 
     #[test]
     fn opens_for_attributes_disturb_nobody() {
-        let attributes = AccessMask::READ_ATTRIBUTES.with(AccessMask::WRITE_ATTRIBUTES);
+        let attributes = AccessMask::READ_ATTRIBUTES.union(AccessMask::WRITE_ATTRIBUTES);
         assert!(attributes.leaves_caches(false) && attributes.leaves_caches(true));
         assert!(!attributes.takes_part_in_sharing());
-        let control = attributes.with(AccessMask::READ_CONTROL);
+        let control = attributes.union(AccessMask::READ_CONTROL);
         assert!(!control.leaves_caches(false) && control.leaves_caches(true));
         assert!(!AccessMask::READ_DATA.leaves_caches(true));
         assert!(!AccessMask::DELETE.leaves_caches(true));

@@ -45,9 +45,9 @@ pub fn decide(kind: HolderKind, held: Caching, cause: Cause) -> Option<Break> {
         return None;
     }
     let to = match kind {
-        HolderKind::Lease => held.without(lost),
+        HolderKind::Lease => held.difference(lost),
         // The only level below batch and exclusive is two.
-        HolderKind::Oplock => held.without(lost).and(Caching::READ),
+        HolderKind::Oplock => held.difference(lost).intersection(Caching::READ),
     };
     let asks_to_close = matches!(cause, Cause::SharingConflict | Cause::Remove);
     Some(Break { to, waits: held.intersects(waits_for), asks_to_close })
@@ -113,7 +113,7 @@ impl Holder {
     }
 
     fn must_acknowledge(&self) -> bool {
-        self.held.intersects(Caching::WRITE.with(Caching::HANDLE))
+        self.held.intersects(Caching::WRITE.union(Caching::HANDLE))
     }
 
     /// What the client was asked for by a break that is under way.
@@ -126,10 +126,10 @@ impl Holder {
     /// follows when it is acknowledged.
     pub fn start(&mut self, to: Caching) -> Option<Notice> {
         if let Some(breaking) = &mut self.breaking {
-            breaking.required = breaking.required.and(to);
+            breaking.required = breaking.required.intersection(to);
             return None;
         }
-        if self.held.without(to).is_none() {
+        if self.held.difference(to).is_empty() {
             return None;
         }
         self.epoch = self.epoch.wrapping_add(1);
@@ -158,8 +158,8 @@ impl Holder {
         self.breaking = None;
         let next = (!breaking.required.contains(kept)).then(|| {
             // Reads are given up in a step of their own.
-            let reads = if self.must_acknowledge() { Caching::READ } else { Caching::NONE };
-            let asked = breaking.required.with(kept.and(reads));
+            let reads = if self.must_acknowledge() { Caching::READ } else { Caching::empty() };
+            let asked = breaking.required.union(kept.intersection(reads));
             self.ask(asked, breaking.required)
         });
         Ok(Acknowledged { held: kept, next, settled: self.breaking.is_none() })
@@ -179,7 +179,7 @@ impl Holder {
 
     /// The client has not answered in time, or is gone: everything is taken from it.
     pub fn give_up(&mut self) {
-        self.held = Caching::NONE;
+        self.held = Caching::empty();
         self.breaking = None;
     }
 

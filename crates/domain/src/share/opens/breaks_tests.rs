@@ -3,8 +3,8 @@
 use super::*;
 
 fn caching(text: &str) -> Caching {
-    text.chars().fold(Caching::NONE, |caching, letter| {
-        caching.with(match letter {
+    text.chars().fold(Caching::empty(), |caching, letter| {
+        caching.union(match letter {
             'R' => Caching::READ,
             'W' => Caching::WRITE,
             'H' => Caching::HANDLE,
@@ -63,13 +63,13 @@ fn oplocks_break_to_level_two_or_none() {
 #[test]
 fn a_break_that_needs_no_answer_is_over_at_once() {
     let mut holder = lease("R");
-    let notice = holder.start(Caching::NONE).expect("a notice");
-    let (from, to) = (Caching::READ, Caching::NONE);
+    let notice = holder.start(Caching::empty()).expect("a notice");
+    let (from, to) = (Caching::READ, Caching::empty());
     assert_eq!(notice, Notice { from, to, epoch: 0x12, must_acknowledge: false });
     assert!(!holder.is_breaking());
-    assert_eq!(holder.held, Caching::NONE);
-    assert_eq!(holder.acknowledge(Caching::NONE), Err(AcknowledgeRefusal::NotBreaking));
-    assert_eq!(holder.start(Caching::NONE), None, "nothing is left to break");
+    assert_eq!(holder.held, Caching::empty());
+    assert_eq!(holder.acknowledge(Caching::empty()), Err(AcknowledgeRefusal::NotBreaking));
+    assert_eq!(holder.start(Caching::empty()), None, "nothing is left to break");
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn more_that_is_required_meanwhile_follows_in_steps_of_the_same_epoch() {
     let mut holder = lease("RWH");
     let first = holder.start(caching("RH")).expect("a notice");
     assert_eq!((first.to, first.epoch), (caching("RH"), 0x12));
-    assert_eq!(holder.start(Caching::NONE), None, "the client is asked one thing at a time");
-    assert_eq!(holder.remaining(), Caching::NONE);
+    assert_eq!(holder.start(Caching::empty()), None, "the client is asked one thing at a time");
+    assert_eq!(holder.remaining(), Caching::empty());
 
     let acknowledged = holder.acknowledge(caching("RH")).expect("as asked");
     let (from, to) = (caching("RH"), caching("R"));
@@ -108,10 +108,10 @@ fn more_that_is_required_meanwhile_follows_in_steps_of_the_same_epoch() {
     assert_eq!((acknowledged.next, acknowledged.settled), (Some(next), false));
 
     let acknowledged = holder.acknowledge(caching("R")).expect("as asked");
-    let (from, to) = (caching("R"), Caching::NONE);
+    let (from, to) = (caching("R"), Caching::empty());
     let last = Notice { from, to, epoch: 0x12, must_acknowledge: false };
     assert_eq!((acknowledged.next, acknowledged.settled), (Some(last), true));
-    assert_eq!(holder.held, Caching::NONE);
+    assert_eq!(holder.held, Caching::empty());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_client_that_is_silent_loses_everything() {
     let mut holder = lease("RWH");
     holder.start(caching("RH")).expect("a notice");
     holder.give_up();
-    assert_eq!(holder.held, Caching::NONE);
+    assert_eq!(holder.held, Caching::empty());
     assert_eq!(holder.acknowledge(caching("RH")), Err(AcknowledgeRefusal::NotBreaking));
 }
 
@@ -129,7 +129,7 @@ fn an_oplock_that_is_acknowledged_with_a_wrong_level_is_lost() {
     holder.start(Caching::READ).expect("a notice");
     let outcome = holder.acknowledge_level(OplockLevel::Exclusive);
     assert_eq!(outcome, Err(AcknowledgeRefusal::TooMuch));
-    assert_eq!(holder.held, Caching::NONE);
+    assert_eq!(holder.held, Caching::empty());
     assert!(!holder.is_breaking());
 }
 

@@ -2,59 +2,27 @@
 
 use std::fmt;
 
-/// What a client caches: reads (R), writes (W), the handle (H).
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Caching(u8);
+use bitflags::bitflags;
+
+bitflags! {
+    /// What a client caches: reads (R), writes (W), the handle (H); the bits of [MS-SMB2] 2.2.13.2.8.
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+    pub struct Caching: u32 {
+        const READ = 1;
+        const HANDLE = 2;
+        const WRITE = 4;
+    }
+}
 
 impl Caching {
-    pub const NONE: Self = Self(0);
-    pub const READ: Self = Self(1);
-    pub const HANDLE: Self = Self(2);
-    pub const WRITE: Self = Self(4);
-    pub const READ_HANDLE: Self = Self(3);
-    pub const READ_WRITE: Self = Self(5);
-    pub const ALL: Self = Self(7);
-
-    /// The bits of [MS-SMB2] 2.2.13.2.8; others are ignored.
-    pub const fn from_bits(bits: u32) -> Self {
-        Self(bits as u8 & 7)
-    }
-
-    pub const fn bits(self) -> u32 {
-        self.0 as u32
-    }
-
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    pub const fn is_none(self) -> bool {
-        self.0 == 0
-    }
+    pub const READ_HANDLE: Self = Self::READ.union(Self::HANDLE);
+    pub const READ_WRITE: Self = Self::READ.union(Self::WRITE);
+    pub const ALL: Self = Self::all();
 
     /// Nothing is cached without reads being cached.
     #[must_use]
     const fn or_none_without_read(self) -> Self {
-        if self.contains(Self::READ) { self } else { Self::NONE }
+        if self.contains(Self::READ) { self } else { Self::empty() }
     }
 }
 
@@ -65,7 +33,7 @@ impl fmt::Debug for Caching {
                 write!(formatter, "{letter}")?;
             }
         }
-        if self.is_none() { formatter.write_str("none") } else { Ok(()) }
+        if self.is_empty() { formatter.write_str("none") } else { Ok(()) }
     }
 }
 
@@ -81,7 +49,7 @@ pub enum OplockLevel {
 impl OplockLevel {
     pub const fn caching(self) -> Caching {
         match self {
-            Self::None => Caching::NONE,
+            Self::None => Caching::empty(),
             Self::Two => Caching::READ,
             Self::Exclusive => Caching::READ_WRITE,
             Self::Batch => Caching::ALL,
@@ -126,16 +94,16 @@ pub struct Others {
 pub fn grant(kind: HolderKind, wanted: Caching, others: Others) -> Caching {
     let mut granted = wanted.or_none_without_read();
     if others.range_locks || others.cached.contains(Caching::WRITE) {
-        return Caching::NONE;
+        return Caching::empty();
     }
-    if others.open || !others.cached.is_none() {
-        granted = granted.without(Caching::WRITE);
+    if others.open || !others.cached.is_empty() {
+        granted = granted.difference(Caching::WRITE);
     }
     match kind {
         // A level is all or nothing: what cannot be batch or exclusive is level two.
-        HolderKind::Oplock if others.handle_lease => Caching::NONE,
+        HolderKind::Oplock if others.handle_lease => Caching::empty(),
         HolderKind::Oplock => OplockLevel::of(granted).caching(),
-        HolderKind::Lease if others.oplock => granted.without(Caching::HANDLE),
+        HolderKind::Lease if others.oplock => granted.difference(Caching::HANDLE),
         HolderKind::Lease => granted,
     }
 }
@@ -152,8 +120,8 @@ mod tests {
     use super::*;
 
     pub fn caching(text: &str) -> Caching {
-        text.chars().fold(Caching::NONE, |caching, letter| {
-            caching.with(match letter {
+        text.chars().fold(Caching::empty(), |caching, letter| {
+            caching.union(match letter {
                 'R' => Caching::READ,
                 'W' => Caching::WRITE,
                 'H' => Caching::HANDLE,
@@ -201,7 +169,7 @@ mod tests {
             assert_eq!(grant(HolderKind::Oplock, wanted, read), Caching::READ, "{level:?}");
             let cached = Caching::READ_HANDLE;
             let handle = Others { open: true, cached, handle_lease: true, ..Others::default() };
-            assert_eq!(grant(HolderKind::Oplock, wanted, handle), Caching::NONE, "{level:?}");
+            assert_eq!(grant(HolderKind::Oplock, wanted, handle), Caching::empty(), "{level:?}");
         }
         for wanted in ["R", "RH", "RW", "RHW"] {
             let cached = Caching::READ;
@@ -214,7 +182,7 @@ mod tests {
     #[test]
     fn what_does_not_break_a_writing_cache_gets_none_itself() {
         let others = Others { cached: Caching::ALL, oplock: true, ..Others::default() };
-        assert_eq!(grant(HolderKind::Oplock, Caching::ALL, others), Caching::NONE);
+        assert_eq!(grant(HolderKind::Oplock, Caching::ALL, others), Caching::empty());
     }
 
     #[test]
@@ -223,7 +191,7 @@ mod tests {
         assert_eq!(grant(HolderKind::Oplock, Caching::ALL, open), Caching::READ);
         assert_eq!(grant(HolderKind::Lease, Caching::ALL, open), Caching::READ_HANDLE);
         let locked = Others { range_locks: true, ..Others::default() };
-        assert_eq!(grant(HolderKind::Lease, Caching::ALL, locked), Caching::NONE);
+        assert_eq!(grant(HolderKind::Lease, Caching::ALL, locked), Caching::empty());
     }
 
     #[test]

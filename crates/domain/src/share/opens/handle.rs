@@ -211,7 +211,7 @@ impl HandleState {
             lock_sequences: [None; 64],
             watch: None,
             action: Action::Opened,
-            maximal_access: AccessMask::NONE,
+            maximal_access: AccessMask::empty(),
             kept: None,
         }
     }

@@ -104,8 +104,8 @@ impl KeptOpen {
             directory: place.directory(),
             folded_name: place.folded_name().to_owned(),
             path,
-            access: handle.access.0,
-            maximal_access: state.maximal_access.0,
+            access: handle.access.bits(),
+            maximal_access: state.maximal_access.bits(),
             sharing: handle.sharing,
             write_through: handle.write_through,
             opened: handle.opened,
@@ -157,7 +157,8 @@ impl KeptOpen {
         let kind = Durability::Second(self.create_guid);
         state.durable = Some(Durable { kind, timeout, is_persistent: true });
         state.lost = Some(waiting_time::now() + timeout);
-        (state.action, state.maximal_access) = (self.action, AccessMask(self.maximal_access));
+        (state.action, state.maximal_access) =
+            (self.action, AccessMask::from_bits_retain(self.maximal_access));
         state.frozen = self.frozen;
         for (at, number) in &self.lock_sequences {
             if let Some(slot) = state.lock_sequences.get_mut(usize::from(*at)) {
@@ -173,7 +174,7 @@ impl KeptOpen {
             id,
             share: self.share.clone(),
             key,
-            access: AccessMask(self.access),
+            access: AccessMask::from_bits_retain(self.access),
             sharing: self.sharing,
             is_directory: false,
             snapshot: None,
@@ -207,12 +208,12 @@ impl KeptCaching {
         match *self {
             Self::None => CachingGranted::None,
             Self::Oplock { caching } => {
-                CachingGranted::Oplock(OplockLevel::of(Caching::from_bits(caching)))
+                CachingGranted::Oplock(OplockLevel::of(Caching::from_bits_truncate(caching)))
             }
             Self::Lease { key, caching, version, epoch, parent } => {
                 CachingGranted::Lease(LeaseGranted {
                     key: LeaseKey(key),
-                    caching: Caching::from_bits(caching),
+                    caching: Caching::from_bits_truncate(caching),
                     version,
                     epoch,
                     parent: parent.map(LeaseKey),

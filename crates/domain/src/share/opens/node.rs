@@ -75,8 +75,8 @@ pub struct Wish {
 impl Wish {
     /// Replacing the content is writing, whatever access the open itself asks for.
     fn sharing_claim(&self) -> Claim {
-        let overwrite = if self.overwrites { AccessMask::WRITE_DATA } else { AccessMask::NONE };
-        Claim { access: self.claim.access.with(overwrite), ..self.claim }
+        let overwrite = if self.overwrites { AccessMask::WRITE_DATA } else { AccessMask::empty() };
+        Claim { access: self.claim.access.union(overwrite), ..self.claim }
     }
 
     fn own(&self) -> Option<HolderId> {
@@ -317,7 +317,7 @@ impl NodeOpens {
             && let Some(held) = self.held.iter_mut().find(|held| held.id == HolderId::Oplock(open))
             && held.holder.held == Caching::READ
             && !held.holder.is_breaking()
-            && let Some(notice) = held.holder.start(Caching::NONE)
+            && let Some(notice) = held.holder.start(Caching::empty())
         {
             tell(handle, held.id, notice, held.version);
         }
@@ -347,7 +347,7 @@ impl NodeOpens {
             return self.grant_lease(client, lease, granted);
         }
         let granted = caching::grant(HolderKind::Oplock, wish.oplock.caching(), others);
-        if granted.is_none() {
+        if granted.is_empty() {
             return (None, CachingGranted::None);
         }
         let id = HolderId::Oplock(handle.id);
@@ -412,9 +412,9 @@ impl NodeOpens {
         }
         for held in self.held.iter().filter(|held| Some(held.id) != own) {
             let caching = held.holder.remaining();
-            others.cached = others.cached.with(caching);
+            others.cached = others.cached.union(caching);
             match held.holder.kind {
-                HolderKind::Oplock => others.oplock |= !caching.is_none(),
+                HolderKind::Oplock => others.oplock |= !caching.is_empty(),
                 HolderKind::Lease => others.handle_lease |= caching.contains(Caching::HANDLE),
             }
         }

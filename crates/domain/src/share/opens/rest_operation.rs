@@ -63,13 +63,13 @@ impl RestOperation {
     pub fn entry(self) -> Entry {
         let shared = |access| Claim { access, share: ShareMode::ALL };
         let (claim, cause) = match self {
-            Self::CreateFile => (shared(WRITE.with(DELETE)), Some(Cause::Overwrite)),
+            Self::CreateFile => (shared(WRITE.union(DELETE)), Some(Cause::Overwrite)),
             Self::GetFile | Self::ListRanges => (shared(READ), Some(Cause::Read)),
             Self::GetFileProperties | Self::GetFileMetadata => {
-                (shared(AccessMask::NONE), Some(Cause::Read))
+                (shared(AccessMask::empty()), Some(Cause::Read))
             }
-            Self::List | Self::LinkTarget | Self::Directory => (shared(AccessMask::NONE), None),
-            Self::CopyEnd => (shared(AccessMask::NONE), Some(Cause::Write)),
+            Self::List | Self::LinkTarget | Self::Directory => (shared(AccessMask::empty()), None),
+            Self::CopyEnd => (shared(AccessMask::empty()), Some(Cause::Write)),
             Self::SetFileProperties | Self::SetFileMetadata | Self::PutRange => {
                 (shared(WRITE), Some(Cause::Write))
             }
@@ -80,7 +80,7 @@ impl RestOperation {
             // The table of share modes shows that reading is needed too, though the text names only
             // Write and Delete. While leased, others may read.
             Self::LeaseFile => {
-                let access = READ.with(WRITE).with(DELETE);
+                let access = READ.union(WRITE).union(DELETE);
                 (Claim { access, share: ShareMode::READ }, Some(Cause::Open))
             }
         };

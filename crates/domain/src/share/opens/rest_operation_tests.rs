@@ -68,10 +68,10 @@ fn a_lease_is_acquired_beside_readers_only() {
         ("Read", READ, true),
         ("Write", WRITE, false),
         ("Delete", DELETE, false),
-        ("Read, Write", READ.with(WRITE), false),
-        ("Read, Delete", READ.with(DELETE), false),
-        ("Write, Delete", WRITE.with(DELETE), false),
-        ("Read, Write, Delete", READ.with(WRITE).with(DELETE), false),
+        ("Read, Write", READ.union(WRITE), false),
+        ("Read, Delete", READ.union(DELETE), false),
+        ("Write, Delete", WRITE.union(DELETE), false),
+        ("Read, Write, Delete", READ.union(WRITE).union(DELETE), false),
     ] {
         let open = Claim { access, share: ShareMode::ALL };
         let allowed = LeaseFile.compatible_with(open);
@@ -96,7 +96,7 @@ fn a_held_lease_lets_smb_read_and_an_ended_one_lets_it_do_anything() {
         ("Write", WRITE, [true, false, true]),
         ("Append", AccessMask::APPEND_DATA, [true, false, true]),
         ("Delete", DELETE, [true, false, true]),
-        ("Read, Write", READ.with(WRITE), [true, false, true]),
+        ("Read, Write", READ.union(WRITE), [true, false, true]),
     ] {
         let states = [("Available", &available), ("Leased", &leased), ("Broken", &broken)];
         for ((state, lease), expected) in states.into_iter().zip(permitted) {
@@ -123,7 +123,7 @@ fn a_byte_range_lock_anywhere_keeps_put_range_out() {
 #[test]
 fn operations_break_caches_as_in_section_6_5() {
     let (all, handle, write) = (Caching::ALL, Caching::READ_HANDLE, Caching::READ_WRITE);
-    let (read, none) = (Caching::READ, Caching::NONE);
+    let (read, none) = (Caching::READ, Caching::empty());
     // B: the call waits; N: it does not; -: the cache stays.
     for (operations, cells) in [
         (

@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn attributes_are_shared_whatever_the_modes_say() {
         let alone = Claim { access: AccessMask::ALL, share: ShareMode::NONE };
-        let attributes = AccessMask::READ_ATTRIBUTES.with(AccessMask::SYNCHRONIZE);
+        let attributes = AccessMask::READ_ATTRIBUTES.union(AccessMask::SYNCHRONIZE);
         let look = Claim { access: attributes, share: ShareMode::NONE };
         assert!(compatible(alone, look) && compatible(look, alone));
         assert!(!compatible(alone, alone));

@@ -20,7 +20,7 @@ use crate::share::{Place, SharePath};
 use crate::time::Timestamp;
 
 const FILE: NodeKey = NodeKey { share: 1, node: 2 };
-const DATA: AccessMask = AccessMask::READ_DATA.with(AccessMask::WRITE_DATA);
+const DATA: AccessMask = AccessMask::READ_DATA.union(AccessMask::WRITE_DATA);
 
 /// Deadlines need the clock of a runtime. Nobody drives this one, so none of them ever comes.
 fn explore_with_clock(test: impl Fn() + Send + Sync + Copy + 'static) {

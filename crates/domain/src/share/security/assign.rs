@@ -29,9 +29,9 @@ fn assigned_control(control: Control) -> Control {
         (Control::SACL_AUTO_INHERITED, Control::SACL_AUTO_INHERIT_REQUIRED),
     ] {
         if !control.contains(asked) {
-            kept = kept.without(inherited);
+            kept = kept.difference(inherited);
         }
-        kept = kept.without(asked);
+        kept = kept.difference(asked);
     }
     kept
 }

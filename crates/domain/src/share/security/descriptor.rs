@@ -1,6 +1,8 @@
 //! Security descriptors and their self-relative form ([MS-DTYP] 2.4.4 to 2.4.6). Every length and
 //! offset comes from a client and is checked.
 
+use bitflags::bitflags;
+
 use super::Sid;
 
 /// More than any client writes; a list cannot be longer than its own length field can say.
@@ -34,30 +36,16 @@ pub struct Descriptor {
     pub sacl: List,
 }
 
-/// Those of its bits that its parts do not tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Control(u16);
-
-impl Control {
-    pub const DACL_AUTO_INHERIT_REQUIRED: Self = Self(0x0100);
-    pub const SACL_AUTO_INHERIT_REQUIRED: Self = Self(0x0200);
-    pub const DACL_AUTO_INHERITED: Self = Self(0x0400);
-    pub const SACL_AUTO_INHERITED: Self = Self(0x0800);
-    pub const DACL_PROTECTED: Self = Self(0x1000);
-    pub const SACL_PROTECTED: Self = Self(0x2000);
-
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+bitflags! {
+    /// Those of its bits that its parts do not tell.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Control: u16 {
+        const DACL_AUTO_INHERIT_REQUIRED = 0x0100;
+        const SACL_AUTO_INHERIT_REQUIRED = 0x0200;
+        const DACL_AUTO_INHERITED = 0x0400;
+        const SACL_AUTO_INHERITED = 0x0800;
+        const DACL_PROTECTED = 0x1000;
+        const SACL_PROTECTED = 0x2000;
     }
 }
 
@@ -143,30 +131,16 @@ impl AceKind {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AceFlags(pub u8);
-
-impl AceFlags {
-    pub const OBJECT_INHERIT: Self = Self(0x01);
-    pub const CONTAINER_INHERIT: Self = Self(0x02);
-    pub const NO_PROPAGATE: Self = Self(0x04);
-    pub const INHERIT_ONLY: Self = Self(0x08);
-    pub const INHERITED: Self = Self(0x10);
-    pub const AUDIT_SUCCESS: Self = Self(0x40);
-    pub const AUDIT_FAILURE: Self = Self(0x80);
-
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+bitflags! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct AceFlags: u8 {
+        const OBJECT_INHERIT = 0x01;
+        const CONTAINER_INHERIT = 0x02;
+        const NO_PROPAGATE = 0x04;
+        const INHERIT_ONLY = 0x08;
+        const INHERITED = 0x10;
+        const AUDIT_SUCCESS = 0x40;
+        const AUDIT_FAILURE = 0x80;
     }
 }
 
@@ -204,7 +178,7 @@ impl Ace {
             return None;
         }
         let body = ace.get(ACE_HEADER_BYTES..)?;
-        let (kind, flags) = (AceKind(kind), AceFlags(flags));
+        let (kind, flags) = (AceKind(kind), AceFlags::from_bits_retain(flags));
         let body = if kind.names_somebody() {
             AceBody::read(body, kind)?
         } else {
@@ -215,7 +189,7 @@ impl Ace {
 
     fn write(&self, bytes: &mut Vec<u8>) {
         let from = bytes.len();
-        bytes.extend([self.kind.0, self.flags.0, 0, 0]);
+        bytes.extend([self.kind.0, self.flags.bits(), 0, 0]);
         match &self.body {
             AceBody::Unknown(body) => bytes.extend(body),
             AceBody::About { mask, object, sid, data } => {
@@ -329,7 +303,7 @@ impl Descriptor {
             Some(bytes) => List::read(bytes),
         };
         Some(Self {
-            control: Control(control & CONTROL_KEPT),
+            control: Control::from_bits_retain(control & CONTROL_KEPT),
             owner: sid(part(4)?)?,
             group: sid(part(8)?)?,
             sacl: list(part(12)?, SACL_PRESENT)?,
@@ -340,7 +314,7 @@ impl Descriptor {
     /// Equal descriptors have equal bytes. The parts come in the order of Windows and the service: the
     /// lists before those that they are about.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut control = SELF_RELATIVE | self.control.0;
+        let mut control = SELF_RELATIVE | self.control.bits();
         control |= if self.sacl.is_present() { SACL_PRESENT } else { 0 };
         control |= if self.dacl.is_present() { DACL_PRESENT } else { 0 };
         let mut bytes = vec![0; HEADER_BYTES];

@@ -34,7 +34,7 @@ pub fn inherited(parent: &Descriptor, is_directory: bool) -> Descriptor {
     let audits = inherited_rules(&parent.sacl, is_directory, &system, mark_of_audits);
     let (sacl, control) = match audits.is_empty() {
         true => (List::Absent, control),
-        false => (List::Rules(audits), control.with(sacl_control)),
+        false => (List::Rules(audits), control.union(sacl_control)),
     };
     Descriptor {
         control,
@@ -54,12 +54,12 @@ fn inherited_rules(list: &List, is_directory: bool, creator: &Sid, mark: AceFlag
         let goes_on = is_directory && !rule.flags.contains(AceFlags::NO_PROPAGATE);
         let applies = if is_directory { to_directories } else { to_files };
         let passing = AceFlags::OBJECT_INHERIT
-            .with(AceFlags::CONTAINER_INHERIT)
-            .with(AceFlags::NO_PROPAGATE)
-            .with(AceFlags::INHERIT_ONLY);
-        let flags = rule.flags.without(AceFlags::INHERITED).with(mark);
-        let below = flags.without(AceFlags::INHERIT_ONLY);
-        let here = flags.without(passing);
+            .union(AceFlags::CONTAINER_INHERIT)
+            .union(AceFlags::NO_PROPAGATE)
+            .union(AceFlags::INHERIT_ONLY);
+        let flags = rule.flags.difference(AceFlags::INHERITED).union(mark);
+        let below = flags.difference(AceFlags::INHERIT_ONLY);
+        let here = flags.difference(passing);
         let effective = effective(rule, creator);
         match (applies, goes_on && (to_files || to_directories)) {
             (true, true) if effective == rule.body => {
@@ -67,12 +67,12 @@ fn inherited_rules(list: &List, is_directory: bool, creator: &Sid, mark: AceFlag
             }
             (true, true) => {
                 inherited.push(Ace { flags: here, body: effective, ..rule.clone() });
-                let below = below.with(AceFlags::INHERIT_ONLY);
+                let below = below.union(AceFlags::INHERIT_ONLY);
                 inherited.push(Ace { flags: below, ..rule.clone() });
             }
             (true, false) => inherited.push(Ace { flags: here, body: effective, ..rule.clone() }),
             (false, true) => {
-                let below = below.with(AceFlags::INHERIT_ONLY);
+                let below = below.union(AceFlags::INHERIT_ONLY);
                 inherited.push(Ace { flags: below, ..rule.clone() });
             }
             (false, false) => {}

@@ -28,8 +28,8 @@ const GENERIC_ALL: u32 = 0x1000_0000;
 /// The descriptor of the root of a new share, as the service gives it.
 pub fn of_root() -> Descriptor {
     let here = AceFlags::default();
-    let and_below = AceFlags::OBJECT_INHERIT.with(AceFlags::CONTAINER_INHERIT);
-    let below = and_below.with(AceFlags::INHERIT_ONLY);
+    let and_below = AceFlags::OBJECT_INHERIT.union(AceFlags::CONTAINER_INHERIT);
+    let below = and_below.union(AceFlags::INHERIT_ONLY);
     let rules = [
         (FULL_ACCESS, and_below, Sid::ADMINISTRATORS),
         (FULL_ACCESS, and_below, Sid::LOCAL_SYSTEM),

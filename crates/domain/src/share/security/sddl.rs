@@ -55,12 +55,12 @@ impl Descriptor {
                 'D' => {
                     let (list, control) = parse_list(value, LIST_OF_D)?;
                     descriptor.dacl = list;
-                    descriptor.control = descriptor.control.with(control);
+                    descriptor.control = descriptor.control.union(control);
                 }
                 'S' => {
                     let (list, control) = parse_list(value, LIST_OF_S)?;
                     descriptor.sacl = list;
-                    descriptor.control = descriptor.control.with(control);
+                    descriptor.control = descriptor.control.union(control);
                 }
                 _ => return Err(SddlRefusal::Malformed),
             }
@@ -152,7 +152,7 @@ fn parse_list(text: &str, flags: ListFlags) -> Read<(List, Control)> {
         }
         let flag = flags.iter().find_map(|(name, flag)| Some((strip(front, name)?, flag)));
         let (after, flag) = flag.ok_or(SddlRefusal::Malformed)?;
-        control = control.with(*flag);
+        control = control.union(*flag);
         front = after;
     }
     let mut rules = Vec::new();
@@ -210,7 +210,7 @@ fn parse_ace(text: &str) -> Read<Ace> {
     while !rest.is_empty() {
         let flag = ACE_FLAGS.iter().find_map(|(name, flag)| Some((strip(rest, name)?, flag)));
         let (after, flag) = flag.ok_or(SddlRefusal::Malformed)?;
-        ace_flags = ace_flags.with(*flag);
+        ace_flags = ace_flags.union(*flag);
         rest = after;
     }
     let types = ObjectTypes {
@@ -239,7 +239,7 @@ fn write_ace(text: &mut String, ace: &Ace) -> Result<(), Unwritable> {
     for (name, flag) in ACE_FLAGS {
         if left.contains(flag) {
             flags.push_str(name);
-            left = left.without(flag);
+            left = left.difference(flag);
         }
     }
     if left != AceFlags::default() {

@@ -35,7 +35,7 @@ pub fn lease_wanted(request: &Request, dialect: Dialect) -> Option<LeaseWanted> 
     let parent = v2.filter(|_| has_parent).map(|v2| LeaseKey(u128::from_le_bytes(v2.parent_key)));
     Some(LeaseWanted {
         key: LeaseKey(u128::from_le_bytes(asked.key)),
-        caching: Caching::from_bits(asked.state),
+        caching: Caching::from_bits_truncate(asked.state),
         version: if v2.is_some() { LeaseVersion::Two } else { LeaseVersion::One },
         epoch: v2.map_or(0, |v2| v2.epoch),
         parent,
@@ -88,7 +88,7 @@ pub fn level_to_wire(level: DomainLevel) -> OplockLevel {
 pub fn granted(request: &RequestContexts, opened: &Opened) -> Vec<ResponseContext> {
     let mut contexts = Vec::new();
     if request.maximal_access {
-        let access = opened.maximal_access.0;
+        let access = opened.maximal_access.bits();
         contexts.push(ResponseContext::MaximalAccess { status: Status::SUCCESS.0, access });
     }
     if request.query_on_disk_id {

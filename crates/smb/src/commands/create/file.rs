@@ -55,7 +55,7 @@ async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
         path,
         snapshot,
         opener: call.opener()?,
-        access: AccessMask(request.desired_access),
+        access: AccessMask::from_bits_retain(request.desired_access),
         allowed: AccessMask::ALL,
         sharing: ShareMode::from_bits(request.share_access).ok_or(Status::INVALID_PARAMETER)?,
         disposition: disposition(request.disposition.ok_or(Status::INVALID_PARAMETER)?),

@@ -53,7 +53,7 @@ fn check_access(from: &OpenFile, to: &OpenFile, is_read_too: bool) -> Result<()>
     if from.handle.is_directory || to.handle.is_directory {
         return Err(Status::INVALID_DEVICE_REQUEST);
     }
-    let (source, target) = (from.handle.access.0, to.handle.access.0);
+    let (source, target) = (from.handle.access.bits(), to.handle.access.bits());
     let reads = source & (access::READ_DATA | access::EXECUTE) != 0
         && (!is_read_too || target & access::READ_DATA != 0);
     let writes = target & (access::WRITE_DATA | access::APPEND_DATA) != 0;

@@ -17,7 +17,7 @@ pub async fn query_allocated(call: &Call, request: &Request, open: &Open) -> Res
     if file.handle.is_directory {
         return Err(Status::INVALID_PARAMETER);
     }
-    if file.handle.access.0 & access::READ_DATA == 0 {
+    if file.handle.access.bits() & access::READ_DATA == 0 {
         return Err(Status::ACCESS_DENIED);
     }
     let asked = fsctl::asked_range(&request.input)?;
@@ -40,7 +40,7 @@ pub async fn set_zero(call: &Call, request: &Request, open: &Open) -> Result<Ans
     if file.handle.is_directory {
         return Err(Status::INVALID_PARAMETER);
     }
-    if file.handle.access.0 & access::WRITE_DATA == 0 {
+    if file.handle.access.bits() & access::WRITE_DATA == 0 {
         return Err(Status::ACCESS_DENIED);
     }
     let zeroed = fsctl::zeroed_range(&request.input)?;
@@ -57,7 +57,7 @@ pub async fn set_sparse(call: &Call, request: &Request, open: &Open) -> Result<A
         return Err(Status::INVALID_PARAMETER);
     }
     let needed = access::WRITE_DATA | access::WRITE_ATTRIBUTES | access::APPEND_DATA;
-    if file.handle.access.0 & needed == 0 {
+    if file.handle.access.bits() & needed == 0 {
         return Err(Status::ACCESS_DENIED);
     }
     let domain = &call.connection.frontend.domain;
