@@ -1,4 +1,4 @@
-//! What goes on behind the requests: recording the time, removing what was deleted,
+//! Background work that belongs to no service: recording the time, removing what was deleted,
 //! collecting the bytes that a crash left without a row. Each function does a bounded piece of
 //! work; the server decides how often.
 

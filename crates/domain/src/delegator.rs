@@ -50,7 +50,7 @@ impl Stored for Delegator {
 
 impl Delegator {
     /// What both tokens said. Keys that are got within a second are the same if they are for the same
-    /// times, whoever has asked for them in the name of the user.
+    /// times, no matter who asked for them in the name of the user.
     fn agreeing_with(&self, other: &Self) -> Self {
         let claims = self.claims.iter().filter_map(|(name, texts)| {
             let others = other.claims.get(name)?;

@@ -181,7 +181,7 @@ impl Domain {
         Ok(outcome)
     }
 
-    /// Waits for the turn of what `keys` name, for whoever looks at more than rows before a
+    /// Waits for the turn of what `keys` name, for callers that look at more than rows before a
     /// transaction. Nobody has another turn while waiting for this one.
     pub(crate) async fn turn(&self, keys: &[Bytes]) -> Turn<'_> {
         self.latches.acquire(keys).await

@@ -25,7 +25,7 @@ pub struct Features {
 /// Whether what the security descriptors of files say keeps anybody out. REST does not ask them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AccessLists {
-    /// Whoever has the key of the account may do everything, as with the service.
+    /// The key of the account allows everything, as with the service.
     #[default]
     Ignored,
     Enforced,

@@ -1,4 +1,4 @@
-//! How many leases are held, for whoever watches the server. Kept in memory only: a lease that was
+//! How many leases are held, for the metrics. Kept in memory only: a lease that was
 //! granted by an earlier run is counted once this one has changed it.
 
 use std::collections::HashMap;

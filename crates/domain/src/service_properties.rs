@@ -69,7 +69,7 @@ pub(crate) struct PropertiesCache {
     /// Held from before a commit until its result is known here, so that of two changes the one
     /// that is stored last is also known last.
     changing: tokio::sync::Mutex<()>,
-    /// Replaced as a whole when something is set or read for the first time, so that whoever looks at
+    /// Replaced as a whole when something is set or read for the first time, so that a request that looks at
     /// it writes nothing that threads share.
     by_account: ArcSwap<BTreeMap<AccountName, ByService>>,
 }

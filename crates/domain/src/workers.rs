@@ -141,7 +141,7 @@ impl Shared {
     }
 }
 
-/// A piece of background work, held by whoever does it.
+/// A piece of background work, held by the task that does it.
 #[must_use]
 pub struct Worker {
     shared: Arc<Shared>,

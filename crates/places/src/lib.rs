@@ -40,7 +40,7 @@ pub struct Limits {
     pub left_to_each_listener: usize,
 }
 
-/// Where a connection comes from: whoever has one address of IPv6 usually has the whole network.
+/// Where a connection comes from: one customer usually has a whole /64 of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Address(u128);
 

@@ -73,7 +73,7 @@ impl Random {
 /// The number in an environment variable, if it is set.
 ///
 /// # Panics
-/// If it is no number: whoever sets it wants it to count.
+/// If it is not a number: a seed that was set must not be ignored.
 pub fn setting(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))

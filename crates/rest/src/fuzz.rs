@@ -1,4 +1,4 @@
-//! One door to each parser of what strangers send over HTTP, for fuzzers. None of them may panic,
+//! One entry point per parser of untrusted HTTP input, for fuzzers. None of them may panic,
 //! take long, or take more memory than a small multiple of what it is given. Each tells whether the
 //! bytes were anything, so that a run can show that it reached behind the first check.
 

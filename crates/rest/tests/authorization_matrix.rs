@@ -327,7 +327,7 @@ fn nobody_in_particular_opens_what_is_public() {
                 };
                 let decided = request.decide().granted;
                 let opened = decided.is_ok_and(|granted| {
-                    // Whoever is let in may look, and nothing else.
+                    // An anonymous caller may read, and nothing else.
                     assert!(!granted.may('r', "x"));
                     check_public_access(&granted, level, true).is_ok()
                 });

@@ -1,4 +1,4 @@
-//! When the work behind the requests is done; what it is, the domain knows.
+//! How often each piece of background work is done; the work itself is in the domain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const GARBAGE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 const DUE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 
 /// Works until the workers of the domain are told to stop. Each ends between two pieces of work, and
-/// the time is recorded once more when the last has ended, whoever started it.
+/// the time is recorded once more when the last has ended, those started by requests included.
 pub async fn work(node: Arc<Node>) {
     tokio::join!(
         collect_orphaned_extents(&node),

@@ -1,5 +1,5 @@
 //! How many files the process may have open, and for what. The system closes nothing when there are
-//! too many: whoever asks next is refused, be it a connection or the store. So the store has its share,
+//! too many: the next attempt fails, be it of a connection or of the store. So the store has its share,
 //! and there are never more connections than the rest is enough for.
 
 use std::io;

@@ -256,7 +256,7 @@ impl Reader {
         }
     }
 
-    /// Whoever can reach a server that believes every token owns it.
+    /// A server that believes every token belongs to everybody who can reach it.
     fn check_development(&self, settings: &Settings) -> Result<(), SettingsError> {
         let exposed = settings.storage_listeners().find(|listener| !listener.is_loopback());
         match (&settings.bearer, exposed) {

@@ -1,4 +1,4 @@
-//! What strangers can do on the SMB port of the real binary: nothing, whatever they send.
+//! The SMB port of the real binary, without authentication: whatever is sent, nothing can be done.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! One door to everything that reads bytes of strangers, for fuzzers: it must never panic, and
+//! One entry point per parser of untrusted SMB input, for fuzzers: it must never panic, and
 //! never take more memory than a small multiple of what it is given.
 
 use bytes::Bytes;

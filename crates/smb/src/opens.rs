@@ -94,7 +94,7 @@ impl Opens {
         self.by_id.lock().get(&id.volatile).filter(|open| open.id == id).cloned()
     }
 
-    /// Whoever gets it closes it: nobody else does.
+    /// The caller that gets it closes it.
     pub fn remove(&self, id: FileId) -> Option<Arc<Open>> {
         let mut opens = self.by_id.lock();
         opens.get(&id.volatile).filter(|open| open.id == id)?;

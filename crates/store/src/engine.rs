@@ -37,7 +37,7 @@ pub trait Engine: Send + Sync + 'static {
     }
 
     /// The newest state with the batches that have their place and are not durable yet. To decide on what
-    /// is about to be; whoever answers by it waits with [`Engine::settled`] first.
+    /// is about to be; an answer based on it waits with [`Engine::settled`] first.
     async fn placed_snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
         self.snapshot().await
     }

@@ -49,7 +49,7 @@ pub struct AnswerReader {
     /// Before it everything is used.
     used: usize,
     filled: usize,
-    /// Whether heads are kept; whoever only counts answers does not pay for that.
+    /// Whether heads are kept; counting answers alone does not pay for that.
     keeps_head: bool,
     head: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-"""The front door: versions, request ids, error bodies, CORS, addresses, and malformed input."""
+"""What every request passes: versions, request ids, error bodies, CORS, addresses, and malformed input."""
 
 import re
 import socket

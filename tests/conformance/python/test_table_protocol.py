@@ -1,4 +1,4 @@
-"""The front door of tables: every served row, versions, formats, tunnelled methods, malformed input, and
+"""What every request to tables passes: every served row, versions, formats, tunnelled methods, malformed input, and
 the table of the guide to concurrency."""
 
 import json

@@ -99,7 +99,7 @@ impl BlobPath {
     }
 }
 
-/// Whether a blob may be changed at all, whoever asks.
+/// Whether a blob may be changed at all, no matter by which request.
 fn check_changeable(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
     check_not_copied_onto(blob)?;
     check_not_held(blob, now)

@@ -1,4 +1,4 @@
-//! Blobs whose bytes are still to come from another host; who fetches them is in [`crate::copy`].
+//! Blobs whose bytes are still to come from another host; they are fetched in [`crate::copy`].
 
 use bytes::Bytes;
 use holdfast_store::Fault;

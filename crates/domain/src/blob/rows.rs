@@ -100,7 +100,7 @@ pub fn blob_name(key: &[u8]) -> Result<&str, Fault> {
     text(key.get(9..).and_then(|rest| rest.strip_suffix(&[0])))
 }
 
-/// Earlier states of blobs are kept in groups, so that whoever looks for some of them does not come
+/// Earlier states of blobs are kept in groups, so that looking for some of them does not come
 /// by the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

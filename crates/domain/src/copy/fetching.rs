@@ -1,7 +1,7 @@
 //! The background work of a copy whose bytes come from another host.
 //!
-//! It lives as long as the process. A copy that is pending when the server starts has nobody any more,
-//! and is failed: to go on with it, the credentials for its source would have to be stored.
+//! It ends with the process. A copy that is pending when the server starts is failed: to go on with it,
+//! the credentials for its source would have to be stored.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -83,7 +83,7 @@ pub enum LeaseOutcome {
     Renewed(LeaseId),
     Changed(LeaseId),
     Released,
-    /// Seconds until the lease is broken, rounded up so that whoever waits so long finds it so.
+    /// Seconds until the lease is broken, rounded up, so that it is broken after that time.
     Broken {
         remaining_seconds: u64,
     },

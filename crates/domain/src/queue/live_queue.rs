@@ -30,7 +30,7 @@ pub(crate) struct LiveQueues {
 pub(super) struct LiveQueue {
     id: u64,
     /// Held by every change of messages from before its commit until its result is known here, and
-    /// alone by whoever begins to count: so the count begins between two changes.
+    /// exclusively by the count when it begins: so the count begins between two changes.
     changes: Arc<AsyncRwLock<()>>,
     /// Held by the one who looks through the queue, and by the one who counts its messages.
     looking: AsyncMutex<()>,

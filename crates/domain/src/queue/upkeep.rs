@@ -1,4 +1,4 @@
-//! What goes on behind the requests: removing messages that have expired, and those of queues that
+//! Background work of queues: removing messages that have expired, and those of queues that
 //! were deleted or cleared.
 
 use std::collections::BTreeMap;

@@ -70,7 +70,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub struct NodeAddress {
     pub share: SharePath,
-    /// The number of the share, for whoever means one and no other that got its name since.
+    /// The number of the share, for callers that mean this share and no later one of the same name.
     pub share_number: Option<u64>,
     pub at: At,
     pub expected: Expected,

@@ -1,4 +1,4 @@
-//! What goes behind the requests: past nodes that no snapshot sees any more, and all that a deleted
+//! Removal in the background: earlier states of nodes that no snapshot sees any more, and all that a deleted
 //! share held. Each function does a bounded piece of work.
 
 use bytes::Bytes;
@@ -63,7 +63,7 @@ impl Domain {
                 let mut removed = Vec::new();
                 for prefix in &prefixes {
                     let room = ROWS_PER_COMMIT - removed.len();
-                    // Nobody adds to them: whoever did would have to read the row of the share.
+                    // Nothing is added to them: a change reads the row of the share first.
                     let rest = self.removal_progress.rest(prefix);
                     let found = transaction.snapshot().scan(&rest, Order::Ascending, room).await?;
                     for row in found {

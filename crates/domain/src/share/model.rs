@@ -77,7 +77,7 @@ impl Stored for Share {
     const WHAT: &'static str = "a share";
 }
 
-/// The speed that an account pays for in advance; kept for whoever asks, as is [`PaidBursting`].
+/// The speed that an account pays for in advance; kept and returned only, as is [`PaidBursting`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provisioned {
     pub iops: Option<u64>,

@@ -85,7 +85,7 @@ pub struct SetNodeMetadata {
     pub lease_id: Option<LeaseId>,
 }
 
-/// What a path leads to, for whoever decides what to do by that.
+/// What a path leads to, for callers that decide by it what to do.
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     /// Where the node is, or would be.

@@ -36,7 +36,7 @@ pub struct PutRange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteAt {
     Offset(u64),
-    /// Where the file ends when the change is made, whoever else makes it longer.
+    /// At the end of the file when the change is made, even if others lengthen it meanwhile.
     End,
 }
 

@@ -259,7 +259,7 @@ impl Domain {
         Ok(FoundHandles { scope: is_current.then_some(HandleScope { key, below }), is_directory })
     }
 
-    /// Whoever has something open is not to find it under another path.
+    /// A directory with something open below it is not renamed: opens keep their paths.
     fn check_nothing_open_below(&self, address: &NodeAddress, found: &Lookup) -> Answer<()> {
         let (Some(node), At::Path(path)) = (&found.node, &address.at) else { return Ok(()) };
         if node.is_directory() && self.opens.is_open_below(found.place.share(), path) {
@@ -440,7 +440,7 @@ impl RestCall for CreateFile {
     }
 }
 
-/// The file that gets another name only has to be there: whoever has it open keeps what was granted.
+/// The file that gets another name only has to be there: its opens keep what was granted.
 impl RestCall for CreateHardLink {
     type Output = Located;
     type Refusal = FileRefusal;

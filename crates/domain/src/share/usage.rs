@@ -32,12 +32,12 @@ pub(crate) struct LiveShares {
 struct LiveShare {
     id: u64,
     /// Held by every change of lengths from before its commit until its result is known here, and
-    /// alone by whoever begins to count: so the count begins between two changes. It is taken only
+    /// exclusively by the count when it begins: so the count begins between two changes. It is taken only
     /// once the bytes are counted, so that nobody waits for a count who holds it.
     changes: Arc<RwLock<()>>,
     counting: AsyncMutex<()>,
     count: Mutex<Count>,
-    /// The count is not to be relied on; whoever comes counts anew.
+    /// The count is not reliable; the next caller counts again.
     stale: AtomicBool,
 }
 
@@ -106,7 +106,7 @@ impl LiveShare {
         if let Some(bytes) = self.known() {
             return Ok(bytes);
         }
-        // Nobody changes lengths meanwhile: whoever wants to waits for this count first.
+        // No length changes meanwhile: changes wait for this count first.
         let _between_changes = self.changes.write().await;
         let snapshot = engine.snapshot().await?;
         let mut range = KeyRange::prefix(rows::nodes_of_share(self.id));

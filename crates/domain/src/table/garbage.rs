@@ -20,7 +20,7 @@ impl Domain {
         let rest = self.removal_progress.rest(&entities);
         let removed = self
             .transact(&[], async |mut transaction| {
-                // Nobody adds to them: whoever did would have to read the row of the table.
+                // Nothing is added to them: a change reads the row of the table first.
                 let snapshot = transaction.snapshot();
                 let found = snapshot.scan(&rest, Order::Ascending, ROWS_PER_COMMIT).await?;
                 let found: Vec<_> = found.into_iter().map(|row| row.key).collect();

@@ -63,7 +63,7 @@ pub(super) fn check(
     )))
 }
 
-/// The documented form of the signed text, to help whoever writes a client. What gives access to
+/// The documented form of the signed text, to help authors of clients. What gives access to
 /// something else is left out of it.
 fn shown_text(scheme: Scheme, request: &Presented<'_>, headers: &SignedHeaders<'_>) -> String {
     const HIDDEN: &str = "***";

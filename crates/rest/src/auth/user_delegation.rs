@@ -137,7 +137,7 @@ pub struct UserDelegationSas {
     pub permissions: Letters,
     pub(super) version: String,
     pub scope: SasScope,
-    /// `saoid`: stands for this user, whose rights were checked by whoever made the signature.
+    /// `saoid`: stands for this user, whose rights were checked by the maker of the signature.
     pub authorized_object_id: Option<String>,
     /// `suoid`: stands for this user, whose rights are still to be checked.
     pub unauthorized_object_id: Option<String>,

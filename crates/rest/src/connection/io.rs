@@ -37,7 +37,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         Self { stream, input, body: Framing::Ended, continue_due: b"" }
     }
 
-    /// Nothing more is read or written; whoever tries is told so.
+    /// Nothing more is read or written; further attempts are errors.
     pub fn close(&mut self) {
         self.stream = None;
     }

@@ -19,7 +19,7 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// What `work` has come to already. If it is pending, it wakes whoever asked, as ever.
+/// The result of `work` if it is ready. If it is pending, it wakes the caller as usual.
 pub(crate) async fn at_once<T>(mut work: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await
 }

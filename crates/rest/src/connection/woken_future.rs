@@ -39,7 +39,7 @@ impl<'a, F: Future<Output = ()>> WokenFuture<'a, F> {
 
     /// The same for a task that waits for it.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // Before the flag is looked at: whoever sets it from then on wakes this task.
+        // Before the flag is looked at: setting it from then on wakes this task.
         self.flag.listener.register(context.waker());
         if self.is_ready() { Poll::Ready(()) } else { Poll::Pending }
     }

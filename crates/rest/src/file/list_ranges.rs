@@ -23,7 +23,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let follow_rename = call.version >= Version::V2024_05_04
         && parameters::boolean(call, "x-ms-file-support-rename")?.unwrap_or(false);
-    // Before 2026-10-06, and for whoever does not ask for pages, there is one of all ranges.
+    // Before 2026-10-06, and for requests without paging, there is one page of all ranges.
     let marker = call.query.get_nonempty("marker");
     let paged = call.version >= Version::V2026_10_06
         && (marker.is_some() || call.query.get_nonempty("maxresults").is_some());

@@ -22,7 +22,7 @@ pub fn check(call: &Call<'_>, operation: FileOperation) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whoever comes with a token says that it goes past the permissions of files.
+/// A request with a token has to say that it bypasses the permissions of files.
 fn check_intent(call: &Call<'_>, operation: FileOperation) -> Result<(), Error> {
     match call.header(INTENT)? {
         Some(intent) if !intent.eq_ignore_ascii_case("backup") => {

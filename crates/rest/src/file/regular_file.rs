@@ -113,7 +113,7 @@ pub async fn get_metadata(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(node_headers::metadata(call, &located.node))
 }
 
-/// Whoever sends one of the headers of the content clears those that are not sent.
+/// A request with one of the content headers clears those that it does not send.
 pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let address = node_address::file(call)?;
     let headers = Some(content_headers(call)?).filter(|sent| *sent != FileHeaders::default());

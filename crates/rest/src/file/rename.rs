@@ -43,7 +43,7 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
         destination,
         destination_expected: Expected::Anything,
         wanted,
-        // Whoever may only create does not replace.
+        // A permission to create does not allow to replace.
         replace: replace && !call.granted.create_only,
         ignore_read_only,
         by_handle: false,

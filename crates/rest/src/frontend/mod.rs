@@ -1,4 +1,4 @@
-//! The front end of every service: what requests share, and the door that they come in by.
+//! The front end of every service: what requests share, and their entry point.
 
 mod accepted_conditions;
 mod caller;

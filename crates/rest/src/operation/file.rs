@@ -40,7 +40,7 @@ const FILE_DELETE: Need = file_need(DELETE, DELETE_FILE);
 
 /// It goes from where it is.
 const RENAME_SOURCE: Need = file_need(WRITE_OR_DELETE, TAKE_FILE);
-/// Whoever has the new name reads and writes the file by it.
+/// The new name allows to read and write the file.
 const LINK_TARGET: Need = file_need(READ_AND_WRITE, LINK_FILE);
 
 const ACQUIRE: &[Selector] = &[Selector::HeaderIs("x-ms-lease-action", &["acquire"])];

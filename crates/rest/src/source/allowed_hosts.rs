@@ -2,7 +2,7 @@
 //! what only this server can reach.
 //!
 //! A host must match a pattern that the operator gave. Its name is resolved once, and the address
-//! is judged too, since whoever controls a name controls where it leads:
+//! is checked too, since the owner of a name decides where it leads:
 //!
 //! | Address | is read from if |
 //! |---|---|

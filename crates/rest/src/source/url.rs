@@ -200,7 +200,7 @@ impl SourceUrl {
         let mut shown = format!("{}://{}{}", self.scheme.name(), self.authority(), self.path());
         let is_secret = |pair: &&str| {
             let name = pair.split('=').next().unwrap_or_default();
-            // Encoded letters mean the same to whoever reads the signature.
+            // Percent-encoded letters mean the same to a reader of the signature.
             let name = &*percent_decode_str(name).decode_utf8_lossy();
             let kept = ["snapshot", "versionid"];
             SAS_PARAMETERS.iter().any(|known| known.eq_ignore_ascii_case(name))

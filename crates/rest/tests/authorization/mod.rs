@@ -152,7 +152,7 @@ impl Fact {
     }
 }
 
-/// A request on its way through the door.
+/// A request to be authorized.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub service: Service,

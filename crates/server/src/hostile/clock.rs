@@ -5,7 +5,7 @@
 //! The server's clock goes by the wall clock of its start and then by one that nobody can set. A run
 //! never starts before the time that the last one has recorded; so a clock that is set back makes no
 //! lease longer by more than the recording is apart. A clock that is set forward between two runs ends
-//! leases early: then whoever had one is refused, before or after somebody else has it.
+//! leases early: then the former holder is refused, before or after somebody else has the lease.
 
 use std::net::SocketAddr;
 use std::time::Duration;

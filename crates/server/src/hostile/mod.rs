@@ -1,4 +1,4 @@
-//! The whole server on a machine that turns against it: a disk that fails, a wall clock that jumps.
+//! The whole server under injected faults: a disk that fails, a wall clock that jumps.
 //!
 //! The test binary is its own server: it starts itself again with `DATA` set, and its `write`, `pwrite`,
 //! `fsync`, `clock_gettime` and their kin take the place of the C library's. They do what those do, but

@@ -87,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// Whoever could change the keys on their way could make tokens.
+    /// Keys that are changed on their way would let others make tokens.
     fn keys_url(&self) -> Result<String, SettingsError> {
         let text = self.text(KEYS_URL);
         let refused = || self.refuse(KEYS_URL, "an https URL, or http on a loopback address");

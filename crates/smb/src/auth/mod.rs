@@ -1,5 +1,5 @@
 //! Who is asking: NTLM version 2 in SPNEGO, with the name of an account for the user and one of its
-//! keys, as text, for the password. Strangers and guests there are none.
+//! keys, as text, for the password. There are no guests.
 
 mod accounts;
 mod der;

@@ -1,4 +1,4 @@
-//! Commands that wait for somebody else: their clients are told, and may give up.
+//! Commands that take a while: the client gets STATUS_PENDING first, and can cancel.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::status::Status;
 /// Most work is done before; a client that need not know is not told.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The outcome of `work`. Its client is told to be patient if it takes a while.
+/// The outcome of `work`. The client gets STATUS_PENDING if it takes longer than a moment.
 pub async fn patiently<T>(
     ticket: &Ticket,
     work: impl Future<Output = T>,

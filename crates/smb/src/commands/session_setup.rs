@@ -38,7 +38,7 @@ pub async fn handle(call: &mut Call) -> Result {
     call.session = Some(Arc::clone(&session));
     let answered = authenticate(call, &session, &request).await;
     if answered.as_ref().is_err() {
-        // Whoever cannot prove (again) who they are has no session (any more).
+        // A client that fails to authenticate (again) has no session (any more).
         call.session = None;
         call.connection.end_session(&session, Ending::LoggedOff).await;
     }

@@ -53,7 +53,7 @@ pub struct ConnectionRoom {
     process: Arc<ProcessRoom>,
     /// Changed only with the lock of the process held.
     held: AtomicUsize,
-    /// Whoever waits for room waits here first: in the order in which they came.
+    /// Waits for room queue here first, in their order.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -76,7 +76,7 @@ impl ConnectionRoom {
         self.take_now(bytes)
     }
 
-    /// Waits for room. Whoever holds answers sends them first: they may be what is waited for.
+    /// Waits for room. Answers that are held are sent first: they may be what is waited for.
     pub async fn take(self: &Arc<Self>, bytes: usize) -> Taken {
         let _turn = self.turn.lock().await;
         let mut starving = None;

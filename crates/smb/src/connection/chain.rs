@@ -233,7 +233,7 @@ impl Worker<'_> {
                 () = tokio::time::sleep(PENDING_AFTER), if can_wait => {}
             }
             // In a message of its own, as smbd has it: Linux (receive_encrypted_standard) drops the
-            // answers that come in one encrypted message with it, and whoever waits for them hangs.
+            // answers that come in one encrypted message with it, and clients that wait for them hang.
             self.send(replies).await;
             let interim = vec![self.interim(&header)];
             self.connection.outgoing.send(interim, self.encrypted_by.map(|it| &**it)).await;
@@ -400,7 +400,7 @@ fn needs_tree(command: Command) -> bool {
     }
 }
 
-/// Whoever wants to move much has to pay for it, [MS-SMB2] 3.3.5.2.5.
+/// A long request or answer costs more credits, [MS-SMB2] 3.3.5.2.5.
 fn check_charge(connection: &Connection, call: &Call, command: Command) -> Result<(), Status> {
     let Some(negotiated) = connection.negotiated() else { return Ok(()) };
     if !negotiated.dialect.has_large_requests() {

@@ -40,7 +40,7 @@ impl Ticket {
     }
 }
 
-/// Raised once, for whoever waits then or later.
+/// Raised once, for those that wait then or later.
 #[derive(Debug, Default)]
 struct Signal {
     is_raised: AtomicBool,

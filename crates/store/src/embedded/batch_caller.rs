@@ -1,4 +1,4 @@
-//! Who is told what becomes of a batch.
+//! The caller that waits for the outcome of a batch.
 
 use std::thread::ThreadId;
 

@@ -308,7 +308,7 @@ impl Placing {
                 match self.accept(&mut state, &next.prepared.batch) {
                     Ok(sequence) => (next, sequence, state.place_of(sequence)),
                     Err(conflict) => {
-                        // Whoever asked may be gone: then nobody needs the answer.
+                        // The caller may be gone: then nobody needs the answer.
                         drop(next.placed.send(Err(conflict)));
                         continue;
                     }
@@ -338,7 +338,7 @@ impl Placing {
         self.state.lock().segment = segment;
     }
 
-    /// Nothing is committed any more: whoever waits is told.
+    /// Nothing is committed any more: all that wait are told.
     pub fn end(&self) {
         let (waiting, line) = {
             let mut state = self.state.lock();

@@ -55,7 +55,7 @@ const WRITES_OF_A_LINE: usize = 7;
 /// million of them a second for nine years.
 const MARK_BITS: u32 = 16;
 
-/// One line of a processor's cache. Whoever looks for a row waits for memory once, which is most of
+/// One line of a processor's cache. Looking for a row waits for memory once, which is most of
 /// what it costs among so many.
 #[derive(Clone)]
 #[repr(align(64))]

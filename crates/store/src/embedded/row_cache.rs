@@ -3,7 +3,7 @@
 //! The few that a thread asks for all the time it keeps for itself, see `thread_row_cache`.
 //!
 //! An entry is the newest state of its row and answers every snapshot from the one on that has read
-//! it. Whoever places a batch drops the entries of the rows that it writes before anybody can see
+//! it. Placing a batch drops the entries of the rows that it writes before anybody can see
 //! what it wrote. A reader that is overtaken by that must not bring back what was dropped, which is
 //! why the newest batch that wrote a row is known by the hash of the row.
 

@@ -90,7 +90,7 @@ impl Snapshots {
 
     /// The bound of the oldest snapshot, or of the next one if there is none.
     pub fn oldest(&self) -> u64 {
-        // First: whoever holds a snapshot in a shard that was already looked at sees at least this.
+        // First: a reader that holds a snapshot in a shard that was already looked at sees at least this.
         let next = self.durable.load(Ordering::Acquire);
         let oldest = self.shards.iter().filter_map(|shard| shard.0.lock().oldest()).min();
         oldest.map_or(next, |oldest| oldest.min(next))

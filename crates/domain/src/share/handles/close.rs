@@ -17,7 +17,7 @@ use crate::share::{DeleteNode, FileRefusal, GetNode, NodeAddress, Place, SharePa
 /// How often an operation follows a node that is moved before it gets there.
 const MOVES_MAX: u32 = 8;
 
-/// How long it waits at first until whoever has moved the node says where to; then twice as long.
+/// The first wait for a rename to tell where the node is now; each further one is twice as long.
 const MOVE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Domain {
@@ -148,7 +148,7 @@ impl Domain {
             if keep_durable && self.opens.lose(&handle) {
                 continue;
             }
-            // Whoever could be told of a failure is gone.
+            // No client is left to be told of a failure.
             let _ = self.end_handle(&handle).await;
         }
     }

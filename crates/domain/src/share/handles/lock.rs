@@ -19,7 +19,7 @@ use crate::share::opens::{
 };
 
 impl Domain {
-    /// Takes all of the locks, or none. Whoever does not want to wait any longer drops the future.
+    /// Takes all of the locks, or none. Dropping the future ends the wait.
     pub async fn lock_handle(
         &self,
         handle: &Handle,

@@ -30,7 +30,7 @@ use crate::share::{
 const LOOKS_MAX: usize = 16;
 
 impl Domain {
-    /// Opens or creates a node. Waits for others to give up what they cache of it; whoever does not
+    /// Opens or creates a node. Waits for others to give up what they cache of it; a caller that does not
     /// want to wait any longer drops the future.
     pub async fn open_handle(&self, command: &OpenNode) -> Answer<Opened> {
         let Some(id) = command.create_id() else { return self.look_and_open(command).await };

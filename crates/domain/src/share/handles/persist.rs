@@ -23,7 +23,7 @@ const ROWS_AT_ONCE: usize = 256;
 /// How often rows are looked at again that a rename has written.
 const LOOKS_MAX: u32 = 8;
 
-/// How long it takes at first until whoever has moved the node says where to; then twice as long.
+/// The first wait for a rename to tell where the node is now; each further one is twice as long.
 const MOVE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Domain {
@@ -67,7 +67,7 @@ impl Domain {
         moved: &Located,
     ) -> Result<(), Failure<FileRefusal>> {
         let key = NodeKey { share: moved.place.share(), node: moved.node.id };
-        // Whoever deletes the share meanwhile has the last word.
+        // A deletion of the share meanwhile wins.
         let gone = |_| FileRefusal::ShareNotFound;
         self.keep_opens(key).await.map_err(|failure| failure.map(gone))
     }

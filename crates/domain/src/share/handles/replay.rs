@@ -85,7 +85,7 @@ fn check(
     replay: &Replay<'_>,
 ) -> Result<(), HandleRefusal> {
     let handle = &created.handle;
-    // A directory has no lease, whoever asked for one.
+    // A directory has no lease, even if one was asked for.
     let lease = replay.lease.filter(|_| !handle.is_directory);
     if owner.user != replay.opener.user || handle.lease != lease {
         return Err(HandleRefusal::AccessDenied);

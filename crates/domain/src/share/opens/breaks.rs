@@ -14,13 +14,13 @@ pub enum Cause {
     Open,
     /// An open that replaces the content.
     Overwrite,
-    /// An open that a share mode forbids: whoever only caches its handle may close it.
+    /// An open that a share mode forbids: a client that only caches a handle may close it.
     SharingConflict,
     /// A read by somebody that has no open, over REST.
     Read,
     /// A change of the content or its length. Locking a range is as disturbing.
     Write,
-    /// A rename or a deletion: whoever only caches its handle may close it.
+    /// A rename or a deletion: a client that only caches a handle may close it.
     Remove,
 }
 
@@ -28,7 +28,7 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Break {
     pub to: Caching,
-    /// Whoever causes the break goes on only after it.
+    /// What caused the break goes on only after it.
     pub waits: bool,
     /// It is for the client to close what it keeps open for itself alone.
     pub asks_to_close: bool,

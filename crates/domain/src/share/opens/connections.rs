@@ -21,7 +21,7 @@ impl ConnectedShare {
 }
 
 impl Opens {
-    /// Whoever is connected to a share is told so when it is deleted.
+    /// Clients connected to a share are told when it is deleted.
     pub(crate) fn connect(&self, number: u64) -> Arc<ConnectedShare> {
         let mut connected = self.connected.lock();
         if let Some(share) = connected.get(&number).and_then(|share| share.upgrade()) {

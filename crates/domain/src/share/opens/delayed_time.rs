@@ -49,7 +49,7 @@ impl DelayedTime {
         (self.last, self.shown, self.until) = (None, None, None);
     }
 
-    /// Whether there are writes that nobody was told of but whoever closes the file.
+    /// Whether there are writes that only the closing of the file will show.
     pub fn is_left_to_close(&self) -> bool {
         self.shown.is_some() && self.until.is_none()
     }

@@ -32,7 +32,7 @@ use crate::time::Timestamp;
 /// A row has a longest length, and is written anew with each lock.
 pub(crate) const LOCKS_MAX: usize = 10_000;
 /// Persistent opens of one node, all of which are looked at whenever one of them changes. Clients keep one
-/// or a few; whoever asks for more gets opens that do not outlive the process.
+/// or a few; further opens are granted, but do not outlive the process.
 pub(super) const PERSISTENT_OPENS_OF_NODE_MAX: usize = 64;
 
 /// A persistent open, as its row has it. Its number is in the key.

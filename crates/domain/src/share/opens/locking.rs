@@ -65,7 +65,7 @@ pub enum LockRefusal {
     Closed,
 }
 
-/// Leaves the queue when whoever waits is cancelled.
+/// Leaves the queue when the wait is cancelled.
 struct InQueue<'a> {
     opens: &'a Opens,
     key: NodeKey,

@@ -1,4 +1,4 @@
-//! All opens of one node, and what a newcomer causes among them. No waiting here: whoever must wait
+//! All opens of one node, and what a new open causes among them. Nothing waits here: a caller that must wait
 //! is told what for.
 
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub struct OpenEntry {
     holder: Option<HolderId>,
 }
 
-/// The breaks that a newcomer must wait for.
+/// The breaks that a new open must wait for.
 pub type Waiting = Vec<HolderId>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl NodeOpens {
         self.opens.is_empty() && self.calls.is_empty() && removed && is_still
     }
 
-    /// Whether it goes with its last handle, and is closed to newcomers until then.
+    /// Whether it goes with its last handle, and is closed to new opens until then.
     pub fn is_delete_pending(&self) -> bool {
         self.delete_pending || self.removing
     }
@@ -215,7 +215,7 @@ impl NodeOpens {
     ) -> (Option<Waiting>, bool) {
         let (mut waiting, mut abandoned) = (Vec::new(), Vec::new());
         for held in &mut self.held {
-            // What an open does to its own oplock is decided by whoever calls.
+            // What an open does to its own oplock is decided by the caller.
             if Some(held.id) == own {
                 continue;
             }
@@ -483,7 +483,7 @@ impl NodeOpens {
         true
     }
 
-    /// Whether the node is to be deleted now; it is closed to newcomers until that is done.
+    /// Whether the node is to be deleted now; it is closed to new opens until that is done.
     pub fn must_remove(&mut self) -> Option<Arc<Handle>> {
         let last = self.last.take_if(|_| self.delete_pending && self.opens.is_empty())?;
         self.removing = true;

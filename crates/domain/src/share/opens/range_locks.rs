@@ -1,4 +1,5 @@
-//! Byte-range locks of one file. They belong to opens: two handles of one client are strangers.
+//! Byte-range locks of one file. They belong to opens: two handles of one client
+//! exclude each other like those of two clients.
 
 /// Names an open.
 pub type OpenId = u64;

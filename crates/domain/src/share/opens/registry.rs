@@ -342,7 +342,7 @@ impl Opens {
         }
     }
 
-    /// When the node was last written, as whoever opens it has found.
+    /// When the node was last written, as found in its row on opening.
     pub(crate) fn know_written(&self, key: NodeKey, written: Timestamp) {
         self.with(key, |node| node.written.know(written));
     }

@@ -1,4 +1,4 @@
-//! Change notifications: what happens in a directory is kept for whoever watches it.
+//! Change notifications: what happens in a directory is kept for the handles that watch it.
 
 use std::collections::VecDeque;
 

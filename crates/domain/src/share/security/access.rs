@@ -14,7 +14,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Whoever has logged on with the key of an account. What is created so belongs to the system,
+    /// A client that has logged on with the key of an account. What is created so belongs to the system,
     /// see [`super::inherited`].
     pub fn of_account() -> Self {
         let groups = [

@@ -11,7 +11,7 @@ const GENERIC: [(u32, u32); 4] = [
 ];
 const GENERIC_BITS: u32 = 0xF000_0000;
 
-/// What whoever has the account's key owns belongs to the system. A list says that it is inherited,
+/// What is owned by the holder of the account key belongs to the system. A list says that it is inherited,
 /// and its rules do, only below a list that says so of itself: what is created in a new share says
 /// nothing, as the tests of Azure-Samples/azure-files-samples (RestSetAcls) find it in the service.
 pub fn inherited(parent: &Descriptor, is_directory: bool) -> Descriptor {

@@ -184,7 +184,7 @@ impl Batch {
                         self.files.insert(run.segment, Arc::clone(&claim.file));
                         self.streams.push(Stream { buffer, reply, claim, run });
                     }
-                    // Whoever asked may be gone: then nobody needs the answer.
+                    // The caller may be gone: then nobody needs the answer.
                     Err(fault) => drop(reply.send(Err(fault))),
                 }
             }

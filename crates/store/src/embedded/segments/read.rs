@@ -13,7 +13,7 @@ use super::file::SegmentFile;
 use crate::engine::Fault;
 use crate::extents::{Extent, ExtentId, PIECE_BYTES, READ_BYTES_MAX};
 
-/// Whoever asks for so much is likely to go on, and one read of the disk at a time would not keep it
+/// A caller that asks for so much is likely to go on, and one read of the disk at a time would not keep it
 /// busy: that much is read ahead.
 const LONG_READ_BYTES: u64 = 512 * 1024;
 const AHEAD_BYTES: u64 = 4 * 1024 * 1024;
@@ -70,7 +70,7 @@ impl Shared {
     }
 }
 
-/// Whoever gets a part may keep it for long, and counts it by its length: a client that reads slowly, say.
+/// A caller may keep a part for long, and counts it by its length: a client that reads slowly, say.
 /// So a short one does not keep the pieces around it in memory.
 fn part(bytes: &Bytes, range: Range<usize>) -> Bytes {
     if range.len() < bytes.len() / 2 {

@@ -2,7 +2,7 @@
 //! those of the crate lsm-tree; which tables there are and which are merged is decided here
 //! (`docs/design/0008-tree.md` says why).
 //!
-//! Rows come from the log, which is durable before they are put here. Whoever reads names a sequence and
+//! Rows come from the log, which is durable before they are put here. A reader names a sequence and
 //! sees what is below it.
 
 mod levels;
@@ -46,7 +46,7 @@ const UNMERGED_RUNS_MAX: usize = 48;
 
 pub(super) struct Tree {
     sources: ArcSwap<RowSources>,
-    /// Whoever replaces the sources or the manifest has this.
+    /// Held while the sources or the manifest are replaced.
     changing: Mutex<()>,
     opener: TableOpener,
     next_id: Arc<AtomicU64>,

@@ -42,7 +42,7 @@ impl RowSources {
 
     pub fn put(&self, hash: u64, row: InternalValue) {
         if let Some(active) = self.memtables.first() {
-            // Whoever may see the row reads its sequence, which is published after this.
+            // A reader that may see the row has its sequence, which is published after this.
             active.keys.note(hash);
             if row.is_tombstone() {
                 active.tombstones.fetch_add(1, Ordering::Relaxed);

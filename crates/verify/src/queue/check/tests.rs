@@ -96,7 +96,7 @@ fn a_delay_is_kept() {
     put.request = Request::Put { value: 7, delay_seconds: 3 };
     assert_found("delay", &[put.clone(), got(1, 1, 1)]);
     assert_eq!(found(&[put.clone(), got(3, 1, 1)]), None);
-    // Whoever put it may change the time with the receipt of the putting.
+    // The producer may change the time with the receipt of Put Message.
     assert_eq!(found(&[put, update(1, "r0", 0, "u0"), got(2, 1, 1)]), None);
 }
 
