@@ -43,7 +43,7 @@ enum Command {
         #[command(flatten)]
         load: Load,
     },
-    /// Load several servers in turns and print what the first makes of each other.
+    /// Load several servers in turns and print the ratio of the first to each of the others.
     Compare {
         #[command(flatten)]
         sides: Sides,
@@ -58,8 +58,8 @@ enum Command {
         #[command(flatten)]
         load: Load,
     },
-    /// Small Gets on two connections: alone, beside a load on another process, and beside the same load
-    /// on theirs.
+    /// Small Gets on two connections: alone, beside a load on another server process, and beside the same
+    /// load on their own.
     NoisyNeighbour {
         /// Start this binary twice, each time with a new data folder.
         #[arg(long, value_name = "PATH")]
@@ -70,8 +70,8 @@ enum Command {
         #[command(flatten)]
         load: Load,
     },
-    /// Fill a server, overwrite everything twice, delete half and then all, and tell how much room its
-    /// folder takes up.
+    /// Fill a server, overwrite everything twice, delete half and then all, and print the size of its
+    /// folder.
     Churn {
         /// Start this binary, with a new data folder.
         #[arg(long, value_name = "PATH")]

@@ -79,7 +79,7 @@ pub async fn serve(
             let stream = match stream.into_std().and_then(TcpStream::from_std) {
                 Ok(stream) => stream,
                 Err(error) => {
-                    return tracing::warn!(%error, "a connection could not be carried on");
+                    return tracing::warn!(%error, "a connection could not be continued");
                 }
             };
             let running = connection.run(stream, address, tls, place, carried.share());

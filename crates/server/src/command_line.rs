@@ -123,7 +123,7 @@ pub const SETTINGS: &[Setting] = &[
         "Port of the accounts' static websites; the Blob port has them too, under the host names \
          ACCOUNT.web.* and ACCOUNT.zN.web.*"),
     row(LISTENERS, "admin-port", Kind::Value, "PORT", "10099",
-        "Port of /healthz, /readyz and /metrics"),
+        "Port of /healthz, /readyz, /metrics and /background"),
     row(LISTENERS, "tls-cert", Kind::Path, "FILE", "",
         "Serve HTTPS with this certificate chain (PEM); needs --tls-key"),
     row(LISTENERS, "tls-key", Kind::Path, "FILE", "",

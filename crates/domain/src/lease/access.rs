@@ -54,7 +54,7 @@ pub enum AccessRefusal {
     /// the clients handle both alike.
     #[error("the lease of this id has expired")]
     Lost,
-    #[error("a copy cannot go on under a lease that ends")]
+    #[error("a pending copy needs a lease without an end")]
     InfiniteDurationRequired,
 }
 

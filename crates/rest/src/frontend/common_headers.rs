@@ -78,7 +78,7 @@ impl Frontend {
                     answer.header(name, value);
                 }
             }
-            Err(error) => tracing::error!(?error, "the rules for other origins cannot be read"),
+            Err(error) => tracing::error!(?error, "the CORS rules cannot be read"),
         }
     }
 }

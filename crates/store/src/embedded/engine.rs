@@ -194,7 +194,7 @@ fn begin_log(
     upkeep.room = match shared.reserve.take() {
         Ok(()) => DiskSpace::Enough,
         Err(why) if is_no_room(&why) => {
-            tracing::error!("the disk is full: only what gives room back is taken");
+            tracing::error!("the disk is full: only writes that free space are accepted");
             DiskSpace::Reserve(Fault::because("the reserve cannot be taken", why))
         }
         Err(why) => return Err(why),

@@ -50,7 +50,7 @@ pub(super) struct Upkeep {
 impl Upkeep {
     pub fn descriptors_are_back(&mut self) {
         if matches!(self.room, DiskSpace::NoDescriptors(_)) {
-            tracing::warn!("there are descriptors again");
+            tracing::warn!("file descriptors are available again");
             self.room = DiskSpace::Enough;
         }
     }
@@ -72,7 +72,10 @@ impl EngineState {
         let mut upkeep = self.upkeep.lock();
         upkeep.room = match upkeep.room {
             DiskSpace::Enough | DiskSpace::NoDescriptors(_) => {
-                tracing::error!(?fault, "the disk is full: only what gives room back is taken");
+                tracing::error!(
+                    ?fault,
+                    "the disk is full: only writes that free space are accepted"
+                );
                 if let Err(why) = self.reserve.spend() {
                     tracing::error!(%why, "the reserve cannot be used");
                 }
@@ -121,7 +124,7 @@ impl EngineState {
             return Ok(());
         }
         self.reserve.take()?;
-        tracing::warn!("there is room on the disk again");
+        tracing::warn!("there is space on the disk again");
         self.upkeep.lock().room = DiskSpace::Enough;
         self.upkeep_changed.notify_all();
         Ok(())

@@ -43,7 +43,7 @@ pub enum HandleRefusal {
     InvalidParameter,
     #[error("this cannot be done with it")]
     InvalidRequest,
-    #[error("it ends before")]
+    #[error("the file ends before this range")]
     EndOfFile,
     #[error("the share has no room for it")]
     DiskFull,
@@ -53,9 +53,9 @@ pub enum HandleRefusal {
     WriteProtected,
     #[error("there are no more names")]
     NoMoreFiles,
-    #[error("no name is like this")]
+    #[error("no name matches the search pattern")]
     NoSuchFile,
-    #[error("no name is as long as what names are to be like")]
+    #[error("the search pattern is longer than any name")]
     InvalidPattern,
     #[error("the security descriptor is not valid")]
     InvalidDescriptor,

@@ -82,9 +82,9 @@ pub struct Notice {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AcknowledgeRefusal {
-    #[error("nothing of this holder is breaking")]
+    #[error("no break of this oplock or lease is under way")]
     NotBreaking,
-    #[error("the client keeps more than it was asked to")]
+    #[error("the client keeps more than it was allowed to")]
     TooMuch,
 }
 
