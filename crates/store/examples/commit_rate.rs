@@ -6,21 +6,23 @@
 //! (1,000,000) the number of rows for reading and opening. Files are made in `TMPDIR`.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdfast_random::Random;
 use holdfast_store::embedded::{DataFolder, EmbeddedEngine, EngineOptions};
 use holdfast_store::{Batch, Engine, KeyRange, Order};
+use holdfast_testkit::process::ChildProcess;
 use tokio::sync::{mpsc, oneshot};
 
 const VALUE_BYTES: usize = 1024;
 /// Set for the child that loads rows and is killed.
 const CHILD_FOLDER: &str = "HOLDFAST_RATE_CHILD";
+/// A million rows take some minutes at most.
+const LOADING_MAX: Duration = Duration::from_secs(3600);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
@@ -205,18 +207,12 @@ async fn load_until_killed(folder: &Path, rows: usize) {
 }
 
 async fn open_after_kill(folder: &Path, rows: u64) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .env(CHILD_FOLDER, folder)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut child = ChildProcess::spawn(command.env(CHILD_FOLDER, folder));
     let loading = Instant::now();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "loaded\n");
+    assert_eq!(child.next_line(LOADING_MAX).as_deref(), Some("loaded"));
     println!("{rows} rows written and overwritten in {:.1?}", loading.elapsed());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
 
     let opening = Instant::now();
     let engine = open(folder);

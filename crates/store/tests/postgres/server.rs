@@ -1,15 +1,14 @@
-//! A PostgreSQL server of the tests' own, one for all of them, in a temporary folder. `holdfast_testkit` starts
-//! processes too, but it is built on the crates above this one.
+//! A PostgreSQL server of the tests' own, one for all of them, in a temporary folder.
 
-use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use holdfast_store::postgres::{PostgresEngine, PostgresOptions};
+use holdfast_testkit::process::ChildProcess;
 use tokio_postgres::NoTls;
 
 const BIN_DEFAULT: &str = "/usr/lib/postgresql/15/bin";
@@ -23,7 +22,7 @@ pub fn patient() -> PostgresOptions {
 struct Server {
     port: u16,
     /// Holds the script's standard input, whose end is the end of the server.
-    _script: Child,
+    _script: ChildProcess,
 }
 
 /// Where an empty store of its own can be opened.
@@ -92,17 +91,9 @@ fn start() -> Server {
 
     let mut command = as_unprivileged_user();
     command.args(["sh", "-c", include_str!("serve.sh"), "serve.sh", &bin, &port.to_string()]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut script = command.spawn().expect("a shell starts");
-    let output = script.stdout.take().expect("it was piped");
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        let read = BufReader::new(output).read_line(&mut line);
-        let _ = sender.send(read.map(|_| line));
-    });
-    let line = receiver.recv_timeout(START_WAIT_MAX).expect("PostgreSQL starts in time");
-    assert_eq!(line.expect("it can be read").trim(), "ready", "PostgreSQL did not start");
+    let script = ChildProcess::spawn(command.stdin(Stdio::piped()));
+    let line = script.next_line(START_WAIT_MAX);
+    assert_eq!(line.as_deref(), Some("ready"), "PostgreSQL did not start in time");
     Server { port, _script: script }
 }
 
