@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::client::Failure;
-use crate::load::Target;
+use crate::load::PreparedServer;
 use crate::servers::Server;
 use crate::workload::{Kind, Settings, population};
 
@@ -20,7 +20,7 @@ pub fn churn(server: &Server, kind: Kind, settings: Settings) -> Result<(), Fail
     let live = settings.objects * settings.payload_bytes as u64;
     let watch = Watch { folder: server.data(), began: Instant::now() };
     println!("  seconds  folder MiB    live MiB");
-    let target = Target::with(server.account.clone(), vec![population(kind, settings)])?;
+    let target = PreparedServer::with(server.account.clone(), vec![population(kind, settings)])?;
     watch.tell("filled", live);
     if kind != Kind::Messages {
         target.populate()?;

@@ -2,7 +2,7 @@
 
 use crate::account::Account;
 use crate::client::Failure;
-use crate::load::{Plan, Target};
+use crate::load::{Plan, PreparedServer};
 use crate::report::{Figures, HEADINGS, median, print_failures};
 use crate::resource_usage::Process;
 use crate::workload::{Settings, WorkloadName};
@@ -17,14 +17,14 @@ pub struct Side {
 struct Contender {
     name: String,
     process: Option<Process>,
-    target: Target,
+    target: PreparedServer,
     figures: Vec<Figures>,
 }
 
 impl Contender {
     fn prepare(side: Side, workload: WorkloadName, settings: Settings) -> Result<Self, Failure> {
         let Side { name, account, process } = side;
-        let target = Target::prepare(account, workload, settings)?;
+        let target = PreparedServer::prepare(account, workload, settings)?;
         Ok(Self { name, process, target, figures: Vec::new() })
     }
 

@@ -47,13 +47,13 @@ pub struct Tally {
 }
 
 /// A server with everything on it that a workload needs.
-pub struct Target {
+pub struct PreparedServer {
     account: Arc<Account>,
     /// Each connection does what one of them says.
     workloads: Vec<Arc<dyn Workload>>,
 }
 
-impl Target {
+impl PreparedServer {
     pub fn prepare(
         account: Account,
         name: WorkloadName,
@@ -336,7 +336,7 @@ mod tests {
             (WorkloadName::CreateDeleteContainer, 0),
         ] {
             let account = ceiling::start(SETTINGS.payload_bytes).expect("a port is free");
-            let target = Target::prepare(account, name, SETTINGS).expect("all is answered");
+            let target = PreparedServer::prepare(account, name, SETTINGS).expect("all is answered");
             let tally = target.run(PLAN);
             assert_eq!(tally.latencies.len(), 203, "{name:?}");
             assert_eq!(tally.bytes, bytes, "{name:?}");
@@ -348,7 +348,8 @@ mod tests {
     #[test]
     fn wrong_answers_are_errors_and_not_operations() {
         let account = ceiling::start(SETTINGS.payload_bytes + 1).expect("a port is free");
-        let target = Target::prepare(account, WorkloadName::GetBlob, SETTINGS).expect("prepared");
+        let target =
+            PreparedServer::prepare(account, WorkloadName::GetBlob, SETTINGS).expect("prepared");
         let tally = target.run(PLAN);
         assert_eq!(tally.latencies.len(), 0);
         assert_eq!(tally.errors, 203);
@@ -361,7 +362,7 @@ mod tests {
         let account =
             Account::parse("AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:1")
                 .expect("it is valid");
-        let refused = Target::prepare(account, WorkloadName::PutBlob, SETTINGS).err();
+        let refused = PreparedServer::prepare(account, WorkloadName::PutBlob, SETTINGS).err();
         assert!(refused.expect("nothing listens there").ends_connection());
     }
 }

@@ -20,7 +20,7 @@ use holdfast_verify::{account, client};
 
 use account::Account;
 use compare::Side;
-use load::{Plan, Target};
+use load::{Plan, PreparedServer};
 use neighbour::Neighbours;
 use report::{Figures, HEADINGS};
 use servers::{Server, install_azurite};
@@ -246,7 +246,7 @@ fn execute(command: Command) -> Result<u64, Box<dyn Error>> {
 }
 
 fn run(account: Account, load: &Load) -> Result<u64, Box<dyn Error>> {
-    let target = Target::prepare(account, load.workload, load.settings())?;
+    let target = PreparedServer::prepare(account, load.workload, load.settings())?;
     let tally = target.run(load.plan());
     target.clean_up()?;
     let figures = Figures::of(&tally);

@@ -2,7 +2,7 @@
 //! load on another process, and alone. The second tells what the machine is short of anyway.
 
 use crate::client::Failure;
-use crate::load::{Plan, Target};
+use crate::load::{Plan, PreparedServer};
 use crate::report::{Figures, HEADINGS, median};
 use crate::servers::Server;
 use crate::workload::{Parts, Settings, WorkloadName};
@@ -26,9 +26,9 @@ pub fn measure(
     rounds: usize,
 ) -> Result<u64, Failure> {
     let Neighbours { workload, settings, plan } = neighbours;
-    let watched = Target::prepare(here.account.clone(), WorkloadName::GetBlob, SMALL)?;
-    let same = Target::prepare(here.account.clone(), *workload, *settings)?;
-    let other = Target::prepare(elsewhere.account.clone(), *workload, *settings)?;
+    let watched = PreparedServer::prepare(here.account.clone(), WorkloadName::GetBlob, SMALL)?;
+    let same = PreparedServer::prepare(here.account.clone(), *workload, *settings)?;
+    let other = PreparedServer::prepare(elsewhere.account.clone(), *workload, *settings)?;
     let watched_plan = Plan { connections: CONNECTIONS, threads: 1, ..*plan };
     let sides =
         [("alone", None), ("beside another", Some(&other)), ("beside the same", Some(&same))];

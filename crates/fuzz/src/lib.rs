@@ -4,7 +4,7 @@
 
 mod domain;
 pub mod mutate;
-mod query;
+mod sql;
 
 use holdfast_rest::fuzz as rest;
 use holdfast_smb::fuzz as smb;
@@ -34,10 +34,10 @@ pub const TARGETS: &[Target] = &[
     Target::new("batch", rest::batch, MIB),
     Target::new("chunked_body", rest::chunked_body, MIB),
     Target::new("entity", rest::entity, MIB),
-    Target::new("like", query::like, MIB),
+    Target::new("like", sql::like, MIB),
     Target::new("odata_filter", domain::odata_filter, MIB),
-    Target { panics_are_caught: true, ..Target::new("parquet", query::parquet, 96 * MIB) },
-    Target::new("query_text", query::text, 4 * MIB),
+    Target { panics_are_caught: true, ..Target::new("parquet", sql::parquet, 96 * MIB) },
+    Target::new("query_text", sql::text, 4 * MIB),
     Target::new("ranges", rest::ranges, 64 * KIB),
     Target::new("request", rest::request, MIB),
     Target::new("security_descriptor", domain::security_descriptor, MIB),
@@ -45,7 +45,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("smb_logon", smb::logon, MIB),
     Target::new("smb_packet", smb::packet, MIB),
     Target::new("source_url", rest::source_url, MIB),
-    Target::new("sql", query::sql, 4 * MIB),
+    Target::new("sql", sql::sql, 4 * MIB),
     Target::new("structured_body", rest::structured_body, MIB),
     Target::new("tag_predicate", domain::tag_predicate, MIB),
     Target::new("xml", rest::xml, MIB),

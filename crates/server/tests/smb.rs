@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use holdfast_random::Random;
 use holdfast_smb::status::Status;
-use holdfast_smb::wire::header::Target;
+use holdfast_smb::wire::header::TreeOrAsync;
 use holdfast_smb::wire::{Command as Smb, Flags, Header};
 use holdfast_testkit::process::{ChildProcess, socket_address};
 use support::binary;
@@ -77,7 +77,7 @@ fn request(command: Smb, message_id: u64, session_id: u64, body: &[u8]) -> Vec<u
         flags: Flags::default(),
         next_command: 0,
         message_id,
-        target: Target::Tree(1),
+        tree_or_async: TreeOrAsync::Tree(1),
         session_id,
         signature: [0; 16],
     }

@@ -16,7 +16,7 @@ use crate::frontend::Answered;
 use crate::session::Session;
 use crate::status::Status;
 use crate::tree::Tree;
-use crate::wire::header::Target;
+use crate::wire::header::TreeOrAsync;
 use crate::wire::{Command, Flags, Header};
 
 /// How long a command may take before its client is told to be patient.
@@ -247,7 +247,7 @@ impl Worker<'_> {
         let credits = self.connection.grant(header.credits);
         let mut header = header.answer(Status::PENDING, credits);
         header.flags = header.flags.union(Flags::ASYNC);
-        header.target = Target::Async(self.ticket.async_id);
+        header.tree_or_async = TreeOrAsync::Async(self.ticket.async_id);
         let answer = Answer::refusal(Status::PENDING);
         Reply { header, answer, signer: None, preauth: None, room: None }
     }
@@ -263,14 +263,14 @@ impl Worker<'_> {
         let mut header = request.answer(answer.status, credits);
         if was_pending {
             header.flags = header.flags.union(Flags::ASYNC);
-            header.target = Target::Async(self.ticket.async_id);
+            header.tree_or_async = TreeOrAsync::Async(self.ticket.async_id);
         }
         let (mut signer, mut preauth) = (None, None);
         if let Some(call) = call {
             if let Some(session) = &call.session {
                 header.session_id = session.id;
             }
-            if let (Target::Tree(id), Some(tree)) = (&mut header.target, &call.tree) {
+            if let (TreeOrAsync::Tree(id), Some(tree)) = (&mut header.tree_or_async, &call.tree) {
                 *id = tree.id;
             }
             if (call.is_signed || call.must_sign) && !call.is_encrypted {
@@ -420,9 +420,9 @@ fn cancel(connection: &Connection, message: &Message) {
     if message.signature == Signature::Wrong {
         return;
     }
-    match message.header.target {
-        Target::Async(async_id) => connection.requests.cancel_async(async_id),
-        Target::Tree(_) => connection.requests.cancel_message(message.header.message_id),
+    match message.header.tree_or_async {
+        TreeOrAsync::Async(async_id) => connection.requests.cancel_async(async_id),
+        TreeOrAsync::Tree(_) => connection.requests.cancel_message(message.header.message_id),
     }
 }
 
@@ -443,7 +443,7 @@ pub async fn answer_smb1(connection: &Arc<Connection>, message: &[u8]) -> Contro
         flags: Flags::RESPONSE,
         next_command: 0,
         message_id: 0,
-        target: Target::Tree(0),
+        tree_or_async: TreeOrAsync::Tree(0),
         session_id: 0,
         signature: [0; 16],
     };

@@ -20,7 +20,7 @@ use crate::crypto::signing::Origin;
 use crate::dialect::TRANSFER_BYTES_MAX;
 use crate::session::Session;
 use crate::status::Status;
-use crate::wire::header::{SIGNATURE_RANGE, Target, UNSOLICITED_MESSAGE_ID};
+use crate::wire::header::{SIGNATURE_RANGE, TreeOrAsync, UNSOLICITED_MESSAGE_ID};
 use crate::wire::oplock_break::Notification;
 use crate::wire::transform::{AUTHENTICATED_RANGE, SIGNATURE_RANGE as TAG_RANGE};
 use crate::wire::transform::{TRANSFORM_BYTES, Transform};
@@ -238,7 +238,7 @@ fn header_of_notification() -> Header {
         flags: Flags::RESPONSE,
         next_command: 0,
         message_id: UNSOLICITED_MESSAGE_ID,
-        target: Target::Tree(0),
+        tree_or_async: TreeOrAsync::Tree(0),
         session_id: 0,
         signature: [0; 16],
     }

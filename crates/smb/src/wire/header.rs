@@ -88,13 +88,13 @@ pub struct Header {
     /// From this header to the next one of the compound; 0 in the last.
     pub next_command: u32,
     pub message_id: u64,
-    pub target: Target,
+    pub tree_or_async: TreeOrAsync,
     pub session_id: u64,
     pub signature: [u8; 16],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum TreeOrAsync {
     Tree(u32),
     /// Of a request that was answered as pending.
     Async(u64),
@@ -113,11 +113,11 @@ impl Header {
         let flags = Flags::from_bits_retain(fields.u32()?);
         let next_command = fields.u32()?;
         let message_id = fields.u64()?;
-        let target = if flags.contains(Flags::ASYNC) {
-            Target::Async(fields.u64()?)
+        let tree_or_async = if flags.contains(Flags::ASYNC) {
+            TreeOrAsync::Async(fields.u64()?)
         } else {
             fields.skip(4)?;
-            Target::Tree(fields.u32()?)
+            TreeOrAsync::Tree(fields.u32()?)
         };
         let session_id = fields.u64()?;
         let signature = fields.array()?;
@@ -129,7 +129,7 @@ impl Header {
             flags,
             next_command,
             message_id,
-            target,
+            tree_or_async,
             session_id,
             signature,
         })
@@ -145,12 +145,12 @@ impl Header {
         out.put_u32_le(self.flags.bits());
         out.put_u32_le(self.next_command);
         out.put_u64_le(self.message_id);
-        match self.target {
-            Target::Tree(tree_id) => {
+        match self.tree_or_async {
+            TreeOrAsync::Tree(tree_id) => {
                 out.put_u32_le(0);
                 out.put_u32_le(tree_id);
             }
-            Target::Async(async_id) => out.put_u64_le(async_id),
+            TreeOrAsync::Async(async_id) => out.put_u64_le(async_id),
         }
         out.put_u64_le(self.session_id);
         out.extend_from_slice(&self.signature);
@@ -162,9 +162,9 @@ impl Header {
 
     /// Of a request: in an asynchronous one there is none.
     pub fn tree_id(&self) -> u32 {
-        match self.target {
-            Target::Tree(tree_id) => tree_id,
-            Target::Async(_) => 0,
+        match self.tree_or_async {
+            TreeOrAsync::Tree(tree_id) => tree_id,
+            TreeOrAsync::Async(_) => 0,
         }
     }
 

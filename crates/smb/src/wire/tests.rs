@@ -2,7 +2,7 @@ use bytes::{BufMut as _, Bytes};
 
 use super::create::{Disposition, OplockLevel};
 use super::create_context::{Lease, LeaseV2, RequestContexts};
-use super::header::{Flags, Target};
+use super::header::{Flags, TreeOrAsync};
 use super::*;
 use crate::fuzz::decode_request;
 
@@ -16,7 +16,7 @@ fn header(command: Command) -> Vec<u8> {
         flags: Flags::default(),
         next_command: 0,
         message_id: 7,
-        target: Target::Tree(5),
+        tree_or_async: TreeOrAsync::Tree(5),
         session_id: 9,
         signature: [3; 16],
     }
@@ -251,7 +251,8 @@ fn a_header_is_read_as_it_is_written() {
     let decoded = Header::decode(&bytes).expect("a header");
     assert_eq!(decoded.known_command(), Some(Command::Lock));
     assert_eq!((decoded.message_id, decoded.session_id, decoded.tree_id()), (7, 9, 5));
-    let pending = Header { flags: Flags::ASYNC, target: Target::Async(u64::MAX), ..decoded };
+    let pending =
+        Header { flags: Flags::ASYNC, tree_or_async: TreeOrAsync::Async(u64::MAX), ..decoded };
     let mut again = Vec::new();
     pending.encode(&mut again);
     assert_eq!(Header::decode(&again), Ok(pending));
