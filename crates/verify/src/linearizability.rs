@@ -1,15 +1,14 @@
 //! Whether a history of one object can be told as operations that happened one after another, each
-//! at some instant between its call and its return. The search is porcupine's; here are time that
-//! passes, operations that may have happened, and the shortest history that cannot be told so.
+//! at some instant between its call and its return. The search for an order is in `search`; here are time
+//! that passes, operations that may have happened, and the shortest history that cannot be told so.
+
+mod search;
 
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
 
-use porcupine_rs::{CheckResult, Model, Operation, check_operations_timeout};
-
+use self::search::{Operation, Outcome, search};
 use crate::history::{Instant, Record};
 use crate::refusal::Reasons;
 use crate::report::{Verdict, Violation};
@@ -99,13 +98,13 @@ type HistoryOf<O> = [Record<<O as Object>::Request, <O as Object>::Answer>];
 
 pub fn check<O: Object>(history: &HistoryOf<O>) -> Verdict {
     let whole = Part::<O>::whole(history);
-    if whole.without_unseen().judge(SEARCH_TIME_MAX) == CheckResult::Ok {
+    if whole.without_unseen().judge(SEARCH_TIME_MAX) == Outcome::Ordered {
         return Verdict::default();
     }
     match whole.judge(SEARCH_TIME_MAX) {
-        CheckResult::Ok => Verdict::default(),
-        CheckResult::Unknown => Verdict { violations: Vec::new(), is_unjudged: true },
-        CheckResult::Illegal => {
+        Outcome::Ordered => Verdict::default(),
+        Outcome::TimedOut => Verdict { violations: Vec::new(), is_unjudged: true },
+        Outcome::NoOrder => {
             let shortest = whole.shortest();
             let what =
                 format!("no order of these operations on one {} explains their answers", O::NAME);
@@ -159,31 +158,32 @@ impl<O: Object> Part<O> {
         Self { records, begins_unknown: self.begins_unknown }
     }
 
-    fn judge(&self, time_max: Duration) -> CheckResult {
+    fn judge(&self, time_max: Duration) -> Outcome {
         let state = if self.begins_unknown { None } else { Some(O::State::default()) };
-        let mut operations = vec![operation::<O>(i64::MIN, i64::MIN, Step::Begin(state))];
+        let mut operations = Vec::new();
         for Numbered { number, record, straddles } in &self.records {
             let Record { call, end, request, answer, .. } = record;
             if record.is_maybe() && O::only_reads(request) {
                 continue;
             }
-            let step = Step::Operation {
+            let step: Step<'_, O> = Step::Operation {
                 number: *number,
-                request: request.clone(),
-                answer: answer.clone(),
+                request,
+                answer: answer.as_ref(),
                 straddles: *straddles,
             };
-            operations.push(operation(call.0, end.0, step));
+            operations.push(Operation { call: call.0, end: end.0, step });
             if let Some(timer) = O::timer(request, answer.as_ref()) {
                 let (from, to) = (call.plus(timer).minus(EARLY), end.plus(timer).plus(LATE));
-                operations.push(operation(from.0.max(call.0), to.0, Step::TimerEnds(*number)));
+                let (call, step) = (from.0.max(call.0), Step::TimerEnds(*number));
+                operations.push(Operation { call, end: to.0, step });
             }
         }
-        check_operations_timeout(&operations, time_max)
+        search(&operations, state, Step::apply, time_max)
     }
 
     fn is_illegal(&self, deadline: Clock) -> bool {
-        Clock::now() < deadline && self.judge(SHORTENING_TRY_MAX) == CheckResult::Illegal
+        Clock::now() < deadline && self.judge(SHORTENING_TRY_MAX) == Outcome::NoOrder
     }
 
     /// Leaves out what is not needed: the end, the beginning, and what changes nothing.
@@ -270,58 +270,30 @@ impl<O: Object> Part<O> {
     }
 }
 
-fn operation<O: Object>(call: i64, end: i64, step: Step<O>) -> Operation<Sequential<O>> {
+enum Step<'a, O: Object> {
     Operation {
-        client_id: None,
-        call_time: call,
-        return_time: end,
-        op: Arc::new(step),
-        metadata: None,
-    }
-}
-
-#[derive(Debug)]
-enum Step<O: Object> {
-    Begin(Option<O::State>),
-    Operation { number: u32, request: O::Request, answer: Option<O::Answer>, straddles: bool },
+        number: u32,
+        request: &'a O::Request,
+        answer: Option<&'a O::Answer>,
+        straddles: bool,
+    },
     TimerEnds(u32),
 }
 
-/// The object for porcupine.
-#[derive(Debug)]
-struct Sequential<O>(PhantomData<O>);
-
-impl<O> Clone for Sequential<O> {
-    fn clone(&self) -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<O: Object> Model for Sequential<O> {
-    /// None where it is not known: then every answer is right.
-    type State = Option<O::State>;
-    type Op = Arc<Step<O>>;
-    type Metadata = ();
-
-    fn init() -> Self::State {
-        None
-    }
-
-    fn step(state: &Self::State, step: &Self::Op) -> (bool, Self::State) {
-        match (step.as_ref(), state) {
-            (Step::Begin(state), _) => (true, state.clone()),
+impl<O: Object> Step<'_, O> {
+    /// The state afterwards, if the answer is right. A state that is not known is none: there every
+    /// answer is right.
+    fn apply(state: &Option<O::State>, step: &Self) -> Option<Option<O::State>> {
+        match (step, state) {
             (Step::TimerEnds(number), state) => {
-                (true, state.as_ref().map(|state| O::timer_ends(state, *number)))
+                Some(state.as_ref().map(|state| O::timer_ends(state, *number)))
             }
             (Step::Operation { number, request, answer, .. }, Some(state)) => {
-                match after_request::<O>(state, *number, request, answer.as_ref()) {
-                    Some(state) => (true, Some(state)),
-                    None => (false, None),
-                }
+                after_request::<O>(state, *number, request, *answer).map(Some)
             }
-            (Step::Operation { straddles: true, .. }, None) => (true, None),
+            (Step::Operation { straddles: true, .. }, None) => Some(None),
             (Step::Operation { request, answer, .. }, None) => {
-                (true, answer.as_ref().and_then(|answer| O::proves(request, answer)))
+                Some(answer.and_then(|answer| O::proves(request, answer)))
             }
         }
     }
