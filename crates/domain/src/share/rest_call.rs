@@ -53,8 +53,10 @@ pub trait RestCall: Send + Sync + Sized {
 
     fn address(&mut self) -> &mut NodeAddress;
 
-    /// What those who watch hear of it when it is done.
-    fn change_events(&self, changed: &ChangedNode<'_>, done: &Self::Output) -> Vec<ChangeEvent>;
+    /// What those who watch hear of it when it is done: nothing of reads.
+    fn change_events(&self, _: &ChangedNode<'_>, _: &Self::Output) -> Vec<ChangeEvent> {
+        Vec::new()
+    }
 
     fn run(
         &self,
@@ -358,10 +360,6 @@ impl RestCall for GetFile {
         &mut self.file.address
     }
 
-    fn change_events(&self, _: &ChangedNode<'_>, _: &FileDownload) -> Vec<ChangeEvent> {
-        Vec::new()
-    }
-
     async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<FileDownload> {
         domain.get_file(&self.file, self.range).await
     }
@@ -377,10 +375,6 @@ impl RestCall for ListRanges {
 
     fn address(&mut self) -> &mut NodeAddress {
         &mut self.file.address
-    }
-
-    fn change_events(&self, _: &ChangedNode<'_>, _: &FileRanges) -> Vec<ChangeEvent> {
-        Vec::new()
     }
 
     async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<FileRanges> {
@@ -399,10 +393,6 @@ impl RestCall for ListDirectory {
 
     fn address(&mut self) -> &mut NodeAddress {
         &mut self.address
-    }
-
-    fn change_events(&self, _: &ChangedNode<'_>, _: &DirectoryPage) -> Vec<ChangeEvent> {
-        Vec::new()
     }
 
     async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<DirectoryPage> {
