@@ -22,7 +22,7 @@ const DUE_PER_COMMIT: usize = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum DueTask {
     /// The retention of an earlier state of a blob, the row with this key, ends.
-    PurgePast(Bytes),
+    PurgePastBlob(Bytes),
     /// The retention of a deleted container, the row with this key, ends.
     PurgeContainer(Bytes),
     /// The name of something deleted is held no longer than this row says.
@@ -49,7 +49,7 @@ impl DueTask {
 
     async fn run(&self, transaction: &mut Transaction, now: Timestamp) -> Result<(), Fault> {
         match self {
-            Self::PurgePast(key) => purge_retained(transaction, key, now).await,
+            Self::PurgePastBlob(key) => purge_retained(transaction, key, now).await,
             Self::PurgeContainer(key) => purge_container(transaction, key, now).await,
             Self::FreeName(key) => held_name::free(transaction, key, now).await,
             Self::DropUpload(key, id) => drop_idle_upload(transaction, key, *id, now).await,

@@ -2,14 +2,18 @@
 //! another host. Each piece of it is a worker with a name, which can be looked at and is told when it
 //! is time to stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use holdfast_sync::Mutex;
 use tokio::sync::Notify;
 
 use crate::time::Timestamp;
+
+/// So many workers that ended with a failure stay in the list.
+const FAILED_MAX: usize = 16;
 
 /// All background work of a process.
 #[derive(Clone, Default)]
@@ -33,6 +37,8 @@ struct Registry {
     stopping: bool,
     next: u64,
     at_work: BTreeMap<u64, WorkerStatus>,
+    /// The oldest first.
+    failed: VecDeque<WorkerStatus>,
     totals: BTreeMap<&'static str, WorkerTotals>,
 }
 
@@ -56,6 +62,8 @@ pub enum WorkerState {
     Working,
     /// It has been told to stop, and finishes what it has begun.
     Stopping,
+    /// It has ended, and its last piece of work failed.
+    Failed,
 }
 
 /// How far the current piece of work is, in bytes.
@@ -95,17 +103,17 @@ impl Workers {
             last_error: None,
         };
         registry.at_work.insert(id, status);
-        Worker { shared: Arc::clone(&self.shared), id }
+        Worker { shared: Arc::clone(&self.shared), id, has_failed: AtomicBool::new(false) }
     }
 
-    /// All that have not ended, the first to start first.
+    /// All that have not ended, the first to start first, and then the last that failed.
     pub fn list(&self) -> Vec<WorkerStatus> {
         let registry = self.shared.registry.lock();
         let seen = |status: &WorkerStatus| match registry.stopping {
             true => WorkerStatus { state: WorkerState::Stopping, ..status.clone() },
             false => status.clone(),
         };
-        registry.at_work.values().map(seen).collect()
+        registry.at_work.values().map(seen).chain(registry.failed.iter().cloned()).collect()
     }
 
     pub fn totals(&self) -> BTreeMap<&'static str, WorkerTotals> {
@@ -146,6 +154,8 @@ impl Shared {
 pub struct Worker {
     shared: Arc<Shared>,
     id: u64,
+    /// The last piece of work did.
+    has_failed: AtomicBool,
 }
 
 impl Worker {
@@ -158,6 +168,7 @@ impl Worker {
     }
 
     pub fn has_finished_round(&self) {
+        self.has_failed.store(false, Ordering::Relaxed);
         self.change(|status, totals| {
             status.rounds += 1;
             totals.rounds += 1;
@@ -174,6 +185,7 @@ impl Worker {
     }
 
     pub fn has_failed(&self, at: Timestamp, error: &dyn fmt::Debug) {
+        self.has_failed.store(true, Ordering::Relaxed);
         let text = format!("{error:?}");
         let mut name = "";
         self.change(|status, totals| {
@@ -202,7 +214,16 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.change(|_, totals| totals.at_work -= 1);
-        self.shared.registry.lock().at_work.remove(&self.id);
+        let mut registry = self.shared.registry.lock();
+        if let Some(status) = registry.at_work.remove(&self.id)
+            && self.has_failed.load(Ordering::Relaxed)
+        {
+            if registry.failed.len() == FAILED_MAX {
+                registry.failed.pop_front();
+            }
+            registry.failed.push_back(WorkerStatus { state: WorkerState::Failed, ..status });
+        }
+        drop(registry);
         self.shared.changed.notify_waiters();
     }
 }
@@ -226,10 +247,27 @@ mod tests {
         assert_eq!((error.at, error.text.as_str()), (Timestamp::from_ticks(7), "\"no room\""));
         assert_eq!((second.subject.as_deref(), second.state), (Some("id"), WorkerState::Working));
         assert_eq!(second.progress.map(|progress| progress.bytes_done), Some(3));
-        drop(worker);
+        drop(copy);
         assert_eq!(workers.list().len(), 1);
+        drop(worker);
+        assert_eq!(workers.list()[0].state, WorkerState::Failed);
         let totals = WorkerTotals { at_work: 0, rounds: 1, errors: 1 };
         assert_eq!(workers.totals()["garbage"], totals, "what has ended still counts");
+    }
+
+    #[test]
+    fn only_the_last_of_those_that_ended_with_a_failure_stay() {
+        let workers = Workers::default();
+        for number in 0..FAILED_MAX + 2 {
+            let worker = workers.start("copy", Some(number.to_string()));
+            worker.has_failed(Timestamp::default(), &number);
+            if number == 1 {
+                worker.has_finished_round();
+            }
+        }
+        let left = workers.list();
+        assert_eq!(left.len(), FAILED_MAX);
+        assert_eq!(left[0].subject.as_deref(), Some("2"), "0 is too old, 1 recovered");
     }
 
     #[test]

@@ -446,8 +446,16 @@ async fn a_fetched_copy_ends_with_its_bytes_or_the_reason_why_not() {
         let engine = Arc::new(MemoryEngine::default());
         let domain = fetched(Arc::clone(&engine), source).await;
         domain.workers().all_ended().await;
-        let totals = WorkerTotals { at_work: 0, rounds: 1, errors: 0 };
+        let errors = u64::from(failure.is_some());
+        let totals = WorkerTotals { at_work: 0, rounds: 1 - errors, errors };
         assert_eq!(domain.workers().totals()["copy"], totals);
+        let shown: Vec<_> = domain.workers().list().into_iter().map(|it| it.last_error).collect();
+        let texts: Vec<_> = shown.iter().flatten().map(|error| error.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            failure.as_ref().map(|why| format!("{why:?}")).as_slice(),
+            "it stays to be seen"
+        );
         let store = Store::on(engine, Features::default()).await;
         let copied = current(&store, "copy").await;
         let state = copied.copy.expect("a copy");

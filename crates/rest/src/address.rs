@@ -10,7 +10,7 @@ use crate::auth::NamedResource;
 use crate::headers::byte_scan::split_at_byte;
 use crate::operation::Scope;
 use crate::service::Service;
-use crate::url_query::{Plus, Query, decode};
+use crate::url_query::{Plus, UrlQuery, decode};
 
 const SECONDARY_SUFFIX: &str = "-secondary";
 const ROOT_CONTAINER: &str = "$root";
@@ -163,7 +163,7 @@ impl<'a> Address<'a> {
         host: Option<&'a str>,
         host_style: HostStyle,
         path: &'a str,
-        query: &Query<'_>,
+        query: &UrlQuery<'_>,
     ) -> Result<Self, InvalidUri> {
         let from_host = match host_style {
             HostStyle::Recognized => host.and_then(account_of_host),
@@ -199,7 +199,7 @@ impl<'a> Address<'a> {
 
 impl Address<'_> {
     /// What a shared access signature can be for.
-    pub fn target(&self, service: Service) -> NamedResource<'_> {
+    pub fn named_resource(&self, service: Service) -> NamedResource<'_> {
         let (container, object) = (self.resource.container(), self.resource.object());
         NamedResource { account: self.account, service, container, object }
     }
@@ -222,7 +222,7 @@ fn blob_name(raw: &str) -> Result<Cow<'_, str>, InvalidUri> {
     path_text(raw).map(with_slashes)
 }
 
-fn blob_resource<'a>(rest: &'a str, query: &Query<'_>) -> Result<Resource<'a>, InvalidUri> {
+fn blob_resource<'a>(rest: &'a str, query: &UrlQuery<'_>) -> Result<Resource<'a>, InvalidUri> {
     match split_at_byte(rest, b'/') {
         Some((container, "")) if query.get_nonempty("restype").is_some() => {
             Ok(Resource::Container { container: path_text(container)? })
@@ -254,7 +254,7 @@ fn queue_resource(rest: &str) -> Result<Resource<'_>, InvalidUri> {
     }
 }
 
-fn file_resource<'a>(rest: &'a str, query: &Query<'_>) -> Result<Resource<'a>, InvalidUri> {
+fn file_resource<'a>(rest: &'a str, query: &UrlQuery<'_>) -> Result<Resource<'a>, InvalidUri> {
     let (share, path) = rest.split_once('/').unwrap_or((rest, ""));
     let share = path_text(share)?;
     if path.is_empty() {
@@ -410,7 +410,7 @@ mod tests {
 
     fn parse<'a>(service: Service, host: &'a str, target: &'a str) -> Option<Address<'a>> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let query = Query::parse(query).expect("a readable query");
+        let query = UrlQuery::parse(query).expect("a readable query");
         Address::parse(service, Some(host), HostStyle::Recognized, path, &query).ok()
     }
 
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn host_style_can_be_switched_off() {
-        let (host, query) = (Some("azurite.blob.svc.cluster.local"), Query::default());
+        let (host, query) = (Some("azurite.blob.svc.cluster.local"), UrlQuery::default());
         let address =
             Address::parse(Service::Blob, host, HostStyle::Ignored, "/acct/con/b", &query);
         assert_eq!(address.map(|address| address.account), Ok("acct"));

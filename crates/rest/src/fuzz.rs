@@ -24,7 +24,7 @@ use crate::service::properties_document;
 use crate::service::signed_identifiers;
 use crate::source::{SourceUrl, Vicinity, locate};
 use crate::table;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 use crate::version::negotiation::{named, negotiate};
 use crate::xml::document;
@@ -48,7 +48,7 @@ pub fn request(bytes: &[u8]) -> bool {
     let Ok(Some(head)) = take_head(&mut input, HEAD_BYTES_MAX) else { return false };
     let parts = &head.parts;
     let _ = range::requested(&parts.headers);
-    let Ok(query) = Query::parse(parts.uri.query().unwrap_or_default()) else { return true };
+    let Ok(query) = UrlQuery::parse(parts.uri.query().unwrap_or_default()) else { return true };
     for service in Service::ALL {
         addressed(service, &parts.headers, parts.method.as_str(), parts.uri.path(), &query);
     }
@@ -60,7 +60,7 @@ fn addressed(
     headers: &RequestHeaders,
     method: &str,
     path: &str,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Option<()> {
     let host = headers.text("host");
     let address = Address::parse(service, host, HostStyle::Recognized, path, query).ok()?;
@@ -78,12 +78,12 @@ fn addressed(
         version,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        target: address.target(service),
+        resource: address.named_resource(service),
     };
     let now = Timestamp::parse_rfc1123(NOW)?;
     let bearer = BearerSettings::development();
     let identity = authenticate(&presented, &accounts(), &bearer, now).ok()?;
-    authorize(&identity, &operation.need(query), version, &presented.target).ok().map(drop)
+    authorize(&identity, &operation.need(query), version, &presented.resource).ok().map(drop)
 }
 
 /// A path with its query on the first line, the value of Authorization on the second.
@@ -91,7 +91,7 @@ pub fn authorization(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let (target, authorization) = text.split_once('\n').unwrap_or((text, ""));
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let Ok(query) = Query::parse(query) else { return false };
+    let Ok(query) = UrlQuery::parse(query) else { return false };
     let mut headers = RequestHeaders::from_iter([
         ("x-ms-version", "2026-04-06"),
         ("x-ms-date", NOW),
@@ -201,7 +201,7 @@ pub fn source_url(bytes: &[u8]) -> bool {
         }
         let shown = url.without_signature();
         let (_, query) = shown.split_once('?').unwrap_or_default();
-        let query = Query::parse(query).unwrap_or_default();
+        let query = UrlQuery::parse(query).unwrap_or_default();
         assert!(query.get("sig").is_none(), "{text:?} is shown as {shown:?}");
     }
     asked.is_ok()

@@ -20,7 +20,7 @@ use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
 use crate::headers::RequestHeaders;
 use crate::operation::{Need, Operation, Second};
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 
 /// A request that was understood and allowed, without its body.
@@ -28,7 +28,7 @@ pub struct Call<'a> {
     pub frontend: &'a Frontend,
     pub operation: Operation,
     pub address: &'a Address<'a>,
-    pub query: &'a Query<'a>,
+    pub query: &'a UrlQuery<'a>,
     pub headers: &'a RequestHeaders,
     /// The case of metadata names, which `headers` does not keep.
     pub case: &'a RequestCase,
@@ -77,8 +77,8 @@ impl fmt::Display for RequestId {
 
 impl Call<'_> {
     /// What the address names.
-    pub fn target(&self) -> NamedResource<'_> {
-        self.address.target(self.operation.service())
+    pub fn named_resource(&self) -> NamedResource<'_> {
+        self.address.named_resource(self.operation.service())
     }
 
     /// Whether the caller may use `second`, the other resource that the operation needs.
@@ -95,8 +95,13 @@ impl Call<'_> {
         need: &Need,
         second: &NamedResource<'_>,
     ) -> Result<Granted, Error> {
-        let granted =
-            auth::authorize_second(self.caller, need, self.version, &self.target(), second)?;
+        let granted = auth::authorize_second(
+            self.caller,
+            need,
+            self.version,
+            &self.named_resource(),
+            second,
+        )?;
         Ok(granted)
     }
 

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode;
 const PARAMETERS_MAX: usize = 256;
 
 #[derive(Clone, Debug, Default)]
-pub struct Query<'a> {
+pub struct UrlQuery<'a> {
     parameters: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
@@ -25,7 +25,7 @@ pub enum QueryRefusal {
     OutOfRange { name: &'static str, value: String, minimum: i64, maximum: i64 },
 }
 
-impl<'a> Query<'a> {
+impl<'a> UrlQuery<'a> {
     /// `raw` is what follows the `?`. A plus sign is a space: the SDKs write a space as `%20` and a
     /// plus as `%2B`, and form encoders write a space as `+`.
     pub fn parse(raw: &'a str) -> Result<Self, QueryRefusal> {
@@ -141,8 +141,8 @@ pub(crate) fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
 mod tests {
     use super::*;
 
-    fn parsed(raw: &str) -> Query<'_> {
-        Query::parse(raw).expect(raw)
+    fn parsed(raw: &str) -> UrlQuery<'_> {
+        UrlQuery::parse(raw).expect(raw)
     }
 
     #[test]
@@ -182,10 +182,10 @@ mod tests {
     #[test]
     fn broken_escapes_foreign_bytes_and_floods_are_refused() {
         for raw in ["a=%", "a=%4", "a=%zz", "%GG=1", "a=%FF", "a=%C3%28", "a=%é"] {
-            assert_eq!(Query::parse(raw).err(), Some(QueryRefusal::Unreadable), "{raw}");
+            assert_eq!(UrlQuery::parse(raw).err(), Some(QueryRefusal::Unreadable), "{raw}");
         }
         let flood = "a&".repeat(PARAMETERS_MAX + 1);
-        assert_eq!(Query::parse(&flood).err(), Some(QueryRefusal::Unreadable));
+        assert_eq!(UrlQuery::parse(&flood).err(), Some(QueryRefusal::Unreadable));
         assert_eq!(parsed(&"a&".repeat(PARAMETERS_MAX)).iter().count(), PARAMETERS_MAX);
     }
 

@@ -19,7 +19,7 @@ use crate::frontend::{Frontend, Peer};
 use crate::headers::RequestHeaders;
 use crate::operation::{BlobOperation, Verbs};
 use crate::request::Call;
-use crate::url_query::{Plus, Query, decode};
+use crate::url_query::{Plus, UrlQuery, decode};
 use crate::version::Version;
 
 const CONTAINER: &str = "$web";
@@ -151,7 +151,7 @@ impl Read<'_> {
             frontend: self.frontend,
             operation: self.operation.into(),
             address: &address,
-            query: &Query::default(),
+            query: &UrlQuery::default(),
             headers,
             case: &RequestCase::default(),
             version: VERSION,

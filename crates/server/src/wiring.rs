@@ -70,7 +70,7 @@ impl Node {
             Domain::open(engine, extents, Arc::new(clock), settings.features.clone()).await?,
         );
         domain.workers().log_failures(|worker, error| {
-            tracing::error!(worker, error, "background work failed");
+            tracing::warn!(worker, error, "background work failed");
         });
         domain.fail_interrupted_copies().await.map_err(|failure| format!("{failure:?}"))?;
         domain.restore_opens().await.map_err(|failure| format!("{failure:?}"))?;

@@ -63,6 +63,11 @@ const BANS: &[(&str, &[&str], &str)] = &[
         &["holdfast_domain", "holdfast_store", "hyper", "tokio::net", "x-ms-"],
         "places knows addresses and listeners: what is said on a connection is for the front ends",
     ),
+    (
+        "verify random",
+        &["holdfast_domain", "holdfast_store", "holdfast_rest"],
+        "verify judges a server by its answers alone, and random by nothing",
+    ),
     ("rest", &["holdfast_store", "holdfast_server"], "rest goes through holdfast_domain"),
     ("smb", &["holdfast_store", "holdfast_rest"], "smb goes through holdfast_domain"),
     (

@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdfast_domain::Domain;
 use parking_lot::Mutex;
 
-use crate::connection::{Connection, Ending, ProcessRoom, ProcessWork};
+use crate::connection::{Connection, Ending, ProcessAnswerMemory, ProcessRequestMemory};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::status::Status;
@@ -18,8 +18,8 @@ pub struct Frontend {
     pub domain: Arc<Domain>,
     pub settings: Settings,
     pub guid: [u8; 16],
-    pub(crate) answer_room: Arc<ProcessRoom>,
-    pub(crate) work_room: Arc<ProcessWork>,
+    pub(crate) answer_memory: Arc<ProcessAnswerMemory>,
+    pub(crate) request_memory: Arc<ProcessRequestMemory>,
     sessions: Mutex<HashMap<u64, LoggedOn>>,
     session_ids: AtomicU64,
     open_ids: AtomicU64,
@@ -53,8 +53,8 @@ impl Frontend {
         Self {
             domain,
             guid: random(),
-            answer_room: Arc::default(),
-            work_room: Arc::default(),
+            answer_memory: Arc::default(),
+            request_memory: Arc::default(),
             settings,
             sessions: Mutex::default(),
             // Numbers of another run must not be good in this one. Those of sessions are short: there

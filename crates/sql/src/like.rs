@@ -8,10 +8,12 @@
 
 use std::collections::HashMap;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 
 /// Longer patterns match nothing useful (the maximum is that of Transact-SQL).
 pub const PATTERN_BYTES_MAX: usize = 8000;
+
+const SHORT_BYTES_MAX: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
@@ -45,6 +47,8 @@ struct Rest {
 
 #[derive(Clone, Debug)]
 enum Part {
+    /// So short that a finder would take a hundred times its room.
+    Short(Box<str>),
     Letters(Box<Finder<'static>>),
     WithGaps(Gapped),
 }
@@ -122,6 +126,7 @@ impl Part {
             Sign::Letter(letter) => Some(*letter),
         };
         match signs.iter().map(letter).collect::<Option<String>>() {
+            Some(letters) if letters.len() <= SHORT_BYTES_MAX => Self::Short(letters.into()),
             Some(letters) => Self::Letters(Box::new(Finder::new(&letters).into_owned())),
             None => Self::WithGaps(Gapped::new(signs)),
         }
@@ -130,6 +135,10 @@ impl Part {
     /// Where the part ends at its first occurrence.
     fn end_of_first_in(&self, text: &str) -> Option<usize> {
         match self {
+            Self::Short(letters) => {
+                let start = memmem::find(text.as_bytes(), letters.as_bytes())?;
+                Some(start + letters.len())
+            }
             Self::Letters(finder) => {
                 let start = finder.find(text.as_bytes())?;
                 Some(start + finder.needle().len())
@@ -140,7 +149,7 @@ impl Part {
 
     fn steps(&self) -> u64 {
         match self {
-            Self::Letters(_) => 1,
+            Self::Short(_) | Self::Letters(_) => 1,
             Self::WithGaps(gapped) => gapped.words() as u64,
         }
     }

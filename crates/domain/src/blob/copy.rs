@@ -202,7 +202,7 @@ pub(super) async fn find_source(
     let entry = BlobEntry::read(transaction, &source.path).await?;
     match entry.find(transaction, source.which).await? {
         Some(Found::Current(blob)) => Ok(blob),
-        Some(Found::Past(_, past)) => Ok(past.blob),
+        Some(Found::PastBlob(_, past)) => Ok(past.blob),
         None => Err(Failure::Refused(BlobRefusal::NotFound)),
     }
 }

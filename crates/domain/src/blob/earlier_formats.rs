@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{
-    AccessTier, Blob, Deletion, Encryption, Immutability, Kind, Past, Rehydration, Role,
+    AccessTier, Blob, Deletion, Encryption, Immutability, Kind, PastBlob, Rehydration, Role,
 };
 use crate::content::{Content, ContentHeaders};
 use crate::copy::CopyState;
@@ -72,7 +72,7 @@ impl From<Blob2> for Blob {
     }
 }
 
-impl From<Past1> for Past {
+impl From<Past1> for PastBlob {
     fn from(past: Past1) -> Self {
         Self { blob: past.blob.into(), role: past.role, deleted: past.deleted }
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_past_of_format_1_is_read_too() {
-        let past = Past::decode(&row(1, &[BLOB_2, &[2, 1, 5, 6]])).expect("a past");
+        let past = PastBlob::decode(&row(1, &[BLOB_2, &[2, 1, 5, 6]])).expect("a past");
         assert_eq!(past.role, Role::Replaced);
         let (at, until) = (Timestamp::from_ticks(5), Timestamp::from_ticks(6));
         assert_eq!(past.deleted, Some(Deletion { at, until }));

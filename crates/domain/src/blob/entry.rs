@@ -7,9 +7,9 @@ use holdfast_store::{Fault, KeyRange, Row, Snapshot};
 
 use super::container::find_container;
 use super::model::{
-    Blob, Container, Deletion, Encryption, Kind, Past, Role, ScopePolicy, Upload, Which,
+    Blob, Container, Deletion, Encryption, Kind, PastBlob, Role, ScopePolicy, Upload, Which,
 };
-use super::rows::{self, PastGroup};
+use super::rows::{self, PastBlobGroup};
 use super::{BlobPath, BlobRefusal};
 use crate::account::ServiceKind;
 use crate::content;
@@ -143,7 +143,7 @@ impl BlobEntry {
         rows::blob(self.container, &self.name)
     }
 
-    fn past_key(&self, group: PastGroup, moment: Timestamp) -> Bytes {
+    fn past_key(&self, group: PastBlobGroup, moment: Timestamp) -> Bytes {
         rows::past_blob(self.container, group, &self.name, moment)
     }
 
@@ -163,12 +163,12 @@ impl BlobEntry {
                 Ok(self.current.clone().map(Found::Current))
             }
             Which::Version(moment) => {
-                let past = self.past(transaction, PastGroup::Versions, moment).await?;
-                Ok(past.map(|past| Found::Past(moment, past)))
+                let past = self.past(transaction, PastBlobGroup::Versions, moment).await?;
+                Ok(past.map(|past| Found::PastBlob(moment, past)))
             }
             Which::Snapshot(moment) => {
-                let past = self.past(transaction, PastGroup::Snapshots, moment).await?;
-                Ok(past.map(|past| Found::Past(moment, past)))
+                let past = self.past(transaction, PastBlobGroup::Snapshots, moment).await?;
+                Ok(past.map(|past| Found::PastBlob(moment, past)))
             }
         }
     }
@@ -176,33 +176,34 @@ impl BlobEntry {
     pub async fn past(
         &self,
         transaction: &mut Transaction,
-        group: PastGroup,
+        group: PastBlobGroup,
         moment: Timestamp,
-    ) -> Result<Option<Past>, Fault> {
-        let past: Option<Past> = read(transaction, &self.past_key(group, moment)).await?;
+    ) -> Result<Option<PastBlob>, Fault> {
+        let past: Option<PastBlob> = read(transaction, &self.past_key(group, moment)).await?;
         Ok(past.map(|past| past.at(transaction.now)))
     }
 
     /// The earlier states of a group, oldest first.
-    pub async fn pasts(
+    pub async fn past_blobs(
         &self,
         transaction: &mut Transaction,
-        group: PastGroup,
-    ) -> Result<Vec<(Timestamp, Past)>, Fault> {
-        let range = KeyRange::prefix(rows::pasts_of_blob(self.container, group, &self.name));
+        group: PastBlobGroup,
+    ) -> Result<Vec<(Timestamp, PastBlob)>, Fault> {
+        let range = KeyRange::prefix(rows::past_states_of_blob(self.container, group, &self.name));
         let found = transaction.scan(&range, usize::MAX).await?;
         let now = transaction.now;
-        let past =
-            |row: &Row| Ok((rows::past_blob_name(&row.key)?.1, Past::decode(&row.value)?.at(now)));
+        let past = |row: &Row| {
+            Ok((rows::past_blob_name(&row.key)?.1, PastBlob::decode(&row.value)?.at(now)))
+        };
         found.iter().map(past).collect()
     }
 
-    pub async fn has_pasts(
+    pub async fn has_past_blobs(
         &self,
         transaction: &mut Transaction,
-        group: PastGroup,
+        group: PastBlobGroup,
     ) -> Result<bool, Fault> {
-        let range = KeyRange::prefix(rows::pasts_of_blob(self.container, group, &self.name));
+        let range = KeyRange::prefix(rows::past_states_of_blob(self.container, group, &self.name));
         Ok(!transaction.scan(&range, 1).await?.is_empty())
     }
 
@@ -219,19 +220,24 @@ impl BlobEntry {
     }
 
     /// As [`BlobEntry::put`], for a state that is not the current one.
-    pub fn put_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+    pub fn put_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
         self.index_past(transaction, moment, past);
         transaction.put(self.past_key(past.group(), moment), past.encode());
     }
 
     /// Takes the row of an earlier state away; its content is the caller's to keep or release.
-    pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+    pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
         self.unindex_past(transaction, moment, past);
         transaction.delete(self.past_key(past.group(), moment));
     }
 
     /// Takes an earlier state away for good.
-    pub fn purge_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+    pub fn purge_past_blob(
+        &self,
+        transaction: &mut Transaction,
+        moment: Timestamp,
+        past: &PastBlob,
+    ) {
         self.unindex_past(transaction, moment, past);
         purge_row(transaction, self.past_key(past.group(), moment), past);
     }
@@ -241,14 +247,19 @@ impl BlobEntry {
         &self,
         transaction: &mut Transaction,
         moment: Timestamp,
-        past: Past,
+        past: PastBlob,
         deletion: Option<Deletion>,
     ) {
         let Some(deletion) = deletion else {
-            return self.purge_past(transaction, moment, &past);
+            return self.purge_past_blob(transaction, moment, &past);
         };
         self.take_past(transaction, moment, &past);
-        self.put_deleted(transaction, moment, Past { deleted: Some(deletion), ..past }, deletion);
+        self.put_deleted(
+            transaction,
+            moment,
+            PastBlob { deleted: Some(deletion), ..past },
+            deletion,
+        );
     }
 
     /// Keeps a deleted state until its retention ends.
@@ -256,11 +267,11 @@ impl BlobEntry {
         &self,
         transaction: &mut Transaction,
         moment: Timestamp,
-        past: Past,
+        past: PastBlob,
         deletion: Deletion,
     ) {
         self.put_past(transaction, moment, &past);
-        let purge = DueTask::PurgePast(self.past_key(past.group(), moment));
+        let purge = DueTask::PurgePastBlob(self.past_key(past.group(), moment));
         purge.plan(transaction, deletion.until, moment.ticks());
     }
 
@@ -269,23 +280,23 @@ impl BlobEntry {
         &self,
         transaction: &mut Transaction,
         moment: Timestamp,
-        past: Past,
+        past: PastBlob,
         tags: &TagSet,
     ) {
         self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
         let blob = Blob { tags: tags.clone(), ..past.blob };
-        self.put_past(transaction, moment, &Past { blob, ..past });
+        self.put_past(transaction, moment, &PastBlob { blob, ..past });
     }
 
     /// Versions are found by their tags, as long as they are not deleted.
-    fn index_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
-        if past.group() == PastGroup::Versions {
+    fn index_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
+        if past.group() == PastBlobGroup::Versions {
             self.index(transaction, &TagSet::default(), &past.blob.tags, Some(moment));
         }
     }
 
-    fn unindex_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
-        if past.group() == PastGroup::Versions {
+    fn unindex_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
+        if past.group() == PastBlobGroup::Versions {
             self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
         }
     }
@@ -365,10 +376,10 @@ impl BlobEntry {
         if keeps_version(current, retention) {
             let id = current.version_id();
             let blob = Blob { version: Some(id), ..blob };
-            self.put_past(transaction, id, &Past { blob, role: Role::Version, deleted: None });
+            self.put_past(transaction, id, &PastBlob { blob, role: Role::Version, deleted: None });
         } else if let Some(deletion) = deletion(retention, stamp.now) {
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
-            let past = Past { blob, role: Role::Replaced, deleted: Some(deletion) };
+            let past = PastBlob { blob, role: Role::Replaced, deleted: Some(deletion) };
             self.put_deleted(transaction, moment, past, deletion);
         } else {
             content::release(transaction, &current.content);
@@ -381,14 +392,14 @@ impl BlobEntry {
         transaction: &mut Transaction,
         kind: Kind,
     ) -> Result<(), Fault> {
-        let replaced = self.pasts(transaction, PastGroup::Replaced).await?;
+        let replaced = self.past_blobs(transaction, PastBlobGroup::Replaced).await?;
         if replaced.iter().all(|(_, past)| past.blob.kind.is_alike(kind)) {
             return Ok(());
         }
-        let snapshots = self.pasts(transaction, PastGroup::DeletedSnapshots).await?;
+        let snapshots = self.past_blobs(transaction, PastBlobGroup::DeletedSnapshots).await?;
         for (moment, past) in replaced.iter().chain(&snapshots) {
             if !past.blob.kind.is_alike(kind) {
-                self.purge_past(transaction, *moment, past);
+                self.purge_past_blob(transaction, *moment, past);
             }
         }
         Ok(())
@@ -412,7 +423,7 @@ impl BlobEntry {
 }
 
 /// Takes the row of an earlier state and its content away.
-fn purge_row(transaction: &mut Transaction, key: Bytes, past: &Past) {
+fn purge_row(transaction: &mut Transaction, key: Bytes, past: &PastBlob) {
     content::release(transaction, &past.blob.content);
     transaction.delete(key);
 }
@@ -423,7 +434,7 @@ pub(crate) async fn purge_retained(
     key: &Bytes,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let past: Option<Past> = read(transaction, key).await?;
+    let past: Option<PastBlob> = read(transaction, key).await?;
     if let Some(past) = past
         && past.deleted.is_some_and(|deleted| deleted.until <= now)
     {
@@ -455,26 +466,26 @@ pub(crate) async fn remove_expired(
 /// A state of a blob and where it is kept.
 pub(super) enum Found {
     Current(Blob),
-    Past(Timestamp, Past),
+    PastBlob(Timestamp, PastBlob),
 }
 
 impl Found {
     pub fn blob(&self) -> &Blob {
         match self {
             Self::Current(blob) => blob,
-            Self::Past(_, past) => &past.blob,
+            Self::PastBlob(_, past) => &past.blob,
         }
     }
 }
 
-impl Past {
-    fn group(&self) -> PastGroup {
+impl PastBlob {
+    fn group(&self) -> PastBlobGroup {
         match (self.role, self.deleted) {
-            (Role::Snapshot, None) => PastGroup::Snapshots,
-            (Role::Snapshot, Some(_)) => PastGroup::DeletedSnapshots,
-            (Role::Version, None) => PastGroup::Versions,
-            (Role::Version, Some(_)) => PastGroup::DeletedVersions,
-            (Role::Replaced, _) => PastGroup::Replaced,
+            (Role::Snapshot, None) => PastBlobGroup::Snapshots,
+            (Role::Snapshot, Some(_)) => PastBlobGroup::DeletedSnapshots,
+            (Role::Version, None) => PastBlobGroup::Versions,
+            (Role::Version, Some(_)) => PastBlobGroup::DeletedVersions,
+            (Role::Replaced, _) => PastBlobGroup::Replaced,
         }
     }
 
@@ -536,11 +547,11 @@ pub(super) async fn find_in(
             {
                 return Ok(Some((blob, true)));
             }
-            (PastGroup::Versions, id)
+            (PastBlobGroup::Versions, id)
         }
-        Which::Snapshot(moment) => (PastGroup::Snapshots, moment),
+        Which::Snapshot(moment) => (PastBlobGroup::Snapshots, moment),
     };
     let row = snapshot.get(&rows::past_blob(container, group, name, moment)).await?;
-    let past = row.map(|row| Past::decode(&row)).transpose()?;
+    let past = row.map(|row| PastBlob::decode(&row)).transpose()?;
     Ok(past.map(|past| (Box::new(past.blob.at(now)), false)))
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use holdfast_store::{Fault, Row};
 
-use super::model::{Blob, Block, ContainerPlace, Past, Upload};
+use super::model::{Blob, Block, ContainerPlace, PastBlob, Upload};
 use super::rows;
 use crate::content;
 use crate::domain::{Domain, read};
@@ -24,7 +24,7 @@ impl Domain {
         let place = rows::container_place(container);
         let kinds: [(Bytes, Release); 3] = [
             (rows::blobs(container, ""), release_blob),
-            (rows::pasts(container), release_past),
+            (rows::all_past_blobs(container), release_past),
             (rows::uploads(container, ""), release_upload),
         ];
         let removed = self
@@ -102,7 +102,7 @@ fn release_blob(transaction: &mut Transaction, account: &str, row: &Row) -> Resu
 }
 
 fn release_past(transaction: &mut Transaction, account: &str, row: &Row) -> Result<(), Fault> {
-    let blob = Past::decode(&row.value)?.blob;
+    let blob = PastBlob::decode(&row.value)?.blob;
     let container = rows::container_of(&row.key)?;
     for tag in blob.tags.iter() {
         let (name, moment) = rows::past_blob_name(&row.key)?;

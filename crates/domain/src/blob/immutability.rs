@@ -73,7 +73,7 @@ impl Domain {
             let held = decide(found.blob(), transaction.now).map_err(Failure::Refused)?;
             match found {
                 Found::Current(_) => entry.put(&mut transaction, &held),
-                Found::Past(moment, mut past) => {
+                Found::PastBlob(moment, mut past) => {
                     past.blob = held;
                     entry.put_past(&mut transaction, moment, &past);
                 }

@@ -4,7 +4,7 @@
 
 use super::copy::{CopyRefusal, SourceHere, find_source};
 use super::entry::BlobEntry;
-use super::model::{Past, Role};
+use super::model::{PastBlob, Role};
 use super::{Blob, BlobPath, BlobRefusal, Encryption, Kind, Which, check_key};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -73,7 +73,7 @@ impl Domain {
             };
             let content = content::share(&mut transaction, &blob.content, self.fresh_id()).await?;
             let snapshot = Blob { content, lease: Lease::default(), ..blob.clone() };
-            let past = Past { blob: snapshot, role: Role::Snapshot, deleted: None };
+            let past = PastBlob { blob: snapshot, role: Role::Snapshot, deleted: None };
             entry.put_past(&mut transaction, own_moment, &past);
             entry.put(&mut transaction, &blob);
             Ok((blob, transaction))

@@ -12,8 +12,8 @@ use holdfast_store::engine::successor_of_prefix;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
 use super::container::find_container;
-use super::model::{Past, Role};
-use super::rows::{self, PastGroup};
+use super::model::{PastBlob, Role};
+use super::rows::{self, PastBlobGroup};
 use super::{Blob, ContainerPath, ContainerRefusal, Deletion};
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -243,7 +243,7 @@ impl BlobListing {
         moment: Timestamp,
         row: &Row,
     ) -> Result<Option<ListedBlob>, Fault> {
-        let Kind::Past { latest, .. } = self.sources[at].kind else {
+        let Kind::PastBlob { latest, .. } = self.sources[at].kind else {
             let blob = Blob::decode(&row.value)?;
             if blob.is_expired(self.now) {
                 return Ok(None);
@@ -251,7 +251,7 @@ impl BlobListing {
             let (blob, state) = (blob.at(self.now), ListedState::Base);
             return Ok(Some(ListedBlob { blob, state, deleted: None, has_versions_only: false }));
         };
-        let Past { blob, role, deleted } = Past::decode(&row.value)?.at(self.now);
+        let PastBlob { blob, role, deleted } = PastBlob::decode(&row.value)?.at(self.now);
         if deleted.is_some_and(|deleted| deleted.until <= self.now) {
             return Ok(None);
         }
@@ -300,8 +300,8 @@ impl BlobListing {
 enum Kind {
     Current,
     Uncommitted,
-    Past {
-        group: PastGroup,
+    PastBlob {
+        group: PastBlobGroup,
         /// Only the latest of each name.
         latest: bool,
     },
@@ -311,18 +311,18 @@ impl Kind {
     /// The kinds of rows that a listing shows something of.
     fn shown(show: Show) -> impl Iterator<Item = Self> {
         let past = |group, shown: bool, latest: bool| {
-            (shown || latest).then_some(Self::Past { group, latest: !shown })
+            (shown || latest).then_some(Self::PastBlob { group, latest: !shown })
         };
         let Show { current, snapshots, versions, deleted, deleted_with_versions, uncommitted } =
             show;
         [
             current.then_some(Self::Current),
             uncommitted.then_some(Self::Uncommitted),
-            past(PastGroup::Snapshots, snapshots, false),
-            past(PastGroup::Versions, versions, deleted_with_versions),
-            past(PastGroup::DeletedSnapshots, deleted && snapshots, false),
-            past(PastGroup::DeletedVersions, deleted && versions, false),
-            past(PastGroup::Replaced, deleted && snapshots, deleted),
+            past(PastBlobGroup::Snapshots, snapshots, false),
+            past(PastBlobGroup::Versions, versions, deleted_with_versions),
+            past(PastBlobGroup::DeletedSnapshots, deleted && snapshots, false),
+            past(PastBlobGroup::DeletedVersions, deleted && versions, false),
+            past(PastBlobGroup::Replaced, deleted && snapshots, deleted),
         ]
         .into_iter()
         .flatten()
@@ -333,7 +333,7 @@ impl Kind {
         match self {
             Self::Current => rows::blobs(container, prefix),
             Self::Uncommitted => rows::uploads(container, prefix),
-            Self::Past { group, .. } => rows::past_blobs(container, group, prefix),
+            Self::PastBlob { group, .. } => rows::past_blobs(container, group, prefix),
         }
     }
 
@@ -344,17 +344,17 @@ impl Kind {
             // The current state is behind all moments.
             Self::Current => rows::blobs(container, name),
             Self::Uncommitted => rows::uploads(container, name),
-            Self::Past { group, .. } if moment.ticks() > 0 => {
+            Self::PastBlob { group, .. } if moment.ticks() > 0 => {
                 rows::past_blob(container, group, name, *moment)
             }
-            Self::Past { group, .. } => rows::past_blobs(container, group, name),
+            Self::PastBlob { group, .. } => rows::past_blobs(container, group, name),
         }
     }
 
     fn position(self, row: &Row) -> Result<(&str, Timestamp), Fault> {
         match self {
             Self::Current | Self::Uncommitted => Ok((rows::blob_name(&row.key)?, Timestamp::MAX)),
-            Self::Past { .. } => rows::past_blob_name(&row.key),
+            Self::PastBlob { .. } => rows::past_blob_name(&row.key),
         }
     }
 }
@@ -410,7 +410,7 @@ impl Source {
         if !self.fetched.is_empty() || !self.more || self.range.is_empty() {
             return Ok(());
         }
-        if let Kind::Past { group, latest: true } = self.kind {
+        if let Kind::PastBlob { group, latest: true } = self.kind {
             return self.fetch_latest(snapshot, container, group).await;
         }
         let found = snapshot.scan(&self.range, Order::Ascending, at_once).await?;
@@ -427,14 +427,14 @@ impl Source {
         &mut self,
         snapshot: &dyn Snapshot,
         container: u64,
-        group: PastGroup,
+        group: PastBlobGroup,
     ) -> Result<(), Fault> {
         let Some(first) = snapshot.scan(&self.range, Order::Ascending, 1).await?.pop() else {
             self.more = false;
             return Ok(());
         };
         let (name, _) = rows::past_blob_name(&first.key)?;
-        let of_name = rows::pasts_of_blob(container, group, name);
+        let of_name = rows::past_states_of_blob(container, group, name);
         let range = KeyRange::prefix(of_name.clone());
         self.fetched = snapshot.scan(&range, Order::Descending, 1).await?.into();
         self.skip_to(successor_of_prefix(&of_name));

@@ -56,8 +56,8 @@ pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
 pub(crate) use model::ContainerPlace;
 pub use model::{
-    AccessTier, Blob, Container, Deletion, Encryption, Immutability, Kind, Past, RehydratePriority,
-    Rehydration, Role, ScopePolicy, Upload, Which,
+    AccessTier, Blob, Container, Deletion, Encryption, Immutability, Kind, PastBlob,
+    RehydratePriority, Rehydration, Role, ScopePolicy, Upload, Which,
 };
 pub use page::{
     GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,

@@ -236,14 +236,14 @@ impl Blob {
 
 /// What a blob was before, under its name and the moment that tells it from the others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Past {
+pub struct PastBlob {
     pub blob: Blob,
     pub role: Role,
     /// It can be restored, and nothing else.
     pub deleted: Option<Deletion>,
 }
 
-impl Stored for Past {
+impl Stored for PastBlob {
     const FORMAT: u8 = 2;
     const WHAT: &'static str = "an earlier state of a blob";
 

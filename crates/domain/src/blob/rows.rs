@@ -104,7 +104,7 @@ pub fn blob_name(key: &[u8]) -> Result<&str, Fault> {
 /// by the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum PastGroup {
+pub enum PastBlobGroup {
     Snapshots = b's',
     Versions = b'v',
     DeletedSnapshots = b't',
@@ -113,7 +113,7 @@ pub enum PastGroup {
 }
 
 /// All earlier states of the blobs of a container.
-pub fn pasts(container: u64) -> Bytes {
+pub fn all_past_blobs(container: u64) -> Bytes {
     numbered(PAST_BLOB, container).freeze()
 }
 
@@ -123,7 +123,7 @@ pub fn container_of(key: &[u8]) -> Result<u64, Fault> {
 }
 
 /// The states in `group` of the blobs whose names begin with `prefix`.
-pub fn past_blobs(container: u64, group: PastGroup, prefix: &str) -> Bytes {
+pub fn past_blobs(container: u64, group: PastBlobGroup, prefix: &str) -> Bytes {
     let mut key = numbered(PAST_BLOB, container);
     key.put_u8(group as u8);
     key.put_slice(prefix.as_bytes());
@@ -131,14 +131,14 @@ pub fn past_blobs(container: u64, group: PastGroup, prefix: &str) -> Bytes {
 }
 
 /// The states in `group` of one blob.
-pub fn pasts_of_blob(container: u64, group: PastGroup, name: &str) -> Bytes {
+pub fn past_states_of_blob(container: u64, group: PastBlobGroup, name: &str) -> Bytes {
     let mut key = BytesMut::from(past_blobs(container, group, name));
     key.put_u8(0);
     key.freeze()
 }
 
-pub fn past_blob(container: u64, group: PastGroup, name: &str, moment: Timestamp) -> Bytes {
-    let mut key = BytesMut::from(pasts_of_blob(container, group, name));
+pub fn past_blob(container: u64, group: PastBlobGroup, name: &str, moment: Timestamp) -> Bytes {
+    let mut key = BytesMut::from(past_states_of_blob(container, group, name));
     key.put_u64(moment.ticks());
     key.freeze()
 }
@@ -279,7 +279,7 @@ mod tests {
         let key = deleted_container("account", "photos", 7);
         assert_eq!(deleted_container_name("account", &key).expect("a name"), ("photos", 7));
         let moment = Timestamp::from_ticks(7);
-        let past = past_blob(7, PastGroup::Versions, "a/b", moment);
+        let past = past_blob(7, PastBlobGroup::Versions, "a/b", moment);
         assert_eq!(past_blob_name(&past).expect("a name"), ("a/b", moment));
         for moment in [None, Some(moment)] {
             let key = tag("account", ("k", ""), 7, "a/b", moment);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use holdfast_store::Fault;
 
 use super::entry::{BlobEntry, Retention};
-use super::model::{Past, Role};
-use super::rows::PastGroup;
+use super::model::{PastBlob, Role};
+use super::rows::PastBlobGroup;
 use super::{AccessTier, Blob, BlobPath, BlobRefusal, Encryption, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -55,7 +55,7 @@ impl Domain {
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             snapshot.content =
                 content::share(&mut transaction, &snapshot.content, moment.ticks()).await?;
-            let past = Past { blob: snapshot, role: Role::Snapshot, deleted: None };
+            let past = PastBlob { blob: snapshot, role: Role::Snapshot, deleted: None };
             entry.put_past(&mut transaction, moment, &past);
             let version = self.version_beside(&mut transaction, &entry, retention, stamp).await?;
             Ok((Snapshotted { moment, snapshot: past.blob, version }, transaction))
@@ -94,7 +94,7 @@ async fn check_premium(
     if !blob.tier.is_some_and(AccessTier::is_premium) {
         return Ok(());
     }
-    let snapshots = entry.pasts(transaction, PastGroup::Snapshots).await?;
+    let snapshots = entry.past_blobs(transaction, PastBlobGroup::Snapshots).await?;
     let last = snapshots.last().map(|(moment, _)| *moment);
     decide_premium(snapshots.len(), last, now).map_err(Failure::Refused)
 }

@@ -50,7 +50,7 @@ impl Domain {
                     let tagged = Blob { tags: command.tags.clone(), ..blob };
                     entry.put(&mut transaction, &tagged);
                 }
-                Some(Found::Past(moment, past)) => {
+                Some(Found::PastBlob(moment, past)) => {
                     entry.put_past_tags(&mut transaction, moment, past, &command.tags);
                 }
             }

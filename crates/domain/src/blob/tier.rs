@@ -48,7 +48,7 @@ impl Domain {
             match found {
                 None => {}
                 Some(Found::Current(_)) => entry.put(&mut transaction, &tiered),
-                Some(Found::Past(moment, mut past)) => {
+                Some(Found::PastBlob(moment, mut past)) => {
                     past.blob = tiered;
                     entry.put_past(&mut transaction, moment, &past);
                 }

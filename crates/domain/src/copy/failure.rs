@@ -16,7 +16,7 @@ pub enum CopyFailure {
     NotStored,
     Source(SourceFailure),
     /// In the words of a build that stored no reason: the text that clients were told.
-    Told(String),
+    Described(String),
 }
 
 /// Why the source of a copy could not be read.
@@ -81,7 +81,7 @@ impl fmt::Display for CopyFailure {
                 let code = code.as_deref().unwrap_or_default();
                 write!(formatter, "{SOURCE} {reason} {} {code}", answer.unwrap_or_default())
             }
-            Self::Told(text) => formatter.write_str(text),
+            Self::Described(text) => formatter.write_str(text),
         }
     }
 }
@@ -98,7 +98,7 @@ impl From<String> for CopyFailure {
             INTERRUPTED => Self::Interrupted,
             TIMED_OUT => Self::TimedOut,
             NOT_STORED => Self::NotStored,
-            other => SourceFailure::parse(other).map(Self::Source).unwrap_or(Self::Told(text)),
+            other => SourceFailure::parse(other).map(Self::Source).unwrap_or(Self::Described(text)),
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
         ] {
             let row = postcard::to_allocvec(text).expect("encoded");
             let read: CopyFailure = postcard::from_bytes(&row).expect("decoded");
-            assert_eq!(read, CopyFailure::Told(text.to_owned()));
+            assert_eq!(read, CopyFailure::Described(text.to_owned()));
             assert_eq!(postcard::to_allocvec(&read).expect("encoded"), row);
         }
     }

@@ -120,9 +120,17 @@ impl Fetching {
             // It stays pending, and the next run fails it.
             () = self.worker.told_to_stop() => None,
         };
-        if let Some(end) = end {
-            self.end(end).await;
-            self.worker.has_finished_round();
+        match end {
+            Some(CopyEnd::Failed(why)) => {
+                self.worker.has_failed(self.domain.now(), &why);
+                self.end(CopyEnd::Failed(why)).await;
+            }
+            Some(fetched) => {
+                if self.end(fetched).await {
+                    self.worker.has_finished_round();
+                }
+            }
+            None => {}
         }
     }
 
@@ -178,21 +186,25 @@ impl Fetching {
         })
     }
 
-    async fn end(&self, end: CopyEnd) {
+    /// Whether the end could be noted.
+    async fn end(&self, end: CopyEnd) -> bool {
         let (domain, id) = (&self.domain, &self.copy_id);
         match &self.destination {
-            CopyDestination::Blob(path) => self.note_end(domain.end_copy(path, id, end).await),
+            CopyDestination::Blob(path) => self.is_noted(domain.end_copy(path, id, end).await),
             CopyDestination::File(address) => {
-                self.note_end(domain.end_file_copy(address, id, end).await);
+                self.is_noted(domain.end_file_copy(address, id, end).await)
             }
         }
     }
 
-    fn note_end<R: std::fmt::Debug>(&self, ended: Result<(), Failure<R>>) {
+    fn is_noted<R: std::fmt::Debug>(&self, ended: Result<(), Failure<R>>) -> bool {
         match ended {
             // Refused is the end of a copy that was not wanted any more.
-            Ok(()) | Err(Failure::Refused(_)) => {}
-            Err(failure) => self.worker.has_failed(self.domain.now(), &failure),
+            Ok(()) | Err(Failure::Refused(_)) => true,
+            Err(failure) => {
+                self.worker.has_failed(self.domain.now(), &failure);
+                false
+            }
         }
     }
 }

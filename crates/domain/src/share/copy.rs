@@ -122,15 +122,19 @@ impl CopyFile {
 
 impl Domain {
     /// Bytes that came with it stay for another attempt.
-    pub(super) async fn try_copy_file(&self, command: &CopyFile) -> Answer<Located> {
+    pub(super) async fn try_copy_file(
+        &self,
+        command: &CopyFile,
+        source: &FileCopySource,
+    ) -> Answer<Located> {
         let mut latches = vec![command.address.latch()];
-        if let FileCopySource::File(source) = &command.source {
+        if let FileCopySource::File(source) = source {
             // All copies of one source change the count of its references.
             latches.push(source.address.latch());
         }
         let copied = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
-            let copied = self.take_source(&mut transaction, &command.source, stamp).await?;
+            let copied = self.take_source(&mut transaction, source, stamp).await?;
             let located = self.put_copy(&mut transaction, command, copied, stamp).await;
             Ok((located.map_err(|failure| failure.map(FileCopyRefusal::from))?, transaction))
         });

@@ -334,7 +334,7 @@ rest_calls! {
         |_| Some(RestOperation::Directory),
         |_, changed: &ChangedNode<'_>, _| changed.created_link();
     AbortFileCopy, address -> () = abort_file_copy,
-        |_| Some(RestOperation::Directory),
+        |_| Some(RestOperation::CopyEnd),
         |_, changed: &ChangedNode<'_>, _| changed.written();
     LeaseFile, address -> (Located, LeaseOutcome) = lease_file,
         |lease: &Self| match lease.action {
@@ -449,8 +449,9 @@ impl RestCall for CreateHardLink {
 
     async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<Located> {
         let entry = domain.enter_second(&self.target, RestOperation::LinkTarget).await?;
-        let linked = domain.create_hard_link(self).await;
-        drop(entry);
+        let target = self.target.clone().expecting(entry.expected);
+        let linked = domain.create_hard_link(self, &target).await;
+        drop(entry.entered);
         linked
     }
 }
@@ -496,7 +497,8 @@ impl RestCall for CopyFile {
         changed.created_file(&done.node)
     }
 
-    /// The source is read as if by Get File, as it is found at that moment.
+    /// The source is read as if by Get File. If another one has taken its place meanwhile, both are
+    /// looked for again.
     async fn run(
         &self,
         EnteredDomain(domain): EnteredDomain<'_>,
@@ -506,13 +508,22 @@ impl RestCall for CopyFile {
             FileCopySource::File(_)
             | FileCopySource::Blob(_)
             | FileCopySource::Fetched(..)
-            | FileCopySource::Awaited(_) => return domain.try_copy_file(self).await,
+            | FileCopySource::Awaited(_) => {
+                return domain.try_copy_file(self, &self.source).await;
+            }
         };
         let entry = domain.enter_second(&source.address, RestOperation::GetFile).await;
         let entry = entry.map_err(|failure| failure.map(FileCopyRefusal::SourceFile))?;
-        let copied = domain.try_copy_file(self).await;
-        drop(entry);
-        copied
+        let address = source.address.clone().expecting(entry.expected);
+        let source = FileCopySource::File(GetNode { address, ..source.clone() });
+        let copied = domain.try_copy_file(self, &source).await;
+        drop(entry.entered);
+        match copied {
+            Err(Failure::Refused(FileCopyRefusal::SourceFile(FileRefusal::Moved))) => {
+                Err(Failure::Refused(FileRefusal::Moved.into()))
+            }
+            copied => copied,
+        }
     }
 
     fn conclude(

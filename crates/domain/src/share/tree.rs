@@ -149,8 +149,8 @@ impl Tree {
         let View::Snapshot(number) = self.view else {
             return read_node(rows, &place.key()).await;
         };
-        let pasts = KeyRange::prefix(place.past_keys()).starting_at(place.past_key(number));
-        let state = match rows.scan(&pasts, 1).await?.first() {
+        let past_nodes = KeyRange::prefix(place.past_keys()).starting_at(place.past_key(number));
+        let state = match rows.scan(&past_nodes, 1).await?.first() {
             Some(row) => Some(Node::decode(&row.value)?),
             None => read_node(rows, &place.key()).await?,
         };

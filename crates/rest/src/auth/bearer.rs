@@ -223,7 +223,7 @@ pub(super) fn check(
         ));
     }
     let claims = believe(token.trim(), settings, now).map_err(|detail| {
-        let challenge = settings.challenge(request.target.service, request.version);
+        let challenge = settings.challenge(request.resource.service, request.version);
         AuthRefusal::InvalidToken { detail, challenge }
     })?;
     let Some(object_id) = claims.oid.or(claims.sub) else {

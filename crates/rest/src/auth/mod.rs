@@ -68,7 +68,7 @@ pub struct Presented<'a> {
     pub version: Version,
     pub tls: bool,
     pub client_ip: IpAddr,
-    pub target: NamedResource<'a>,
+    pub resource: NamedResource<'a>,
 }
 
 /// What the path names, decoded.
@@ -112,7 +112,7 @@ pub fn authenticate(
     bearer: &BearerSettings,
     now: Timestamp,
 ) -> Result<Identity, AuthRefusal> {
-    let Some(keys) = accounts.get(request.target.account) else {
+    let Some(keys) = accounts.get(request.resource.account) else {
         return Err(AuthRefusal::ResourceNotFound);
     };
     let authorization = authorization(request.headers)?;
@@ -143,8 +143,8 @@ pub fn authenticate(
             Ok(Identity::Owner)
         }
         (None, None) => Ok(Identity::Anonymous(AnonymousCaller {
-            challenge: bearer.challenge(request.target.service, request.version),
-            private_is_hidden: request.target.service == Service::Blob
+            challenge: bearer.challenge(request.resource.service, request.version),
+            private_is_hidden: request.resource.service == Service::Blob
                 && request.version < Version::V2019_12_12,
         })),
     }

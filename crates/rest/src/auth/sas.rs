@@ -277,12 +277,12 @@ pub(super) fn account(
     for name in ["sp", "se", "ss", "srt"] {
         parameters.required(name)?;
     }
-    let text = string_to_sign::account(parameters, request.target.account);
+    let text = string_to_sign::account(parameters, request.resource.account);
     check_signature(parameters, &text, keys)?;
     Window::of(parameters)?.check(now)?;
     check_origin(parameters, request)?;
     let services = parameters.letters("ss")?.unwrap_or_default();
-    if !services.contains(request.target.service.sas_letter()) {
+    if !services.contains(request.resource.service.sas_letter()) {
         return Err(AuthRefusal::ServiceMismatch);
     }
     let permissions = parameters.letters("sp")?.unwrap_or_default();
@@ -398,7 +398,8 @@ pub(super) fn service(
 ) -> Result<ServiceSas, AuthRefusal> {
     let version = parameters.version()?;
     let resource = ResourcePath::of(parameters, request)?;
-    let text = string_to_sign::service(parameters, request.target.service, version, &resource.path);
+    let text =
+        string_to_sign::service(parameters, request.resource.service, version, &resource.path);
     check_signature(parameters, &text, keys)?;
     let window = Window::of(parameters)?;
     let permissions = parameters.letters("sp")?;
@@ -414,7 +415,7 @@ pub(super) fn service(
         window,
         permissions: permissions.map(|letters| letters_since(letters, version)),
         version: version.to_owned(),
-        scope: scope(parameters, request.target.service, resource.resource)?,
+        scope: scope(parameters, request.resource.service, resource.resource)?,
     })
 }
 

@@ -45,7 +45,7 @@ pub(super) fn check(
             detail: "account:signature expected",
         });
     };
-    if account != request.target.account {
+    if account != request.resource.account {
         return Err(AuthRefusal::failed("The account in the Authorization header is another one."));
     }
     let headers = SignedHeaders::collect(request.headers, request.version)?;
@@ -188,10 +188,10 @@ struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     fn new(scheme: Scheme, request: &Presented<'a>, headers: &SignedHeaders<'_>) -> Self {
-        let full = scheme == Scheme::SharedKey && request.target.service != Service::Table;
-        let signs_headers = request.target.service != Service::Table;
+        let full = scheme == Scheme::SharedKey && request.resource.service != Service::Table;
+        let signs_headers = request.resource.service != Service::Table;
         Self {
-            heads: match (scheme, request.target.service) {
+            heads: match (scheme, request.resource.service) {
                 (Scheme::SharedKey, Service::Table) => table_heads(request.method, headers),
                 (Scheme::SharedKeyLite, Service::Table) => table_lite_heads(headers),
                 (Scheme::SharedKey, Service::Blob | Service::Queue | Service::File) => {
@@ -202,7 +202,7 @@ impl<'a> Candidates<'a> {
                 }
             },
             headers: if signs_headers { canonical_headers(&headers.x_ms) } else { vec![vec![]] },
-            account: request.target.account,
+            account: request.resource.account,
             paths: Paths::of(request),
             query: if full { full_query(request.query) } else { lite_query(request.query) },
         }
@@ -253,7 +253,7 @@ impl<'a> Paths<'a> {
         let after_account = match request.path_style {
             true => received
                 .strip_prefix('/')
-                .and_then(|path| path.strip_prefix(request.target.account)),
+                .and_then(|path| path.strip_prefix(request.resource.account)),
             false => None,
         };
         let primary = after_account.map(|path| path.strip_prefix("-secondary").unwrap_or(path));

@@ -22,7 +22,7 @@ pub(super) struct ResourcePath {
 
 impl ResourcePath {
     pub fn of(parameters: Parameters<'_>, request: &Presented<'_>) -> Result<Self, AuthRefusal> {
-        let container = match (request.target.container, request.target.service) {
+        let container = match (request.resource.container, request.resource.service) {
             (Some(container), _) => container,
             // A batch names its table in its parts; each is compared with this one.
             (None, Service::Table) => parameters.required("tn")?,
@@ -30,9 +30,9 @@ impl ResourcePath {
                 return Err(AuthRefusal::failed("The signature is not for the whole account."));
             }
         };
-        let object = request.target.object.unwrap_or_default();
+        let object = request.resource.object.unwrap_or_default();
         let version = parameters.text("sv");
-        let (below, signed) = match (request.target.service, parameters.get("sr")) {
+        let (below, signed) = match (request.resource.service, parameters.get("sr")) {
             (Service::Queue | Service::Table, _)
             | (Service::Blob, Some("c"))
             | (Service::File, Some("s")) => ("", Below::Everything),
@@ -62,7 +62,7 @@ impl ResourcePath {
                 return Err(malformed("sr", "is mandatory. Cannot be empty"));
             }
         };
-        let container = match request.target.service {
+        let container = match request.resource.service {
             Service::Table => {
                 let name = parameters.required("tn")?;
                 if !name.eq_ignore_ascii_case(container) {
@@ -75,15 +75,15 @@ impl ResourcePath {
         let mut path = String::with_capacity(64);
         if version >= "2015-02-21" {
             path.push('/');
-            path.push_str(request.target.service.name());
+            path.push_str(request.resource.service.name());
         }
-        for part in [request.target.account, &container, below] {
+        for part in [request.resource.account, &container, below] {
             if !part.is_empty() {
                 path.push('/');
                 path.push_str(part);
             }
         }
-        let service = request.target.service;
+        let service = request.resource.service;
         Ok(Self { path, resource: SignedResource { service, container, below: signed } })
     }
 }
@@ -188,7 +188,7 @@ pub(super) fn user_delegation(
     resource: &str,
 ) -> Result<String, AuthRefusal> {
     let (headers, query) = (bound_headers(parameters, request)?, bound_query(parameters)?);
-    let blob = request.target.service == Service::Blob;
+    let blob = request.resource.service == Service::Blob;
     let mut fields = Vec::with_capacity(32);
     fields.extend(["sp", "st", "se"].map(|name| parameters.text(name)));
     fields.push(resource);
@@ -210,7 +210,7 @@ pub(super) fn user_delegation(
             fields.extend([headers.as_str(), query.as_str()]);
         }
     }
-    if matches!(request.target.service, Service::Blob | Service::File) {
+    if matches!(request.resource.service, Service::Blob | Service::File) {
         fields.extend(RESPONSE_HEADERS.map(|name| parameters.text(name)));
     }
     Ok(fields.join("\n"))

@@ -183,7 +183,7 @@ pub(super) fn check(
     now: Timestamp,
 ) -> Result<UserDelegationSas, AuthRefusal> {
     let version = parameters.version()?;
-    let since = match request.target.service {
+    let since = match request.resource.service {
         Service::Blob => BLOB_SINCE,
         Service::Queue | Service::File => QUEUE_AND_FILE_SINCE,
         Service::Table => return Err(malformed("skoid", "is not for tables")),
@@ -208,11 +208,11 @@ pub(super) fn check(
     key_window.check(now)?;
     Window::of(parameters)?.check(now)?;
     check_origin(parameters, request)?;
-    if !fields.signed_service.contains(request.target.service.sas_letter()) {
+    if !fields.signed_service.contains(request.resource.service.sas_letter()) {
         return Err(AuthRefusal::ServiceMismatch);
     }
     // Where these two are not part of the signed text, anyone could have added them.
-    let agents = request.target.service == Service::Blob && version >= AGENTS_SINCE;
+    let agents = request.resource.service == Service::Blob && version >= AGENTS_SINCE;
     let agent = |name| parameters.owned(name).filter(|_| agents);
     let (authorized, unauthorized) = (agent("saoid"), agent("suoid"));
     if authorized.is_some() && unauthorized.is_some() {
@@ -224,7 +224,7 @@ pub(super) fn check(
         key: fields,
         permissions: letters_since(permissions, version),
         version: version.to_owned(),
-        scope: scope(parameters, request.target.service, resource.resource)?,
+        scope: scope(parameters, request.resource.service, resource.resource)?,
         authorized_object_id: authorized,
         unauthorized_object_id: unauthorized,
         delegated_user: parameters

@@ -13,7 +13,7 @@ use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
 use crate::operation::{BlobOperation, Operation, route};
 use crate::request::Call;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
 const PARTS_MAX: usize = 256;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -65,7 +65,7 @@ fn check_parts(call: &Call<'_>, parts: &[Part]) -> Result<(), Error> {
 /// the batch fails by itself.
 fn operation_in_scope(call: &Call<'_>, part: &Part) -> Result<Operation, Error> {
     let service = call.operation.service();
-    let query = Query::parse(part.uri.query().unwrap_or_default())?;
+    let query = UrlQuery::parse(part.uri.query().unwrap_or_default())?;
     let host_style = call.frontend.host_style();
     let address = Address::parse(service, call.host, host_style, part.uri.path(), &query)?;
     let scope = address.resource.scope();

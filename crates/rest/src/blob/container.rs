@@ -70,7 +70,10 @@ pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
 /// Restore Container.
 pub async fn restore(call: &Call<'_>) -> Result<Answer, Error> {
     let deleted_name = call.required_header("x-ms-deleted-container-name")?;
-    call.authorize_second(&NamedResource { container: Some(deleted_name), ..call.target() })?;
+    call.authorize_second(&NamedResource {
+        container: Some(deleted_name),
+        ..call.named_resource()
+    })?;
     let command = RestoreContainer {
         path: call.container_path()?,
         deleted_name: ContainerName::new(deleted_name)?,
@@ -87,7 +90,7 @@ pub async fn restore(call: &Call<'_>) -> Result<Answer, Error> {
 /// Rename Container.
 pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
     let source = call.required_header("x-ms-source-container-name")?;
-    call.authorize_second(&NamedResource { container: Some(source), ..call.target() })?;
+    call.authorize_second(&NamedResource { container: Some(source), ..call.named_resource() })?;
     let command = RenameContainer {
         path: call.container_path()?,
         source: ContainerName::new(source)?,

@@ -18,7 +18,7 @@ use crate::listing::ranges_page;
 use crate::request::Call;
 use crate::service::Service;
 use crate::source::SourceRequest;
-use crate::url_query::{Query, QueryRefusal};
+use crate::url_query::{QueryRefusal, UrlQuery};
 use crate::version::Version;
 
 /// The most ranges of one answer, whatever is asked for.
@@ -172,7 +172,7 @@ fn previous_snapshot(call: &Call<'_>, blob: &GetBlob) -> Result<Option<Timestamp
 /// The moment of the snapshot of this same blob that `url` names.
 fn snapshot_at(call: &Call<'_>, url: &str, blob: &GetBlob) -> Option<Timestamp> {
     let uri: Uri = url.parse().ok()?;
-    let query = Query::parse(uri.query().unwrap_or_default()).ok()?;
+    let query = UrlQuery::parse(uri.query().unwrap_or_default()).ok()?;
     let host_style = call.frontend.host_style();
     let address = Address::parse(Service::Blob, uri.host(), host_style, uri.path(), &query).ok()?;
     let same = address.account == call.address.account

@@ -67,29 +67,29 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_bell_asks_its_future_once_and_when_it_has_called() {
+    async fn a_future_is_asked_once_and_when_it_has_woken() {
         let (ring, mut rung) = oneshot::channel::<()>();
         let asked = Cell::new(0);
         let mut future = pin!(poll_fn(|context| {
             asked.set(asked.get() + 1);
             Pin::new(&mut rung).poll(context).map(drop)
         }));
-        let mut bell = WokenFuture::new(future.as_mut());
+        let mut woken = WokenFuture::new(future.as_mut());
         for _ in 0..3 {
-            assert!(!bell.is_ready());
-            assert!(bell.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert!(!woken.is_ready());
+            assert!(woken.poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
         assert_eq!(asked.get(), 1);
-        let ringing = async {
+        let waking = async {
             tokio::task::yield_now().await;
             ring.send(()).expect("waited for");
         };
-        tokio::join!(poll_fn(|context| bell.poll(context)), ringing);
+        tokio::join!(poll_fn(|context| woken.poll(context)), waking);
         assert_eq!(asked.get(), 2);
     }
 
     #[test]
-    fn a_bell_that_rings_at_once_is_heard() {
+    fn a_future_that_wakes_at_once_is_asked_again() {
         assert!(WokenFuture::new(pin!(std::future::ready(())).as_mut()).is_ready());
     }
 }

@@ -55,7 +55,7 @@ pub async fn create_hard(call: &Call<'_>) -> Result<Answer, Error> {
     let invalid = || Error::invalid_header(TARGET, text);
     let path = decode(text, Plus::IsPlus).ok_or_else(invalid)?;
     let path = path.strip_prefix('/').unwrap_or(&path);
-    let named = NamedResource { object: Some(path), ..call.target() };
+    let named = NamedResource { object: Some(path), ..call.named_resource() };
     call.authorize_second(&named)?;
     let path = FilePath::file(path, TrailingDots::Kept).map_err(|_| invalid())?;
     let target = NodeAddress::path(address.share.clone(), path);

@@ -36,8 +36,8 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let (share, now) = find(call).await?;
     let mut answer = described(StatusCode::OK, call, &share);
     resource_headers::metadata(&mut answer, &share.metadata);
-    for told in share_headers::told(&share, call.version, now) {
-        answer.header(told.header, told.value);
+    for property in share_headers::shown_properties(&share, call.version, now) {
+        answer.header(property.header, property.value);
     }
     Ok(answer)
 }

@@ -69,19 +69,20 @@ fn tier(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
     Ok(tier)
 }
 
-/// What is told of a share: the names of a header and of an element of listings, and the value.
-pub struct Told {
+/// A property of a share as clients see it: the names of its header and of its element in listings, and
+/// its value.
+pub struct ShownProperty {
     pub header: &'static str,
     pub element: &'static str,
     pub value: String,
 }
 
 /// All that the version of the request knows of a share, but for its ETag and time.
-pub fn told(share: &Share, version: Version, now: Timestamp) -> Vec<Told> {
-    let mut told = Vec::new();
+pub fn shown_properties(share: &Share, version: Version, now: Timestamp) -> Vec<ShownProperty> {
+    let mut shown = Vec::new();
     let mut tell = |since: Version, header, element, value: Option<String>| {
         if let Some(value) = value.filter(|_| version >= since) {
-            told.push(Told { header, element, value });
+            shown.push(ShownProperty { header, element, value });
         }
     };
     let text = |text: &str| Some(text.to_owned());
@@ -123,7 +124,7 @@ pub fn told(share: &Share, version: Version, now: Timestamp) -> Vec<Told> {
         let leases = Some(boolean(share.directory_leases));
         tell(Version::V2026_10_06, DIRECTORY_LEASES, "EnableSmbDirectoryLease", leases);
     }
-    told
+    shown
 }
 
 /// As the service tells it of a share whose tier was changed (azure-sdk-for-js, shareclient.spec.ts,

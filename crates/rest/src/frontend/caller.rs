@@ -46,7 +46,7 @@ impl Frontend {
             let known = Box::pin(self.delegator_claims(address, &sas.key)).await?;
             sas.give_roles(&settings.bearer, known);
         }
-        let granted = auth::authorize(&identity, need, version, &presented.target)?;
+        let granted = auth::authorize(&identity, need, version, &presented.resource)?;
         if granted.public_access.is_some() {
             let container = Box::pin(self.container(address)).await?;
             let level = container.map(|container| container.public_access);
@@ -131,6 +131,6 @@ pub(super) fn presented<'a>(
         version,
         tls: peer.tls,
         client_ip: peer.ip,
-        target: address.target(service),
+        resource: address.named_resource(service),
     }
 }

@@ -25,7 +25,7 @@ use crate::request::{Call, RequestId};
 use crate::service::Service;
 use crate::service::properties_document;
 use crate::table;
-use crate::url_query::{self, Plus, Query};
+use crate::url_query::{self, Plus, UrlQuery};
 use crate::version::Version;
 use crate::version::negotiation::{self, negotiate};
 
@@ -119,7 +119,7 @@ impl Frontend {
         seen: &mut Seen,
     ) -> Result<Answer, Error> {
         let Arrival { service, peer, place, share, parts, case, batch } = arrival;
-        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let query = UrlQuery::parse(parts.uri.query().unwrap_or_default())?;
         let host = host(parts);
         let path = parts.uri.path();
         let address = Address::parse(service, host, self.settings.host_style, path, &query)
@@ -193,7 +193,7 @@ impl Frontend {
         &self,
         arrival: &Arrival<'_>,
         operation: Operation,
-        query: &Query<'_>,
+        query: &UrlQuery<'_>,
         seen: &mut Seen,
     ) -> Result<Version, Error> {
         let &Arrival { service, parts, batch, .. } = arrival;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::headers::RequestHeaders;
 use crate::service::Service;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 
 /// Methods of HTTP that no operation has; what is not of HTTP at all is refused otherwise.
@@ -58,7 +58,7 @@ pub fn route(
     service: Service,
     method: &str,
     scope: Scope,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     headers: &RequestHeaders,
 ) -> Result<Operation, RouteRefusal> {
     let verb = Verb::parse(method);
@@ -129,7 +129,7 @@ pub fn in_known_form(operation: Operation, version: Version) -> Operation {
 pub fn check_since(
     operation: Operation,
     version: Version,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     headers: &RequestHeaders,
 ) -> Result<(), RouteRefusal> {
     let meant = operation.row();
@@ -192,7 +192,7 @@ fn tunnelled(
 }
 
 fn query_value<T>(
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     name: &'static str,
     parse: fn(&str) -> Option<T>,
 ) -> Result<Option<T>, RouteRefusal> {
@@ -210,7 +210,7 @@ fn nothing_here(
     service: Service,
     scope: Scope,
     restype: Option<Restype>,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     known: impl Fn(&Row) -> bool,
 ) -> RouteRefusal {
     let in_scope = |row: &&Row| row.scope == scope && known(row);
@@ -230,7 +230,7 @@ fn nothing_here(
 const ACCEPT: &str = "accept";
 
 impl Selector {
-    fn holds(&self, query: &Query<'_>, headers: &RequestHeaders) -> bool {
+    fn holds(&self, query: &UrlQuery<'_>, headers: &RequestHeaders) -> bool {
         match *self {
             Self::Header(name) => headers.contains(name),
             Self::HeaderIs(name, values) => headers.get(name).is_some_and(|sent| {
@@ -256,7 +256,7 @@ impl Selector {
     }
 
     /// Why a request is refused that lacks this and has no other meaning.
-    fn refusal(&self, query: &Query<'_>, headers: &RequestHeaders) -> RouteRefusal {
+    fn refusal(&self, query: &UrlQuery<'_>, headers: &RequestHeaders) -> RouteRefusal {
         let of_header = |name| match headers.get(name) {
             None => RouteRefusal::MissingRequiredHeader { name },
             Some(sent) => RouteRefusal::InvalidHeaderValue {

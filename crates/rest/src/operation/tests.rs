@@ -58,7 +58,7 @@ fn routed(
     headers: &RequestHeaders,
 ) -> Result<Operation, RouteRefusal> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let query = Query::parse(query).expect("a readable query");
+    let query = UrlQuery::parse(query).expect("a readable query");
     let address = Address::parse(service, None, HostStyle::Recognized, path, &query);
     let scope = address.map_err(|_| RouteRefusal::InvalidUri)?.resource.scope();
     route(service, method, scope, &query, headers)
@@ -279,7 +279,7 @@ fn an_operation_of_a_later_version_is_refused_by_what_the_older_one_does_not_kno
         let headers = headers(sent);
         let operation = routed(Service::Blob, method, target, &headers).expect(cell);
         let (_, query) = target.split_once('?').unwrap_or((target, ""));
-        let query = Query::parse(query).expect("a readable query");
+        let query = UrlQuery::parse(query).expect("a readable query");
         let version = Version::parse(version).expect("a version");
         let checked = check_since(operation, version, &query, &headers);
         assert_eq!(checked, expected, "{cell}: {method} {target} at {version}");

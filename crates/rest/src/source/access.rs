@@ -14,7 +14,7 @@ use crate::error::{Code, Error};
 use crate::headers::RequestHeaders;
 use crate::operation::{BlobOperation, FileOperation, Need, Operation, Second, SourceCredentials};
 use crate::request::Call;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
 /// A blob that the request may read.
 pub struct ReadableBlob {
@@ -62,7 +62,7 @@ impl SourceRequest {
         source: LocalFile,
     ) -> Result<MovableFile, Error> {
         let url = &source.url;
-        let query = Query::parse(&url.raw_query)?;
+        let query = UrlQuery::parse(&url.raw_query)?;
         let address = address(call, url, &query)?;
         if query.get("sig").is_some() {
             let Second::Use(need) = call.operation.row().second else {
@@ -70,7 +70,7 @@ impl SourceRequest {
             };
             self.authorize_as(call, url, &query, &address, &need).await?;
         } else {
-            call.authorize_second(&address.target(url.service))?;
+            call.authorize_second(&address.named_resource(url.service))?;
         }
         let LocalFile { share, path, snapshot, .. } = source;
         Ok(MovableFile { share, path, snapshot })
@@ -83,12 +83,12 @@ impl SourceRequest {
         url: &LocalUrl,
         read: Operation,
     ) -> Result<Granted, SourceFailure> {
-        let query = Query::parse(&url.raw_query).map_err(Error::from)?;
+        let query = UrlQuery::parse(&url.raw_query).map_err(Error::from)?;
         let address = address(call, url, &query)?;
         let need = read.need(&query);
         let has_credentials = query.get("sig").is_some() || self.token.is_some();
         let by_caller = if !has_credentials && callers_count(call) {
-            call.authorize_second_for(&need, &address.target(url.service)).ok()
+            call.authorize_second_for(&need, &address.named_resource(url.service)).ok()
         } else {
             None
         };
@@ -107,7 +107,7 @@ impl SourceRequest {
         &self,
         call: &Call<'_>,
         url: &LocalUrl,
-        query: &Query<'_>,
+        query: &UrlQuery<'_>,
         address: &Address<'_>,
         need: &Need,
     ) -> Result<Granted, Error> {
@@ -127,7 +127,7 @@ impl SourceRequest {
             version: call.version,
             tls: call.peer.tls,
             client_ip: call.peer.ip,
-            target: address.target(url.service),
+            resource: address.named_resource(url.service),
         };
         let (_, granted) = call.frontend.authorize(&presented, call.version, address, need).await?;
         Ok(granted)
@@ -137,7 +137,7 @@ impl SourceRequest {
 fn address<'a>(
     call: &Call<'_>,
     url: &'a LocalUrl,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Result<Address<'a>, Error> {
     let host_style = call.frontend.settings().host_style;
     Ok(Address::parse(url.service, Some(url.host.as_str()), host_style, &url.raw_path, query)?)

@@ -19,7 +19,7 @@ pub fn copy_status_description(failure: &CopyFailure) -> Cow<'_, str> {
         CopyFailure::TimedOut => Cow::Borrowed(TIMED_OUT),
         CopyFailure::NotStored => Cow::Borrowed(NOT_STORED),
         CopyFailure::Source(source) => Cow::Owned(SourceFailure::from(source).description()),
-        CopyFailure::Told(text) => Cow::Borrowed(text),
+        CopyFailure::Described(text) => Cow::Borrowed(text),
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
                 "500 OperationCancelled \"The copy did not end in two weeks.\"",
             ),
             (CopyFailure::NotStored, "500 InternalError \"The bytes could not be stored.\""),
-            (CopyFailure::Told("404 BlobNotFound \"…\"".to_owned()), "404 BlobNotFound \"…\""),
+            (CopyFailure::Described("404 BlobNotFound \"…\"".to_owned()), "404 BlobNotFound \"…\""),
         ] {
             assert_eq!(copy_status_description(&failure), expected);
         }

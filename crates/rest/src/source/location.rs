@@ -12,7 +12,7 @@ use holdfast_domain::time::Timestamp;
 use super::url::{Host, SourceUrl, host_and_port};
 use crate::address::{Address, HostStyle, InvalidUri, Resource};
 use crate::service::Service;
-use crate::url_query::{Query, QueryRefusal};
+use crate::url_query::{QueryRefusal, UrlQuery};
 
 /// Where a service of this server listens.
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ impl OwnAddress {
     }
 }
 
-fn which(query: &Query<'_>) -> Result<Which, NoBlob> {
+fn which(query: &UrlQuery<'_>) -> Result<Which, NoBlob> {
     let moment = |name| match query.get_nonempty(name) {
         None => Ok(None),
         Some(text) => Timestamp::parse_iso8601(text).map(Some).ok_or(NoBlob),
@@ -170,7 +170,7 @@ fn which(query: &Query<'_>) -> Result<Which, NoBlob> {
 impl LocalSource {
     fn of(url: &SourceUrl, host_style: HostStyle) -> Result<Self, NoBlob> {
         let host = url.authority();
-        let query = Query::parse(url.query())?;
+        let query = UrlQuery::parse(url.query())?;
         let address = Address::parse(Service::Blob, Some(&host), host_style, url.path(), &query)?;
         let Resource::Blob { container, blob } = &address.resource else { return Err(NoBlob) };
         let container = ContainerPath {
@@ -191,7 +191,7 @@ impl LocalSource {
 impl LocalFile {
     fn of(url: &SourceUrl, host_style: HostStyle, dots: TrailingDots) -> Result<Self, NoBlob> {
         let host = url.authority();
-        let query = Query::parse(url.query())?;
+        let query = UrlQuery::parse(url.query())?;
         let address = Address::parse(Service::File, Some(&host), host_style, url.path(), &query)?;
         let Resource::Path { share, path, .. } = &address.resource else { return Err(NoBlob) };
         let share = SharePath {

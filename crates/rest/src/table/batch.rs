@@ -23,7 +23,7 @@ use crate::headers::RequestHeaders;
 use crate::operation::{Operation, RouteRefusal, Scope, TUNNELLED_METHOD, TableOperation, route};
 use crate::request::{Call, RequestId};
 use crate::service::Service;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
 pub const CHANGES_MAX: usize = 100;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -180,7 +180,7 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
 fn plan(
     kind: ChangeKind,
     resource: &Resource<'_>,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     part: &PartRequest<'_>,
 ) -> Result<(Planned, EntityChange), Error> {
     if kind != ChangeKind::Delete {
@@ -201,9 +201,9 @@ fn plan(
     Ok((plan, request.parse()?))
 }
 
-pub(super) fn part_query<'a>(part: &PartRequest<'a>) -> Result<Query<'a>, Error> {
+pub(super) fn part_query<'a>(part: &PartRequest<'a>) -> Result<UrlQuery<'a>, Error> {
     let (_, query) = part.target.split_once('?').unwrap_or((part.target, ""));
-    Ok(Query::parse(query)?)
+    Ok(UrlQuery::parse(query)?)
 }
 
 /// What the part is about, if that is of the account of the batch. Its host is not looked at: the
@@ -211,7 +211,7 @@ pub(super) fn part_query<'a>(part: &PartRequest<'a>) -> Result<Query<'a>, Error>
 pub(super) fn part_address<'a>(
     call: &Call<'a>,
     part: &PartRequest<'a>,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Result<Address<'a>, Error> {
     let (target, _) = part.target.split_once('?').unwrap_or((part.target, ""));
     let path = match target.split_once("://") {
@@ -247,7 +247,7 @@ pub(super) fn part_operation(
     headers: &RequestHeaders,
 ) -> Result<TableOperation, Error> {
     let scope = address.resource.scope();
-    match route(Service::Table, part.method, scope, &Query::default(), headers) {
+    match route(Service::Table, part.method, scope, &UrlQuery::default(), headers) {
         Ok(Operation::Table(operation)) if scope != Scope::BelowTable => Ok(operation),
         Err(
             refusal @ (RouteRefusal::TunnelNotUsingPost
@@ -264,7 +264,7 @@ pub(super) fn check_part(
     operation: TableOperation,
     address: &Address<'_>,
 ) -> Result<TableName, Refused> {
-    let part = address.target(call.operation.service());
+    let part = address.named_resource(call.operation.service());
     call.authorize_second_for(&Operation::from(operation).row().need, &part)
         .map_err(Refused::Batch)?;
     let name = address.resource.container().unwrap_or_default();

@@ -16,7 +16,7 @@ use super::{Endpoint, Speech, continuation_token, json_answer};
 use crate::answer::{Answer, AnswerBody, Piece};
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
 /// A page that is longer is sent in pieces about as long, so that its JSON is never whole in
 /// memory.
@@ -69,7 +69,7 @@ pub struct Options {
     pub limit: usize,
 }
 
-pub fn options(query: &Query<'_>) -> Result<Options, Error> {
+pub fn options(query: &UrlQuery<'_>) -> Result<Options, Error> {
     if OPTIONS_NOT_SUPPORTED.iter().any(|option| query.get(option).is_some()) {
         return Err(Code::NotImplemented.into());
     }
@@ -85,7 +85,7 @@ pub fn options(query: &Query<'_>) -> Result<Options, Error> {
 }
 
 /// Where the page before said that this one begins.
-fn position(query: &Query<'_>) -> Result<Option<Position>, Error> {
+fn position(query: &UrlQuery<'_>) -> Result<Option<Position>, Error> {
     let decoded = |name| match query.get_nonempty(name).map(continuation_token::decode) {
         None => Ok(None),
         Some(Some(key)) => Ok(Some(key)),
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     fn refusal(query: &str) -> Option<Code> {
-        let query = Query::parse(query).expect("a query");
+        let query = UrlQuery::parse(query).expect("a query");
         let options = options(&query).map(drop);
         let position = position(&query).map(drop);
         options.and(position).err().map(|error| error.code)
@@ -187,7 +187,7 @@ mod tests {
             ("$top=ten", None),
             ("$top=99999999999999999999", None),
         ] {
-            let parsed = Query::parse(query).expect("a query");
+            let parsed = UrlQuery::parse(query).expect("a query");
             assert_eq!(options(&parsed).ok().map(|options| options.limit), expected, "{query}");
         }
     }

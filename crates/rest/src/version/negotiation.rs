@@ -5,7 +5,7 @@ use crate::headers::RequestHeaders;
 use crate::operation::{BlobOperation, Operation};
 use crate::request::header;
 use crate::service::Service;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 
 const HEADER: &str = "x-ms-version";
@@ -22,7 +22,7 @@ pub fn negotiate(
     service: Service,
     named: Option<Version>,
     headers: &RequestHeaders,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Result<Option<Version>, Error> {
     if named.is_none() && headers.contains(HEADER) {
         let text = header(headers, HEADER)?.unwrap_or_default();
@@ -84,7 +84,7 @@ mod tests {
     ) -> Result<Option<String>, Code> {
         let headers: RequestHeaders =
             version.map(|version| (HEADER, version)).into_iter().collect();
-        let query = Query::parse(query).expect("a query");
+        let query = UrlQuery::parse(query).expect("a query");
         match negotiate(service, named(&headers), &headers, &query) {
             Ok(version) => Ok(version.map(|version| version.to_string())),
             Err(error) => Err(error.code),

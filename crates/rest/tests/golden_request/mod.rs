@@ -223,7 +223,7 @@ impl Golden {
             version: self.version(),
             tls: self.tls,
             client_ip: self.client_ip,
-            target,
+            resource: target,
         };
         authenticate(&presented, &accounts, &self.bearer, self.now)
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::answer_room::{SHORT_ANSWER_BYTES, Taken};
+use super::answer_memory::{SHORT_ANSWER_BYTES, Taken};
 use super::breaks;
 use super::incoming::{Batch, Message, Signature};
 use super::outgoing::{Reply, has_room};

@@ -1,14 +1,14 @@
 //! A connection: reads messages, has commands work on them, many at once, and sends the answers.
 
-mod answer_room;
+mod answer_memory;
 mod breaks;
 mod chain;
 mod credits;
 mod framing;
 mod incoming;
 mod outgoing;
+mod request_memory;
 mod requests;
-mod work_room;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -35,18 +35,18 @@ use crate::frontend::Frontend;
 use crate::ipc::Pipes;
 use crate::session::Session;
 use crate::wire::oplock_break::Notification;
-use answer_room::{ConnectionRoom, SHORT_ANSWER_BYTES};
+use answer_memory::{ConnectionAnswerMemory, SHORT_ANSWER_BYTES};
 use breaks::Breaks;
 use credits::Window;
 use outgoing::Outgoing;
+use request_memory::{ConnectionWork, Working};
 use requests::Requests;
-use work_room::{ConnectionWork, Working};
 
-pub use answer_room::ProcessRoom;
+pub use answer_memory::ProcessAnswerMemory;
 pub use incoming::can_be_split;
 pub use outgoing::answers_of;
+pub use request_memory::ProcessRequestMemory;
 pub use requests::Ticket;
-pub use work_room::ProcessWork;
 
 /// A message of a client that nobody knows yet.
 const STRANGER_MESSAGE_BYTES_MAX: usize = 16 * 1024;
@@ -111,7 +111,7 @@ impl Connection {
             outgoing: Outgoing::new(
                 to_client,
                 frontend.settings.limits.stall_timeout,
-                ConnectionRoom::new(&frontend.answer_room),
+                ConnectionAnswerMemory::new(&frontend.answer_memory),
             ),
             breaks: Breaks::default(),
             pipes: Pipes::default(),
@@ -151,7 +151,7 @@ impl Connection {
     ) -> io::Result<()> {
         let limits = &self.frontend.settings.limits;
         let logon_deadline = Instant::now() + limits.logon_timeout;
-        let work = ConnectionWork::new(&self.frontend.work_room);
+        let work = ConnectionWork::new(&self.frontend.request_memory);
         // Most messages are there whole with one read; long ones go past the buffer.
         let mut stream = BufReader::with_capacity(READ_BUFFER_BYTES, stream);
         loop {

@@ -11,7 +11,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
-use super::answer_room::{ConnectionRoom, Taken};
+use super::answer_memory::{ConnectionAnswerMemory, Taken};
 use super::{framing, incoming};
 use crate::answer::Answer;
 use crate::commands::room_bytes_max;
@@ -37,7 +37,7 @@ const READ_TIME_PER_MIB: Duration = Duration::from_secs(1);
 pub struct Outgoing {
     stream: tokio::sync::Mutex<OwnedWriteHalf>,
     stall_timeout: Duration,
-    pub room: Arc<ConnectionRoom>,
+    pub room: Arc<ConnectionAnswerMemory>,
     /// Closed when nothing can be written any more.
     open: Semaphore,
     broken: Notify,
@@ -94,7 +94,11 @@ pub fn answers_of(bytes: &[u8]) -> bool {
 }
 
 impl Outgoing {
-    pub fn new(stream: OwnedWriteHalf, stall_timeout: Duration, room: Arc<ConnectionRoom>) -> Self {
+    pub fn new(
+        stream: OwnedWriteHalf,
+        stall_timeout: Duration,
+        room: Arc<ConnectionAnswerMemory>,
+    ) -> Self {
         Self {
             stream: tokio::sync::Mutex::new(stream),
             stall_timeout,
@@ -292,20 +296,20 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
     use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-    use super::super::answer_room::ProcessRoom;
+    use super::super::answer_memory::ProcessAnswerMemory;
     use super::*;
 
     const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
     /// A server's side with short buffers, and its client.
-    async fn connection(process: &Arc<ProcessRoom>) -> (Outgoing, TcpStream) {
+    async fn connection(process: &Arc<ProcessAnswerMemory>) -> (Outgoing, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.set_recv_buffer_size(64 * 1024).expect("set");
         let to = listener.local_addr().expect("an address");
         let (client, accepted) = tokio::join!(socket.connect(to), listener.accept());
         let (_, to_client) = accepted.expect("accepted").0.into_split();
-        let room = ConnectionRoom::new(process);
+        let room = ConnectionAnswerMemory::new(process);
         (Outgoing::new(to_client, Duration::from_secs(30), room), client.expect("connected"))
     }
 
@@ -328,10 +332,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_reads_little_is_given_up_only_while_others_wait_for_room() {
         for others_wait in [false, true] {
-            let process = Arc::new(ProcessRoom::of(ANSWER_BYTES));
+            let process = Arc::new(ProcessAnswerMemory::of(ANSWER_BYTES));
             let (outgoing, mut client) = connection(&process).await;
             let reply = reply(&outgoing);
-            let other = ConnectionRoom::new(&process);
+            let other = ConnectionAnswerMemory::new(&process);
             let ends = AtomicBool::new(false);
             let sending = async {
                 let sent =
@@ -353,7 +357,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_given_up_is_not_written_to_any_longer() {
-        let process = Arc::new(ProcessRoom::default());
+        let process = Arc::new(ProcessAnswerMemory::default());
         let (outgoing, _client) = connection(&process).await;
         let reply = reply(&outgoing);
         let giving_up = async {

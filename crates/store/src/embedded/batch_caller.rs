@@ -31,9 +31,9 @@ impl Caller {
     pub fn tell_all_committed(mut callers: Vec<Self>) {
         while let Some(Self { thread, runtime, .. }) = callers.first() {
             let (thread, runtime) = (*thread, runtime.clone());
-            let beside: Vec<_> = callers.extract_if(.., |it| it.thread == thread).collect();
-            let are_many = beside.len() > 1;
-            let tell = || beside.into_iter().for_each(|caller| caller.tell(Ok(())));
+            let same_thread: Vec<_> = callers.extract_if(.., |it| it.thread == thread).collect();
+            let are_many = same_thread.len() > 1;
+            let tell = || same_thread.into_iter().for_each(|caller| caller.tell(Ok(())));
             match runtime {
                 Some(runtime) if are_many => drop(runtime.spawn(async move { tell() })),
                 Some(_) | None => tell(),

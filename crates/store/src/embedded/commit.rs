@@ -98,7 +98,7 @@ impl Committer {
             if upkeep.sealed.len() < SEALED_MAX && !self.shared.merges_are_awaited() {
                 return Ok(());
             }
-            if let Some(fault) = upkeep.room.standstill() {
+            if let Some(fault) = upkeep.disk_space.standstill() {
                 return Err(fault.clone());
             }
             self.shared.upkeep_changed.wait(&mut upkeep);
@@ -122,7 +122,7 @@ impl Committer {
             if let Some(fault) = self.shared.poison.get() {
                 return Err(fault.clone());
             }
-            if let Some(fault) = upkeep.room.standstill() {
+            if let Some(fault) = upkeep.disk_space.standstill() {
                 return Err(fault.clone());
             }
             self.shared.upkeep_changed.wait(&mut upkeep);

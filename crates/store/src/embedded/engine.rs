@@ -191,7 +191,7 @@ fn begin_log(
     let mut upkeep = shared.upkeep.lock();
     upkeep.sealed = sealed;
     upkeep.spares = spares;
-    upkeep.room = match shared.reserve.take() {
+    upkeep.disk_space = match shared.reserve.take() {
         Ok(()) => DiskSpace::Enough,
         Err(why) if is_no_room(&why) => {
             tracing::error!("the disk is full: only writes that free space are accepted");
@@ -254,7 +254,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn short_of_room(&self) -> Option<Fault> {
-        self.shared.upkeep.lock().room.shortage().cloned()
+        self.shared.upkeep.lock().disk_space.shortage().cloned()
     }
 
     fn statistics(&self) -> EngineStatistics {

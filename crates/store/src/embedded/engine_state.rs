@@ -42,16 +42,16 @@ pub(super) struct Upkeep {
     pub sealed: Vec<SealedSegment>,
     /// Oldest first.
     pub spares: VecDeque<Spare>,
-    pub room: DiskSpace,
+    pub disk_space: DiskSpace,
     pub compaction_is_due: bool,
     pub stopping: bool,
 }
 
 impl Upkeep {
     pub fn descriptors_are_back(&mut self) {
-        if matches!(self.room, DiskSpace::NoDescriptors(_)) {
+        if matches!(self.disk_space, DiskSpace::NoDescriptors(_)) {
             tracing::warn!("file descriptors are available again");
-            self.room = DiskSpace::Enough;
+            self.disk_space = DiskSpace::Enough;
         }
     }
 }
@@ -70,7 +70,7 @@ impl EngineState {
     /// Upkeep found no room: the reserve is spent or, if it is already, those who wait are let go.
     pub fn note_no_room(&self, fault: Fault) {
         let mut upkeep = self.upkeep.lock();
-        upkeep.room = match upkeep.room {
+        upkeep.disk_space = match upkeep.disk_space {
             DiskSpace::Enough | DiskSpace::NoDescriptors(_) => {
                 tracing::error!(
                     ?fault,
@@ -89,7 +89,7 @@ impl EngineState {
     /// Upkeep got no descriptor: those who wait for it are let go.
     pub fn note_no_descriptors(&self, fault: Fault) {
         let mut upkeep = self.upkeep.lock();
-        upkeep.room = match upkeep.room {
+        upkeep.disk_space = match upkeep.disk_space {
             DiskSpace::Enough => {
                 tracing::error!(?fault, "no descriptors are left: some writes are refused");
                 DiskSpace::NoDescriptors(fault)
@@ -104,8 +104,8 @@ impl EngineState {
     pub fn note_progress(&self) {
         let mut upkeep = self.upkeep.lock();
         upkeep.descriptors_are_back();
-        if let DiskSpace::None(fault) = &upkeep.room {
-            upkeep.room = DiskSpace::Reserve(fault.clone());
+        if let DiskSpace::None(fault) = &upkeep.disk_space {
+            upkeep.disk_space = DiskSpace::Reserve(fault.clone());
         }
         self.upkeep_changed.notify_all();
     }
@@ -125,7 +125,7 @@ impl EngineState {
         }
         self.reserve.take()?;
         tracing::warn!("there is space on the disk again");
-        self.upkeep.lock().room = DiskSpace::Enough;
+        self.upkeep.lock().disk_space = DiskSpace::Enough;
         self.upkeep_changed.notify_all();
         Ok(())
     }

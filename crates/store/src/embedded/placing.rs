@@ -34,7 +34,7 @@ pub(super) struct Placing {
 }
 
 struct State {
-    recent: RecentWrites,
+    recent_writes: RecentWrites,
     next_sequence: u64,
     segment: SegmentRoom,
     /// Placed, and not written yet.
@@ -107,12 +107,12 @@ pub(super) enum CommitWork {
 impl Placing {
     pub fn new(
         shared: Arc<EngineState>,
-        recent: RecentWrites,
+        recent_writes: RecentWrites,
         last_sequence: u64,
         segment: &ActiveSegment,
     ) -> Self {
         let state = State {
-            recent,
+            recent_writes,
             next_sequence: last_sequence + 1,
             segment: SegmentRoom::of(segment),
             group: Group::default(),
@@ -172,7 +172,7 @@ impl Placing {
         if batch.writes.is_empty() {
             return Ok(());
         }
-        match self.shared.upkeep.lock().room.refusal() {
+        match self.shared.upkeep.lock().disk_space.refusal() {
             Some(fault) if !batch.gives_room() => Err(CommitError::Fault(fault.clone())),
             Some(_) | None => Ok(()),
         }
@@ -194,7 +194,7 @@ impl Placing {
 
     /// A batch without writes: what it relied on is as it was, and has to be durable.
     fn confirm(&self, state: &mut State, batch: &Batch) -> Result<Placed, CommitError> {
-        if state.recent.has_changed_under(batch) {
+        if state.recent_writes.has_changed_under(batch) {
             EngineState::count(&self.shared.conflicts);
             return Err(CommitError::Conflict);
         }
@@ -220,13 +220,13 @@ impl Placing {
 
     /// The sequence of the batch, if nothing has changed under it.
     fn accept(&self, state: &mut State, batch: &Batch) -> Result<u64, CommitError> {
-        if state.recent.has_changed_under(batch) {
+        if state.recent_writes.has_changed_under(batch) {
             EngineState::count(&self.shared.conflicts);
             return Err(CommitError::Conflict);
         }
         let sequence = state.next_sequence;
         state.next_sequence += 1;
-        state.recent.record(sequence, &batch.writes);
+        state.recent_writes.record(sequence, &batch.writes);
         Ok(sequence)
     }
 

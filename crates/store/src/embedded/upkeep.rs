@@ -69,7 +69,7 @@ impl Flusher {
             if upkeep.stopping || self.shared.poison.get().is_some() {
                 return FlusherWork::Stop;
             }
-            let standstill = upkeep.room.standstill().is_some();
+            let standstill = upkeep.disk_space.standstill().is_some();
             if standstill {
                 self.shared.upkeep_changed.wait_for(&mut upkeep, RETRY);
             }
@@ -82,7 +82,7 @@ impl Flusher {
             if can_flush {
                 return FlusherWork::Flush { segments: upkeep.sealed.len() };
             }
-            match upkeep.room {
+            match upkeep.disk_space {
                 // Nobody waits for what was not done; unless for merging, which tells itself.
                 DiskSpace::NoDescriptors(_) if !self.shared.merges_are_awaited() => {
                     upkeep.descriptors_are_back();

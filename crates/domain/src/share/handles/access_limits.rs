@@ -53,7 +53,7 @@ impl Domain {
                     Some(directory) => self.rights(share, directory).await?,
                     None => AccessMask::empty(),
                 };
-                Ok(beside_directory(own, of_directory))
+                Ok(with_rights_of_directory(own, of_directory))
             }
         }
     }
@@ -71,7 +71,7 @@ fn check(allowed: bool) -> Answer<()> {
 }
 
 /// Some rights to a directory are rights to what is in it, [MS-FSA] 2.1.5.1.2.1.
-fn beside_directory(own: AccessMask, of_directory: AccessMask) -> AccessMask {
+fn with_rights_of_directory(own: AccessMask, of_directory: AccessMask) -> AccessMask {
     let mut access = own;
     for (right, brings) in [
         (AccessMask::DELETE_CHILD, AccessMask::DELETE),
@@ -100,7 +100,7 @@ mod tests {
             (AccessMask::READ_DATA, own.union(see)),
             (AccessMask::ALL, own.union(delete).union(see)),
         ] {
-            assert_eq!(beside_directory(own, of_directory), access, "{of_directory:?}");
+            assert_eq!(with_rights_of_directory(own, of_directory), access, "{of_directory:?}");
         }
     }
 }

@@ -34,13 +34,13 @@ pub enum RestOperation {
     RenameSource,
     /// Rename File, for what is replaced.
     RenameTarget,
-    /// The end of a copy from another host, for the file that gets its bytes. Nobody is in its way: who
-    /// caches what the file was before only has to hear of it.
+    /// The end of a copy from another host, or its abort, for the file that gets its bytes or loses
+    /// them. Nobody is in its way: who caches what the file was before only has to hear of it.
     CopyEnd,
     /// Create Hard Link, for the file that gets another name.
     LinkTarget,
-    /// Whatever else is done to a directory, and to a lease or a copy that is there: it only has to
-    /// be in time before what is about to be deleted is.
+    /// Whatever else is done to a directory, and to a lease that is there: it only has to be in time
+    /// before what is about to be deleted is.
     Directory,
 }
 

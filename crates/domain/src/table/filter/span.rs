@@ -36,16 +36,16 @@ pub enum Side {
 
 impl<'a> Cut<'a> {
     pub fn before(text: &'a str) -> Self {
-        Self::beside(text, Side::Before)
+        Self::next_to(text, Side::Before)
     }
 
     pub fn after(text: &'a str) -> Self {
-        Self::beside(text, Side::After)
+        Self::next_to(text, Side::After)
     }
 
     /// No key has a zero character, and rows rely on that. A text that has one lies right behind
     /// what comes before it: no key is between.
-    fn beside(text: &'a str, side: Side) -> Self {
+    fn next_to(text: &'a str, side: Side) -> Self {
         match text.split_once('\0') {
             Some((before, _)) => Self::At(Key(before), Side::After),
             None => Self::At(Key(text), side),

@@ -18,13 +18,13 @@ const SHARE_KIB: usize = 1024;
 
 /// What the requests of all connections hold.
 #[derive(Debug, Default)]
-pub struct ProcessWork {
+pub struct ProcessRequestMemory {
     held_kib: AtomicUsize,
     /// Rung when something is given back while it is short.
     freed: Notify,
 }
 
-impl ProcessWork {
+impl ProcessRequestMemory {
     fn is_short(&self) -> bool {
         self.held_kib.load(Ordering::Relaxed) >= PROCESS_KIB_MAX
     }
@@ -32,12 +32,12 @@ impl ProcessWork {
 
 /// What the requests of one connection hold.
 pub struct ConnectionWork {
-    process: Arc<ProcessWork>,
+    process: Arc<ProcessRequestMemory>,
     own: Arc<Semaphore>,
 }
 
 impl ConnectionWork {
-    pub fn new(process: &Arc<ProcessWork>) -> Self {
+    pub fn new(process: &Arc<ProcessRequestMemory>) -> Self {
         let own = Arc::new(Semaphore::new(CONNECTION_KIB_MAX));
         Self { process: Arc::clone(process), own }
     }
@@ -67,7 +67,7 @@ impl ConnectionWork {
 
 /// A request at work until this is dropped.
 pub struct Working {
-    process: Arc<ProcessWork>,
+    process: Arc<ProcessRequestMemory>,
     kib: usize,
     own: Option<OwnedSemaphorePermit>,
 }
@@ -95,7 +95,7 @@ mod tests {
         tokio::time::timeout(Duration::from_millis(5), work.take(bytes)).await.is_err()
     }
 
-    async fn filled(process: &Arc<ProcessWork>) -> Vec<(ConnectionWork, Vec<Working>)> {
+    async fn filled(process: &Arc<ProcessRequestMemory>) -> Vec<(ConnectionWork, Vec<Working>)> {
         let mut all = Vec::new();
         while !process.is_short() {
             let work = ConnectionWork::new(process);
@@ -110,7 +110,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_has_its_own_limit() {
-        let process = Arc::new(ProcessWork::default());
+        let process = Arc::new(ProcessRequestMemory::default());
         let work = ConnectionWork::new(&process);
         let held = work.take(CONNECTION_KIB_MAX * 1024 - 2048).await;
         assert!(waits(&work, 2048).await);
@@ -122,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn where_all_hold_much_each_has_a_share_and_nobody_more() {
-        let process = Arc::new(ProcessWork::default());
+        let process = Arc::new(ProcessRequestMemory::default());
         let mut all = filled(&process).await;
         let newcomer = ConnectionWork::new(&process);
         let long = newcomer.take(8 * MIB).await;
@@ -140,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_goes_on_when_its_own_requests_are_answered() {
-        let process = Arc::new(ProcessWork::default());
+        let process = Arc::new(ProcessRequestMemory::default());
         let all = filled(&process).await;
         let work = Arc::new(ConnectionWork::new(&process));
         let long = work.take(8 * MIB).await;

@@ -22,7 +22,7 @@ const PART_OF_FREE: usize = 8;
 
 /// What the answers of all connections may hold together.
 #[derive(Debug)]
-pub struct ProcessRoom {
+pub struct ProcessAnswerMemory {
     free: Mutex<usize>,
     /// Rung when room is given back.
     freed: Notify,
@@ -30,13 +30,13 @@ pub struct ProcessRoom {
     starved: AtomicUsize,
 }
 
-impl Default for ProcessRoom {
+impl Default for ProcessAnswerMemory {
     fn default() -> Self {
         Self::of(PROCESS_BYTES_MAX)
     }
 }
 
-impl ProcessRoom {
+impl ProcessAnswerMemory {
     pub fn of(bytes: usize) -> Self {
         Self { free: Mutex::new(bytes), freed: Notify::new(), starved: AtomicUsize::new(0) }
     }
@@ -49,16 +49,16 @@ impl ProcessRoom {
 
 /// What the answers of one connection hold.
 #[derive(Debug)]
-pub struct ConnectionRoom {
-    process: Arc<ProcessRoom>,
+pub struct ConnectionAnswerMemory {
+    process: Arc<ProcessAnswerMemory>,
     /// Changed only with the lock of the process held.
     held: AtomicUsize,
     /// Waits for room queue here first, in their order.
     turn: tokio::sync::Mutex<()>,
 }
 
-impl ConnectionRoom {
-    pub fn new(process: &Arc<ProcessRoom>) -> Arc<Self> {
+impl ConnectionAnswerMemory {
+    pub fn new(process: &Arc<ProcessAnswerMemory>) -> Arc<Self> {
         Arc::new(Self {
             process: Arc::clone(process),
             held: AtomicUsize::new(0),
@@ -66,7 +66,7 @@ impl ConnectionRoom {
         })
     }
 
-    pub fn process(&self) -> &ProcessRoom {
+    pub fn process(&self) -> &ProcessAnswerMemory {
         &self.process
     }
 
@@ -117,10 +117,10 @@ impl ConnectionRoom {
     }
 }
 
-struct Starving<'a>(&'a ProcessRoom);
+struct Starving<'a>(&'a ProcessAnswerMemory);
 
 impl<'a> Starving<'a> {
-    fn new(process: &'a ProcessRoom) -> Self {
+    fn new(process: &'a ProcessAnswerMemory) -> Self {
         process.starved.fetch_add(1, Ordering::Relaxed);
         Self(process)
     }
@@ -135,7 +135,7 @@ impl Drop for Starving<'_> {
 /// Room that is taken until this is dropped.
 #[derive(Debug)]
 pub struct Taken {
-    room: Arc<ConnectionRoom>,
+    room: Arc<ConnectionAnswerMemory>,
     bytes: usize,
 }
 
@@ -169,8 +169,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_has_its_own_limit() {
-        let process = Arc::new(ProcessRoom::default());
-        let (greedy, other) = (ConnectionRoom::new(&process), ConnectionRoom::new(&process));
+        let process = Arc::new(ProcessAnswerMemory::default());
+        let (greedy, other) =
+            (ConnectionAnswerMemory::new(&process), ConnectionAnswerMemory::new(&process));
         let mut held: Vec<Taken> = Vec::new();
         while let Some(taken) = greedy.try_take(MIB) {
             held.push(taken);
@@ -186,23 +187,24 @@ mod tests {
     #[tokio::test]
     async fn many_connections_that_do_not_read_leave_room_for_one_more() {
         for bytes in [MIB, 8 * MIB] {
-            let process = Arc::new(ProcessRoom::default());
+            let process = Arc::new(ProcessAnswerMemory::default());
             let mut held = Vec::new();
             for _ in 0..20 {
-                let greedy = ConnectionRoom::new(&process);
+                let greedy = ConnectionAnswerMemory::new(&process);
                 while let Some(taken) = greedy.try_take(bytes) {
                     held.push(taken);
                 }
             }
-            assert!(ConnectionRoom::new(&process).try_take(8 * MIB).is_some(), "{bytes}");
+            assert!(ConnectionAnswerMemory::new(&process).try_take(8 * MIB).is_some(), "{bytes}");
             assert!(!process.is_short());
         }
     }
 
     #[tokio::test]
     async fn who_holds_nothing_and_waits_is_known_to_wait() {
-        let process = Arc::new(ProcessRoom::of(2 * MIB));
-        let (greedy, starved) = (ConnectionRoom::new(&process), ConnectionRoom::new(&process));
+        let process = Arc::new(ProcessAnswerMemory::of(2 * MIB));
+        let (greedy, starved) =
+            (ConnectionAnswerMemory::new(&process), ConnectionAnswerMemory::new(&process));
         let held = greedy.try_take(2 * MIB).expect("the first answer only has to fit");
         let waiting = tokio::spawn({
             let starved = Arc::clone(&starved);
@@ -220,8 +222,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_an_answer_does_not_need_goes_back_at_once() {
-        let process = Arc::new(ProcessRoom::default());
-        let room = ConnectionRoom::new(&process);
+        let process = Arc::new(ProcessAnswerMemory::default());
+        let room = ConnectionAnswerMemory::new(&process);
         let mut taken = room.try_take(20 * MIB).expect("room");
         assert!(room.try_take(20 * MIB).is_none());
         taken.shrink_to(100);
@@ -232,8 +234,8 @@ mod tests {
 
     #[tokio::test]
     async fn those_who_wait_are_served_in_turn() {
-        let process = Arc::new(ProcessRoom::default());
-        let room = ConnectionRoom::new(&process);
+        let process = Arc::new(ProcessAnswerMemory::default());
+        let room = ConnectionAnswerMemory::new(&process);
         let held = room.try_take(CONNECTION_BYTES_MAX).expect("room");
         let long = tokio::spawn({
             let room = Arc::clone(&room);
