@@ -289,7 +289,7 @@ fn an_operation_of_a_later_version_is_refused_by_what_the_older_one_does_not_kno
 #[test]
 fn upserts_came_with_2011_08_18_and_were_updates_without_a_condition_before() {
     let target = "/acct/T(PartitionKey='p',RowKey='r')";
-    let (headers, query) = (RequestHeaders::default(), Query::default());
+    let (headers, query) = (RequestHeaders::default(), UrlQuery::default());
     for method in ["PUT", "MERGE", "PATCH"] {
         let operation = routed(Service::Table, method, target, &headers).expect(method);
         let checked = |version| check_since(operation, version, &query, &headers);
@@ -434,7 +434,7 @@ fn below_a_table_only_a_post_means_something() {
 fn deleting_a_version_or_for_good_takes_its_own_letters() {
     let letters = |raw| {
         Operation::Blob(BlobOperation::DeleteBlob)
-            .need(&Query::parse(raw).expect("a readable query"))
+            .need(&UrlQuery::parse(raw).expect("a readable query"))
             .letters
     };
     assert_eq!(letters(""), ["d"]);
