@@ -11,6 +11,7 @@ import hmac
 import http.client
 import os
 import re
+import ssl
 import time
 import urllib.parse
 import uuid
@@ -88,6 +89,8 @@ class Raw:
 
     account: Account
     version: str | None = NEWEST_VERSION
+    # Without one, the certificate of an HTTPS endpoint is verified as usual.
+    tls: ssl.SSLContext | None = None
 
     def send(
         self,
@@ -115,9 +118,11 @@ class Raw:
         return self.exchange(method, f"{target}?{query}" if query else target, sent, body, host)
 
     def exchange(self, method, target, headers, body, host=None) -> Answer:
-        secure = self.account.endpoint.scheme == "https"
-        connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        connection = connect(self.account.endpoint.hostname, self.account.endpoint.port, timeout=60)
+        host_and_port = (self.account.endpoint.hostname, self.account.endpoint.port)
+        if self.account.endpoint.scheme == "https":
+            connection = http.client.HTTPSConnection(*host_and_port, timeout=60, context=self.tls)
+        else:
+            connection = http.client.HTTPConnection(*host_and_port, timeout=60)
         with contextlib.closing(connection):
             connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
             connection.putheader("Host", host or self.account.endpoint.netloc)
