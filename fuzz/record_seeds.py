@@ -13,7 +13,6 @@ import pathlib
 import re
 import socket
 import struct
-import subprocess
 import sys
 import threading
 import urllib.parse
@@ -46,6 +45,10 @@ from smbprotocol.open import (
 )
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/harness"))
+
+from server_process import SERVICES, ServerProcess, connection_string
 
 SEEDS = pathlib.Path(__file__).parent / "seeds"
 SEED_BYTES_MAX = 4096
@@ -383,26 +386,16 @@ def keep_written() -> None:
 
 
 def main() -> None:
-    program = sys.argv[1]
-    ports = [f"--{name}-port=0" for name in ("blob", "queue", "table", "file", "smb", "admin")]
-    account = f"--account={ACCOUNT}:{KEY}"
-    server = subprocess.Popen([program, "--memory", "--log=off", account, *ports], stdout=subprocess.PIPE, text=True)
-    try:
-        endpoints = dict(re.findall(r"\b(\w+)=(\S+)", server.stdout.readline()))
-        port_of = {name: int(re.search(r":(\d+)", url.split("//")[-1]).group(1)) for name, url in endpoints.items()}
-        recorders = {name: Recorder(port_of[name]) for name in ("blob", "queue", "table", "file", "smb")}
-        parts = [f"AccountName={ACCOUNT}", f"AccountKey={KEY}", "DefaultEndpointsProtocol=http"]
-        for name in ("blob", "queue", "table", "file"):
-            parts.append(f"{name.capitalize()}Endpoint=http://127.0.0.1:{recorders[name].port}/{ACCOUNT}")
-        connection = ";".join(parts)
+    settings = ["--memory", "--log=off", f"--account={ACCOUNT}:{KEY}"]
+    with ServerProcess(sys.argv[1], *settings, listening=[*SERVICES, "smb"]) as server:
+        recorders = {name: Recorder(server.ports[name]) for name in (*SERVICES, "smb")}
+        addresses = {name: f"http://127.0.0.1:{recorders[name].port}" for name in SERVICES}
+        connection = connection_string(addresses, ACCOUNT, KEY)
         for use in (use_blobs, use_tables, use_queues, use_files):
             use(connection)
         use_smb(recorders["smb"].port)
         for encrypt in (False, True):
             use_smb_rarely(recorders["smb"].port, encrypt)
-    finally:
-        server.terminate()
-        server.wait(10)
     kinds: dict = {}
     for name, recorder in recorders.items():
         for sent in recorder.sent:

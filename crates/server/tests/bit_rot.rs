@@ -6,10 +6,10 @@ mod support;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use holdfast_testkit::client::Client;
+use holdfast_testkit::process::{command, output};
 use support::{Server, binary};
 
 /// The folders of the two trees of rows.
@@ -77,7 +77,7 @@ async fn a_flipped_bit_is_a_500_and_a_log_line_that_names_the_extent() {
 
 /// The exit code and what is printed.
 fn scrub(data: &Path) -> (i32, String) {
-    let done = Command::new(binary()).arg("scrub").arg("--data").arg(data).output().expect("run");
+    let done = output(command(binary(), data).arg("scrub").arg("--data").arg(data));
     let text = String::from_utf8(done.stdout).expect("UTF-8");
     (done.status.code().expect("an exit code"), text)
 }

@@ -4,14 +4,14 @@ mod support;
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use holdfast_random::Random;
 use holdfast_smb::status::Status;
 use holdfast_smb::wire::header::TreeOrAsync;
 use holdfast_smb::wire::{Command as Smb, Flags, Header};
-use holdfast_testkit::process::{ChildProcess, socket_address};
+use holdfast_testkit::process::{ChildProcess, command, socket_address};
 use support::binary;
 
 struct Server {
@@ -21,11 +21,11 @@ struct Server {
 
 fn start() -> Server {
     let off = ["--blob-port", "--queue-port", "--table-port", "--file-port", "--admin-port"];
-    let mut command = Command::new(binary());
+    let mut command = command(binary(), &std::env::temp_dir());
     command
         .args(["--memory", "--smb-port", "0", "--log", "error"])
         .args(off.iter().flat_map(|port| [*port, "off"]))
-        .stdin(Stdio::null());
+        .stderr(Stdio::inherit());
     let process = ChildProcess::spawn(&mut command);
     let address = socket_address(&process.line(), "smb");
     Server { _process: process, address }

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,11 +17,14 @@ use holdfast_store::embedded::{
 use holdfast_store::engine::Fault;
 use holdfast_store::extents::Extent;
 use holdfast_store::{Batch, CommitError, Engine, Extents, KeyRange, Order};
+use holdfast_testkit::process::{command, output_within};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const IN_CHILD: &str = "HOLDFAST_TEST_FEW_DESCRIPTORS";
 const DESCRIPTORS: u64 = 128;
 const RECOVERY_MAX: Duration = Duration::from_secs(20);
+/// Above what the recovery and the rounds before it take, so that a child can say what failed.
+const CHILD_MAX: Duration = Duration::from_secs(60);
 const ROUNDS: u64 = 60;
 
 /// Runs the rest of the test in a process with few descriptors; returns true there.
@@ -32,11 +34,11 @@ fn is_child(test: &str) -> bool {
         setrlimit(Resource::Nofile, Rlimit { current: Some(DESCRIPTORS), maximum }).unwrap();
         return true;
     }
-    let mut child = Command::new(std::env::current_exe().unwrap());
+    let mut child = command(&std::env::current_exe().unwrap(), Path::new("."));
     let seed = seed(1);
     child.args(["--exact", test, "--nocapture"]).env(IN_CHILD, "1");
     child.env("HOLDFAST_TEST_SEED", seed.to_string());
-    let done = child.output().unwrap();
+    let done = output_within(&mut child, CHILD_MAX);
     let said = [done.stdout, done.stderr].concat();
     assert!(done.status.success(), "seed {seed}\n{}", String::from_utf8_lossy(&said));
     false

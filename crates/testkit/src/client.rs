@@ -102,7 +102,8 @@ impl Client {
     }
 }
 
-/// Status and body of a GET without credentials.
+/// Status and body of a GET without credentials. [`Client`] cannot send it: that signs every request, and its
+/// paths are below an account, where the admin port has none. Tests without a runtime call this, too.
 pub fn get(address: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use libc::c_int;
@@ -42,13 +43,36 @@ pub fn end_with_parent(command: &mut Command, signal: c_int) {
 
 /// Runs a command that is expected to end by itself.
 pub fn output(command: &mut Command) -> Output {
+    output_within(command, PATIENCE)
+}
+
+/// The same for one that may take as long as this.
+pub fn output_within(command: &mut Command, time: Duration) -> Output {
     let mut child = command.spawn().expect("started");
-    let status = wait(&mut child);
-    let mut output = Output { status, stdout: Vec::new(), stderr: Vec::new() };
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    out.as_mut().map(|out| out.read_to_end(&mut output.stdout));
-    err.as_mut().map(|err| err.read_to_end(&mut output.stderr));
-    output
+    let (stdout, stderr) = (read_aside(child.stdout.take()), read_aside(child.stderr.take()));
+    let status = wait_at_most(&mut child, time);
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let [stdout, stderr] = [stdout, stderr].map(|read| read.join().expect("no reader panicked"));
+    let status = status.unwrap_or_else(|| {
+        let said = [stdout.as_slice(), &stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        panic!("process {} did not end within {time:?}: {said}", child.id())
+    });
+    Output { status, stdout, stderr }
+}
+
+/// Reads to the end while the program runs, so that it never waits for a reader.
+fn read_aside(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        bytes
+    })
 }
 
 fn wait(child: &mut Child) -> ExitStatus {

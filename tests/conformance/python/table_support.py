@@ -5,14 +5,13 @@ import urllib.parse
 import uuid
 from dataclasses import dataclass
 
-from support import Account, Answer, Raw, connection_string
+from support import Account, Answer, Raw, connection_parts, connection_string
 
 DEVELOPMENT_ENDPOINT = "http://127.0.0.1:10002/devstoreaccount1"
 
 
 def table_endpoint() -> str:
-    parts = dict(part.split("=", 1) for part in connection_string().split(";") if part)
-    return parts.get("TableEndpoint", DEVELOPMENT_ENDPOINT)
+    return connection_parts(connection_string()).get("TableEndpoint", DEVELOPMENT_ENDPOINT)
 
 
 def table_connection_string() -> str:

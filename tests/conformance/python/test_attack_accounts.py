@@ -10,7 +10,7 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient, generate_account_sas, generate_container_sas
 from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueServiceClient
-from own_server import own_server
+from own_server import own_process
 from support import Account, Raw
 
 KEYS = {"mallory": "bWFsbG9yeQ==", "victim": "dmljdGlt"}
@@ -21,11 +21,8 @@ OBJECT = "secret"
 
 
 class Server:
-    def __init__(self, connection: str):
-        parts = dict(part.split("=", 1) for part in connection.split(";") if part)
-        self.endpoints = {
-            name: parts[f"{name.capitalize()}Endpoint"].rsplit("/", 1)[0] for name in ("blob", "queue", "table", "file")
-        }
+    def __init__(self, endpoints: dict[str, str]):
+        self.endpoints = endpoints
 
     def client(self, kind, service: str, account: str):
         credential = {"account_name": account, "account_key": KEYS[account]}
@@ -45,8 +42,8 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server():
-    with own_server(*(f"--account={name}:{key}" for name, key in KEYS.items())) as connection:
-        server = Server(connection)
+    with own_process(*(f"--account={name}:{key}" for name, key in KEYS.items())) as process:
+        server = Server(process.addresses)
         for account, content in (("mallory", b"mine"), ("victim", SECRET)):
             with server.client(BlobServiceClient, "blob", account) as blobs:
                 blobs.create_container(CONTAINER).upload_blob(OBJECT, content)

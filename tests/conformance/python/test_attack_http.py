@@ -7,20 +7,18 @@ HOLDFAST_ATTACK_CONNECTIONS=10000 and HOLDFAST_ATTACK_UPLOAD_MIB=10240 are the l
 import concurrent.futures
 import contextlib
 import os
-import pathlib
 import re
 import resource
-import signal
 import socket
-import subprocess
 import tempfile
 import threading
 import time
 import urllib.parse
 
 import pytest
-from own_server import ENDPOINT
-from support import DEVELOPMENT_STORAGE, Account, Raw
+from own_server import own_program
+from server_process import ServerProcess
+from support import Account, Raw
 
 CONNECTIONS = int(os.environ.get("HOLDFAST_ATTACK_CONNECTIONS", "500"))
 UPLOAD_MIB = int(os.environ.get("HOLDFAST_ATTACK_UPLOAD_MIB", "300"))
@@ -30,30 +28,16 @@ CONNECTION_KIB_MAX = 24
 UPLOAD_GROWTH_KIB_MAX = 64 * 1024
 
 
-class Server:
+class Server(ServerProcess):
     """A process of its own, on a data folder, so that its memory is not its data."""
 
     def __init__(self, folder: str, *settings: str):
-        program = os.environ.get("CONFORMANCE_PROGRAM")
-        if program is None:
-            pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
-        off = [f"--{name}-port=off" for name in ("queue", "table", "file", "smb", "admin")]
-        self.process = subprocess.Popen(
-            [program, "--data", folder, "--blob-port=0", "--log=off", *off, *settings], stdout=subprocess.PIPE, text=True
-        )
-        endpoint = dict(ENDPOINT.findall(self.process.stdout.readline()))["blob"]
-        parts = dict(part.split("=", 1) for part in DEVELOPMENT_STORAGE.split(";") if part)
-        name = parts["AccountName"]
-        endpoint = endpoint.rstrip("/").removesuffix(f"/{name}")
-        self.address = (urllib.parse.urlsplit(endpoint).hostname, urllib.parse.urlsplit(endpoint).port)
-        self.raw = Raw(Account(name, parts["AccountKey"], urllib.parse.urlsplit(f"{endpoint}/{name}")))
-
-    def memory_kib(self, field: str = "VmRSS") -> int:
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(rf"{field}:\s+(\d+) kB", text).group(1))
+        super().__init__(own_program(), "--data", folder, "--log=off", *settings, listening=["blob"])
+        self.raw = Raw(Account.of(self.connection_string()))
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(self.address, timeout=CUT_SECONDS + 30)
+        endpoint = self.raw.account.endpoint
+        return socket.create_connection((endpoint.hostname, endpoint.port), timeout=CUT_SECONDS + 30)
 
     def says(self, sent: bytes) -> bytes:
         """All that comes back for it until the server closes the connection."""
@@ -62,21 +46,12 @@ class Server:
             client.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: client.recv(65536), b""))
 
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
-        self.process.stdout.close()
-
 
 @pytest.fixture(scope="module")
 def server():
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(folder)
-        try:
-            assert server.raw.send("PUT", "/attacked", "restype=container").status == 201
-            yield server
-        finally:
-            server.stop()
+    with tempfile.TemporaryDirectory() as folder, Server(folder) as server:
+        assert server.raw.send("PUT", "/attacked", "restype=container").status == 201
+        yield server
 
 
 @pytest.fixture(autouse=True)

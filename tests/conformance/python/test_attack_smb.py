@@ -33,7 +33,16 @@ from smbprotocol.open import (
 )
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
-from test_smb_logon import ACCOUNT, FIRST_KEY, OTHER_ACCOUNT, SECOND_KEY, SHARES, logged_on, smb_server
+from test_smb_logon import (
+    ACCOUNT,
+    FIRST_KEY,
+    OTHER_ACCOUNT,
+    SECOND_KEY,
+    SHARES,
+    file_and_smb_ports,
+    logged_on,
+    smb_server,
+)
 
 ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
 NEGOTIATE, SESSION_SETUP, TREE_CONNECT = 0, 1, 3
@@ -441,17 +450,11 @@ def test_both_protocols_let_in_the_same_callers():
         ("third", FIRST_KEY, False),
         ("stranger", FIRST_KEY, False),
     ]
-    file_port = free_port()
     settings = ["--account=third:dGhpcmQ=", "--disabled-account", OTHER_ACCOUNT]
-    with smb_server(*settings, file_port=file_port) as port:
+    with file_and_smb_ports(*settings) as (file_port, port):
         for name, key, allowed in callers:
             assert lets_in_by_rest(file_port, name, key) == allowed, (name, key)
             assert lets_in_by_smb(port, name, key) == allowed, (name, key)
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        return listener.getsockname()[1]
 
 
 def lets_in_by_rest(port, name, key) -> bool:

@@ -4,16 +4,15 @@ one message can be."""
 
 import contextlib
 import os
-import pathlib
-import re
 import struct
-import subprocess
 import tempfile
 import threading
 import time
 
 import pytest
 from azure.storage.fileshare import ShareServiceClient
+from own_server import own_program
+from server_process import ServerProcess
 from smb_relay import receive
 from smbprotocol.connection import Dialects
 from smbprotocol.header import Commands, NtStatus
@@ -47,47 +46,28 @@ ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.F
 ASYNC = 2
 
 
-class Server:
+class Server(ServerProcess):
     """A process of its own, on a data folder, so that its memory is not its data."""
 
     def __init__(self, folder: str):
-        program = os.environ.get("CONFORMANCE_PROGRAM")
-        if program is None:
-            pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
-        off = [f"--{name}-port=off" for name in ("blob", "queue", "table", "admin")]
-        settings = ["--file-port=0", "--smb-port=0", "--log=warn", f"--account={ACCOUNT}:{FIRST_KEY}"]
-        self.process = subprocess.Popen(
-            [program, "--data", folder, *off, *settings], stdout=subprocess.PIPE, text=True
-        )
-        endpoints = dict(re.findall(r"\b(\w+)=(\S+)", self.process.stdout.readline()))
-        self.port = int(endpoints["smb"].rsplit(":", 1)[1])
-        credential = {"account_name": ACCOUNT, "account_key": FIRST_KEY}
-        file = endpoints["file"].rstrip("/")
+        settings = ["--data", folder, "--log=warn", f"--account={ACCOUNT}:{FIRST_KEY}"]
+        super().__init__(own_program(), *settings, listening=["file", "smb"])
+        self.port = self.ports["smb"]
         self.content = os.urandom(READ_BYTES)
-        self.service = ShareServiceClient(f"{file}/{ACCOUNT}", credential=credential)
+        self.service = ShareServiceClient.from_connection_string(self.connection_string(ACCOUNT, FIRST_KEY))
         share = self.service.create_share(SHARE)
         share.get_file_client("large").upload_file(self.content)
         share.create_directory("directory")
 
-    def memory_kib(self) -> int:
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", text).group(1))
-
     def stop(self) -> None:
         self.service.close()
-        self.process.terminate()
-        self.process.wait(30)
-        self.process.stdout.close()
+        super().stop()
 
 
 @pytest.fixture(scope="module")
 def server():
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(folder)
-        try:
-            yield server
-        finally:
-            server.stop()
+    with tempfile.TemporaryDirectory() as folder, Server(folder) as server:
+        yield server
 
 
 def opened(tree, name: str, access=Access.GENERIC_READ, sharing=ALL, directory=False) -> Open:

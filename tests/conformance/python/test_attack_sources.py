@@ -3,7 +3,6 @@ allowed, redirections to them, and names that lead there. Nothing there is ever 
 there."""
 
 import contextlib
-import urllib.parse
 
 import pytest
 from copy_source import copy_source
@@ -33,9 +32,7 @@ class Site:
         self.hidden, self.hidden_host = hidden, hidden_host
 
     def raw(self, service: str) -> Raw:
-        parts = dict(part.split("=", 1) for part in self.connection.split(";") if part)
-        endpoint = urllib.parse.urlsplit(parts[f"{service}Endpoint"])
-        return Raw(Account(parts["AccountName"], parts["AccountKey"], endpoint))
+        return Raw(Account.of(self.connection, service))
 
     def copy(self, name: str, url: str):
         service, query, headers = COPIES[name]

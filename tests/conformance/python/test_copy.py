@@ -18,6 +18,7 @@ from azure.storage.blob import (
 )
 from copy_source import copy_source
 from own_server import own_server
+from server_process import KEY as WELL_KNOWN_KEY
 from support import base64_text, md5, readable, refused, unique, wait_for
 from test_access import unsigned_token
 
@@ -25,7 +26,6 @@ HOUR = timedelta(hours=1)
 # Of Put Blob From URL the SDK has no such argument.
 COPY_TAGS = {"x-ms-copy-source-tag-option": "COPY"}
 OTHER_ACCOUNT, OTHER_KEY = "otheraccount", base64.b64encode(b"o" * 64).decode()
-WELL_KNOWN_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 UNSERVED = "http://127.0.0.1:9/nothing"
 
 

@@ -74,7 +74,7 @@ impl Ending for PowerCut {
 }
 
 fn launch(data: &Path, log: &Path, syncs: bool) -> Server {
-    let mut command = Server::command();
+    let mut command = Server::command(log);
     // A server that outlived the test would keep its disk mounted.
     end_with_parent(&mut command, libc::SIGKILL);
     if !syncs {

@@ -6,11 +6,11 @@ use std::fs::File;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use holdfast_random::{Random, seed_of_this_run, setting};
-use holdfast_testkit::process::{ChildProcess, socket_address};
+use holdfast_testkit::process::{ChildProcess, command, socket_address};
 
 /// Far above what a start takes, so that only a server that hangs gets there.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -53,17 +53,17 @@ impl Server {
     }
 
     pub fn start_with_smb(data: &Path, log: &Path) -> Self {
-        Self::spawn(Self::command(), data, log, ["0"; 4], "0")
+        Self::spawn(Self::command(log), data, log, ["0"; 4], "0")
     }
 
     /// The same on given ports for Blob, Queue, Table and File.
     pub fn start_on(data: &Path, log: &Path, ports: [&str; 4]) -> Self {
-        Self::spawn(Self::command(), data, log, ports, "off")
+        Self::spawn(Self::command(log), data, log, ports, "off")
     }
 
-    /// What starts the binary, for those who have something to add to it.
-    pub fn command() -> Command {
-        Command::new(binary())
+    /// What starts the binary in the folder of its log, for those who have something to add to it.
+    pub fn command(log: &Path) -> Command {
+        command(binary(), log.parent().expect("the log is in a folder"))
     }
 
     pub fn start_as(command: Command, data: &Path, log: &Path) -> Self {
@@ -84,7 +84,6 @@ impl Server {
             .arg(data)
             .args(flags.iter().zip(ports).flat_map(|(flag, port)| [flag, port]))
             .args(["--admin-port", "0", "--smb-port", smb_port, "--log", "warn"])
-            .stdin(Stdio::null())
             .stderr(errors);
         let mut process = ChildProcess::spawn(&mut command);
         let ready = process.next_line(START_MAX).unwrap_or_else(|| {
