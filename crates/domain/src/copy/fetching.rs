@@ -126,7 +126,8 @@ impl Fetching {
                 self.end(CopyEnd::Failed(why)).await;
             }
             Some(fetched) => {
-                if self.end(fetched).await {
+                let is_noted = self.end(fetched).await;
+                if is_noted {
                     self.worker.has_finished_round();
                 }
             }
