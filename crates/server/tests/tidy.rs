@@ -65,7 +65,7 @@ const BANS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "verify random",
-        &["holdfast_domain", "holdfast_store", "holdfast_rest"],
+        &["holdfast_store", "holdfast_rest", "holdfast_smb"],
         "verify judges a server by its answers alone, and random by nothing",
     ),
     ("rest", &["holdfast_store", "holdfast_server"], "rest goes through holdfast_domain"),
