@@ -113,10 +113,12 @@ where
 {
     let io = Arc::new(Mutex::new(Io::new(stream)));
     let mut serving = pin!(serve_requests(&io, limits, stopping, handler, share));
+    let told_to_close = pin!(handler.told_to_close());
+    let mut told_to_close = WokenFuture::new(told_to_close);
     tokio::select! {
         biased;
         ended = &mut serving => ended,
-        () = handler.told_to_close() => {
+        () = poll_fn(|context| told_to_close.poll(context)) => {
             io.lock().close();
             handler.closed();
             serving.await
