@@ -1,5 +1,5 @@
-//! A future that is seldom ready and asked at every turn of a loop. It is polled when it has called,
-//! and not before: what lies behind it may be a lock that all connections share.
+//! A future that is seldom ready and checked at every turn of a loop. It is polled only after a
+//! wake-up, since polling may take a lock that all connections share.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,29 +17,29 @@ pub(super) struct WokenFuture<'a, F> {
 
 struct WakeFlag {
     is_set: AtomicBool,
-    /// Who waits for the future.
+    /// The task that waits for the future.
     listener: AtomicWaker,
 }
 
 impl<'a, F: Future<Output = ()>> WokenFuture<'a, F> {
     pub fn new(future: Pin<&'a mut F>) -> Self {
-        // Nobody has asked the future yet.
+        // The future has not been polled yet.
         let flag = Arc::new(WakeFlag { is_set: true.into(), listener: AtomicWaker::new() });
         let waker = Waker::from(Arc::clone(&flag));
         Self { future, flag, waker }
     }
 
-    /// Whether it is ready now. Once it has, it must not be asked again.
+    /// Whether it is ready now. Must not be called again once it was ready.
     pub fn is_ready(&mut self) -> bool {
-        // Before the future is polled: what it says from then on is not missed.
+        // Before the future is polled, so that later wake-ups are not missed.
         self.flag.is_set.load(Ordering::Relaxed)
             && self.flag.is_set.swap(false, Ordering::AcqRel)
             && self.future.as_mut().poll(&mut Context::from_waker(&self.waker)).is_ready()
     }
 
-    /// The same for a task that waits for it.
+    /// As [`WokenFuture::is_ready`], for a task that waits for it.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // Before the flag is looked at: setting it from then on wakes this task.
+        // Before the flag is read, so that setting it later wakes this task.
         self.flag.listener.register(context.waker());
         if self.is_ready() { Poll::Ready(()) } else { Poll::Pending }
     }

@@ -1,7 +1,7 @@
-//! What a request may have of its lane: half a millisecond of its processor. Whatever is not done by
-//! then goes on in the [heavy pool](crate::lanes::heavy_pool), where it makes nobody wait who asks for little.
+//! The share of a request on its lane: half a millisecond of processor time. What is not done by then
+//! continues in the [heavy pool](crate::lanes::heavy_pool), where it does not delay small requests.
 //!
-//! Time is counted by turns: a turn is one poll of the task of a connection.
+//! Time is counted in turns: a turn is one poll of the task of a connection.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -17,20 +17,20 @@ use tokio::sync::oneshot;
 use crate::lanes::heavy_pool::{self, AccountKey, PoolEntrance, Work};
 use crate::metrics::Metrics;
 
-/// What a request can take of its lane. Small requests take 5 to 30 µs, so hardly one of them gets
-/// here; and one that is heavy does not make others wait much longer than they would anyway.
+/// The processor time of a request on its lane. Small requests take 5 to 30 µs, so hardly any
+/// reaches this; and a heavy one delays others only a little.
 const SHARE: Duration = Duration::from_micros(500);
-/// A turn that seems longer than this may have been interrupted by other threads, which is not the
-/// request's fault: the clock of the thread is asked.
+/// A turn that seems longer than this may have been interrupted by other threads, so the thread's
+/// CPU clock is read.
 const DOUBTED: Duration = Duration::from_micros(250);
 
-/// What is sent or taken in of a body in one turn of a lane: about a tenth of a millisecond.
+/// How much of a body is sent or received in one turn of a lane: about a tenth of a millisecond.
 const LANE_TURN_BYTES: usize = 128 * 1024;
 /// The same in the pool, where only other long requests wait.
 const POOL_TURN_BYTES: usize = 1024 * 1024;
 
-/// What is sent or taken in of a body before others have a turn. A client that is as fast as we are
-/// would otherwise have the thread until the body ends.
+/// How much of a body is sent or received before a yield. Otherwise a fast client would hold the
+/// thread until the end of the body.
 pub(crate) fn turn_bytes() -> usize {
     if heavy_pool::is_here() { POOL_TURN_BYTES } else { LANE_TURN_BYTES }
 }
@@ -38,7 +38,7 @@ pub(crate) fn turn_bytes() -> usize {
 /// The text of so many entries of a listing is written in about a quarter of a millisecond.
 const LIGHT_ENTRIES_MAX: usize = 200;
 
-/// What a request that was handed over has spent.
+/// The value of `spent` for a request that was handed over.
 const HANDED_OVER: u64 = u64::MAX;
 
 /// One for each connection.
@@ -46,12 +46,12 @@ pub struct LaneShare {
     lane: Handle,
     pool: PoolEntrance,
     metrics: Arc<Metrics>,
-    /// Of the request at work, in nanoseconds. Written on the lane only.
+    /// Nanoseconds spent by the running request. Written on the lane only.
     spent: AtomicU64,
     account: AtomicU64,
 }
 
-/// The work was given up: it has panicked, or the server ends.
+/// The work was dropped: it has panicked, or the server ends.
 #[derive(Debug, thiserror::Error)]
 #[error("a request was given up")]
 pub struct GivenUp;
@@ -62,17 +62,17 @@ impl LaneShare {
         Arc::new(Self { lane, pool, metrics, spent, account })
     }
 
-    /// The next request has come.
+    /// The next request begins.
     pub fn begin(&self) {
         self.spent.store(0, Ordering::Relaxed);
     }
 
-    /// Whose request it is: known before anything is done that may take long.
+    /// Sets the account of the request, before any work that may take long.
     pub fn is_for(&self, account: &str) {
         self.account.store(AccountKey::of(account).0, Ordering::Relaxed);
     }
 
-    /// Runs a part of the request that is at work: here until its share is used up, then in the pool.
+    /// Runs a part of the current request: here until its share is used up, then in the pool.
     pub fn carry<T: Send + 'static>(&self, work: Work<T>) -> Carrying<'_, T> {
         Carrying { share: self, state: State::OnLane(work) }
     }
@@ -86,8 +86,8 @@ impl LaneShare {
             let polled = task.as_mut().poll(context);
             let took = LANE_CLOCK.with(|clock| clock.took(begun));
             let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-            // Nobody else writes it; a sum of two loads and a store is cheaper than an addition that
-            // is atomic.
+            // It has one writer, so a load and a store are enough; they are cheaper than an atomic
+            // addition.
             let spent = self.spent.load(Ordering::Relaxed).saturating_add(nanoseconds);
             self.spent.store(spent, Ordering::Relaxed);
             self.metrics.lane_turn(nanoseconds);
@@ -101,7 +101,7 @@ impl LaneShare {
     }
 
     fn hand_over<T: Send + 'static>(&self, work: Work<T>) -> oneshot::Receiver<T> {
-        // Whatever is left of the request follows it.
+        // The rest of the request follows it.
         if self.spent.swap(HANDED_OVER, Ordering::Relaxed) != HANDED_OVER {
             self.metrics.request_handed_over();
         }
@@ -115,7 +115,7 @@ thread_local! {
     static LEAVES_LANE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Goes on in the pool, if this runs on a lane: what follows takes long and cannot be interrupted.
+/// Continues in the pool, if this runs on a lane: what follows takes long and cannot yield.
 pub(crate) async fn leave_lane() {
     let mut has_left = false;
     poll_fn(|context| {
@@ -130,7 +130,7 @@ pub(crate) async fn leave_lane() {
     .await;
 }
 
-/// Leaves the lane if so many entries are to be written that their text takes long.
+/// Leaves the lane if there are so many entries that writing them takes long.
 pub(crate) async fn leave_lane_for(entries: usize) {
     if entries > LIGHT_ENTRIES_MAX {
         leave_lane().await;
@@ -175,11 +175,10 @@ impl<T: Send + 'static> Future for Carrying<'_, T> {
     }
 }
 
-/// How long turns take on the processor, at about the price of how long they take by the clock on
-/// the wall: the clock of the thread, a call of the kernel, is asked now and then, and for turns that
-/// seem long.
+/// Measures the processor time of turns at about the cost of a wall clock: the CPU clock of the
+/// thread, a system call, is read only from time to time and for turns that seem long.
 struct LaneClock {
-    /// When the clock of the thread was asked last, and what it said.
+    /// When the CPU clock was read last, and its value.
     asked: Cell<Option<(Instant, Duration)>>,
 }
 
@@ -191,8 +190,8 @@ impl LaneClock {
         }
     }
 
-    /// What a turn that began so has taken. Of one that was interrupted by other threads it may say
-    /// up to [`DOUBTED`] too much.
+    /// The processor time of a turn that began at `begun`; up to [`DOUBTED`] too much if it was
+    /// interrupted by other threads.
     fn took(&self, begun: Instant) -> Duration {
         let now = Instant::now();
         let elapsed = now.duration_since(begun);
@@ -206,7 +205,7 @@ impl LaneClock {
     }
 }
 
-/// How long this thread has had a processor.
+/// The processor time of this thread.
 fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     // Neither is ever negative.
