@@ -21,7 +21,7 @@ use crate::xml::Writer;
 /// The most entries of a page, whatever is requested.
 pub const PAGE_MAX: u32 = 5000;
 
-/// What is encoded in a path: all except unreserved characters and the slash.
+/// What is encoded in a path: all except unreserved characters, slash and `$`.
 pub const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'$');
 
