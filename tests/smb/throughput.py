@@ -1,4 +1,4 @@
-"""Compares the throughput of Holdfast with that of Debian's smbd: one disk, one run, alternating, by smbclient.
+"""Compares the throughput of Holdfast with that of Debian's smbd: one disk, one run, by turns, by smbclient.
 
     .local/python/bin/python tests/smb/throughput.py --program target/dist/holdfast --folder /var/tmp/smb
 

@@ -1,4 +1,4 @@
-"""Runs tests of smbtorture (Debian package samba-testsuite), each in its own process.
+"""Runs tests of smbtorture (Debian package samba-testsuite), each in a process of its own.
 
 Without arguments: every test of `passing.txt`, and the exit status tells whether all passed. With `--all`: every
 test of `expected.txt`, which is what smbd passes; `--write` keeps the result as the new `passing.txt`. Many tests
@@ -42,7 +42,7 @@ def run(server: servers.Server, share: str, test: str) -> tuple[bool, str]:
 
 
 def run_all(server: servers.Server, shares: list[str], tests: list[str], verbose: bool) -> dict[str, bool]:
-    """Each worker has its own share, so that tests with the same file names do not interfere."""
+    """Each worker has a share of its own, so that tests with the same names of files do not meet."""
     idle: queue.Queue[str] = queue.Queue()
     for share in shares:
         idle.put(share)

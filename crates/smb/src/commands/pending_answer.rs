@@ -9,7 +9,7 @@ use crate::status::Status;
 /// Most work is done before this, without STATUS_PENDING.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The outcome of `work`. The client gets STATUS_PENDING if it takes longer than [`PATIENCE`].
+/// The outcome of `work`. The client gets STATUS_PENDING if it takes longer than `PATIENCE`.
 pub async fn patiently<T>(
     ticket: &Ticket,
     work: impl Future<Output = T>,
