@@ -52,7 +52,7 @@ from server_process import SERVICES, ServerProcess, connection_string
 
 SEEDS = pathlib.Path(__file__).parent / "seeds"
 SEED_BYTES_MAX = 4096
-# Of one kind of request, so many say all there is to say.
+# More requests of one kind add nothing.
 REQUESTS_OF_A_KIND_MAX = 1
 ACCOUNT, KEY = "devstoreaccount1", "YSBrZXkgb2YgdGhlIGZ1enplcnM="
 SDDL = "O:BAG:SYD:(A;;FA;;;SY)(A;OICI;0x1200a9;;;BU)"
@@ -67,7 +67,7 @@ def keep(target: str, seed: bytes) -> None:
 
 
 class Recorder:
-    """A relay to a port that keeps what clients send."""
+    """A relay to a port that records what clients send."""
 
     def __init__(self, port: int):
         self.target = port
@@ -251,7 +251,7 @@ def use_smb(port: int) -> None:
 
 
 def use_smb_rarely(port: int, encrypt: bool) -> None:
-    """What fewer clients do: locks, notices, oplocks, copies on the server, compounds, envelopes."""
+    """What few clients do: locks, notices, oplocks, copies on the server, compounds, envelopes."""
     connection = Connection(uuid.uuid4(), "127.0.0.1", port)
     connection.connect()
     options = {"port": port, "connection_cache": {f"127.0.0.1:{port}": connection}}
@@ -333,7 +333,7 @@ def compound(*requests: tuple[int, bytes]) -> bytes:
 
 
 def keep_compounds() -> None:
-    """Requests that ask for more together than one message of answers can hold."""
+    """Requests whose answers together exceed one message."""
     length = 8 * 1024 * 1024
     read = (8, struct.pack("<HBBIQ16xIIIHHB", 49, 80, 0, length, 0, 0, 0, 0, 0, 0, 0))
     directory = (14, struct.pack("<HBBI16xHHIH", 33, 37, 1, 0, 96, 2, length, 0x2A))
@@ -346,7 +346,7 @@ def keep_compounds() -> None:
 
 
 def keep_written() -> None:
-    """What no client of ours sends by itself."""
+    """What none of our clients sends."""
     keep("chunked_body", b"3;a=b\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nname: value\r\n\r\n")
     keep("query_text", CSV)
     keep("query_text", b'{"id":1,"in":{"a":[1,{"b":null}]}}\n{"id":"2"}\n')

@@ -1,4 +1,4 @@
-"""Real clients against the server, unmodified: each does what people do with it, and must not notice.
+"""Real clients against the server, unmodified: each does what people do with it, and must work as usual.
 
     scripts/check-clients [NAME…]      all of them, or those named: az az_files az_queues az_tables azcopy
                                        azcopy_files rclone rclone_files adlfs pyarrow deltalake kombu
@@ -29,7 +29,7 @@ CLIENTS = pathlib.Path(os.environ["HOLDFAST_CLIENTS"])
 
 @contextlib.contextmanager
 def server(folder: pathlib.Path, *settings: str, service: str = "blob"):
-    """The port of a service of a new server, which serves no other."""
+    """The port of a service of a new server without other services."""
     with ServerProcess(PROGRAM, f"--data={folder / 'data'}", "--log=warn", *settings, listening=[service]) as process:
         yield process.ports[service]
 
@@ -413,7 +413,7 @@ def check_deltalake(folder: pathlib.Path) -> None:
 
 
 def check_kombu(folder: pathlib.Path) -> None:
-    """The transport of Celery, in an environment of its own: az has another version of the same library."""
+    """The transport of Celery, in a separate environment: az has another version of the same library."""
     script = pathlib.Path(__file__).parent / "kombu_queues.py"
     with server(folder, service="queue") as port:
         broker = f"azurestoragequeues://{KEY}@http://127.0.0.1:{port}/{ACCOUNT}"

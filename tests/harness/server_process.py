@@ -12,15 +12,15 @@ import subprocess
 import threading
 import urllib.parse
 
-# What a server serves that is given no other account.
+# The default account of a server.
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
-# Those that a connection string has an endpoint for.
+# Services with an endpoint in connection strings.
 SERVICES = ("blob", "queue", "table", "file")
 LISTENERS = (*SERVICES, "smb", "web", "admin")
 
-# Far above what a start and an orderly end take, so that only a process that hangs gets there.
+# Far more than a start and an orderly end take, so that only a process that hangs exceeds it.
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 30
 
@@ -98,7 +98,7 @@ class ServerProcess:
 
 
 def environment() -> dict[str, str]:
-    """That of this process, without any setting of a server."""
+    """The environment of this process, without settings of a server."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("HOLDFAST_", "AZURITE_"))}
 
 
@@ -114,13 +114,13 @@ def connection_string(addresses: dict[str, str], account: str = ACCOUNT, key: st
 
 
 def memory_kib(pid: int | str, field: str = "VmRSS") -> int:
-    """What Linux says of a process; `VmHWM` is the peak of `VmRSS`."""
+    """A value from the status of a process; `VmHWM` is the peak of `VmRSS`."""
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(rf"{field}:\s+(\d+) kB", text).group(1))
 
 
 def stop(process: subprocess.Popen) -> None:
-    """SIGTERM. A process that goes on for too long is killed, and that is an error."""
+    """SIGTERM. A process that runs on for too long is killed, and that is an error."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""Starts the servers that SMB clients are run against: Holdfast, or Debian's smbd beside it."""
+"""Starts the servers for SMB clients: Holdfast, or Debian's smbd for comparison."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ class Server:
 @contextlib.contextmanager
 def holdfast(program: pathlib.Path, shares: list[str], data: pathlib.Path | None = None, options: tuple[str, ...] = ()):
     """The program on free ports, with these shares; in memory unless there is a folder."""
-    # Imported here: who compares with another server alone needs no SDK.
+    # Imported here: runs against another server only need no SDK.
     from azure.storage.fileshare import ShareServiceClient
 
     settings = ["--data", str(data)] if data else ["--memory"]
@@ -53,7 +53,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def smbd(shares: list[str], folder: pathlib.Path):
-    """Debian's smbd with a configuration of its own in `folder`."""
+    """Debian's smbd with its own configuration in `folder`."""
     user, password, port = "root" if os.getuid() == 0 else os.environ["USER"], "password", free_port()
     sections = []
     for share in shares:

@@ -1,4 +1,4 @@
-//! Reads the bytes of every extent that a row names, and says which are damaged and whose they are.
+//! Reads every extent that a row names, and lists which are damaged and what they belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ const ROWS_PER_SCAN: usize = 1024;
 #[derive(Debug)]
 pub struct DamagedExtent {
     pub id: ExtentId,
-    /// Where in the extent the pieces begin that do not fit their checksums.
+    /// Where in the extent the pieces begin that do not match their checksums.
     pub pieces: Vec<u64>,
     pub why: Fault,
-    /// What has these bytes, as far as that is known.
+    /// What these bytes belong to, as far as is known.
     pub owners: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ async fn name_owners(
     snapshot: &dyn Snapshot,
     damaged: &mut BTreeMap<ExtentId, DamagedExtent>,
 ) -> Result<(), Fault> {
-    // Which maps have damaged extents comes first, then what has those maps.
+    // First the maps that have damaged extents, then the owners of those maps.
     let mut maps: BTreeMap<u64, BTreeSet<ExtentId>> = BTreeMap::new();
     let mut after = None;
     while let Some(rows) = page(snapshot, content::rows::all_map_entries(), &mut after).await? {

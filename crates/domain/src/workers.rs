@@ -1,6 +1,5 @@
-//! Background work: what goes on without a request, such as the collection of garbage or a copy from
-//! another host. Each piece of it is a worker with a name, which can be looked at and is told when it
-//! is time to stop.
+//! Background work, such as the collection of garbage or a copy from another host. Each piece of it
+//! is a worker with a name, whose state can be read and which is told when to stop.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -24,12 +23,12 @@ pub struct Workers {
 #[derive(Default)]
 struct Shared {
     registry: Mutex<Registry>,
-    /// Somebody has told the workers to stop, or one has ended.
+    /// Signalled when the workers are told to stop, or one has ended.
     changed: Notify,
     failure_log: OnceLock<FailureLog>,
 }
 
-/// Takes down that the worker of this name has failed.
+/// Records that the worker of this name has failed.
 type FailureLog = Box<dyn Fn(&str, &str) + Send + Sync>;
 
 #[derive(Default)]
@@ -57,10 +56,10 @@ pub struct WorkerStatus {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
-    /// For the time of the next piece of work, or for a place among others of its name.
+    /// For the time of the next piece of work, or for other workers of its name.
     Waiting,
     Working,
-    /// It has been told to stop, and finishes what it has begun.
+    /// It has been told to stop and finishes its current work.
     Stopping,
     /// It has ended, and its last piece of work failed.
     Failed,
@@ -79,7 +78,7 @@ pub struct WorkerError {
     pub text: String,
 }
 
-/// What all workers of a name have done since the start, those that have ended included.
+/// What all workers of a name have done since the start, including those that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerTotals {
     pub at_work: u64,
@@ -88,7 +87,7 @@ pub struct WorkerTotals {
 }
 
 impl Workers {
-    /// A worker that is known until it is dropped.
+    /// Begins a worker, which is listed until it is dropped.
     pub fn start(&self, name: &'static str, subject: Option<String>) -> Worker {
         let mut registry = self.shared.registry.lock();
         let id = registry.next;
@@ -120,12 +119,12 @@ impl Workers {
         self.shared.registry.lock().totals.clone()
     }
 
-    /// Where failures are taken down, besides in the list. The first caller decides.
+    /// Where failures are logged, besides in the list. Only the first call counts.
     pub fn log_failures(&self, log: impl Fn(&str, &str) + Send + Sync + 'static) {
         let _ = self.shared.failure_log.set(Box::new(log));
     }
 
-    /// Tells all workers to stop, those that start from now on included.
+    /// Tells all workers to stop, including those that start later.
     pub fn stop(&self) {
         self.shared.registry.lock().stopping = true;
         self.shared.changed.notify_waiters();

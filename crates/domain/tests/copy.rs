@@ -1,4 +1,4 @@
-//! Copies: what they share, what they refuse, and how those from elsewhere come to an end.
+//! Copies: what they share, what they refuse, and how those from elsewhere end.
 
 mod support;
 
@@ -93,7 +93,7 @@ fn refusal<T>(result: Result<T, Failure<BlobRefusal>>) -> Option<BlobRefusal> {
     }
 }
 
-/// A block blob of `count` times the same block.
+/// A block blob made of `count` equal blocks.
 async fn put_blocks(store: &Store, name: &str, block: &[u8], count: usize) {
     let id = BlockId::new(&b"a"[..]).expect("an id");
     let Ok(content) = store.domain.receive_part(&mut Body::of(block), None).await else {
@@ -361,7 +361,7 @@ async fn a_copy_that_a_restart_interrupts_has_failed() {
     assert_eq!(ended, Some(CopyStatus::Success));
 }
 
-/// Nine bytes on another host, of which three come at once.
+/// Nine bytes on another host, of which three arrive at once.
 #[derive(Clone, Copy)]
 enum NineBytes {
     Whole,

@@ -1,5 +1,5 @@
-//! Directories and files of a share: what is created, found, listed, moved and deleted, and what it
-//! costs.
+//! Directories and files of a share: creating, finding, listing, moving and deleting, and the cost
+//! of each.
 
 mod support;
 

@@ -15,7 +15,7 @@ use crate::url_query::{Plus, UrlQuery, decode};
 const SECONDARY_SUFFIX: &str = "-secondary";
 const ROOT_CONTAINER: &str = "$root";
 
-/// Whether a host such as `account.blob.localhost` names the account, or the path always does.
+/// Whether a host such as `account.blob.localhost` can name the account, or only the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostStyle {
     Recognized,
@@ -156,8 +156,8 @@ impl Resource<'_> {
 pub struct InvalidUri;
 
 impl<'a> Address<'a> {
-    /// `path` is as sent. The query takes part because a path of one segment is a blob of the
-    /// root container unless `restype` says that it is the container of that name.
+    /// `path` is as sent. The query is needed because a path of one segment is a blob in the root
+    /// container unless `restype` says that it is a container.
     pub fn parse(
         service: Service,
         host: Option<&'a str>,
@@ -261,7 +261,8 @@ fn file_resource<'a>(rest: &'a str, query: &UrlQuery<'_>) -> Result<Resource<'a>
         let restype = query.get_nonempty("restype");
         let root_directory = match restype {
             Some(restype) => restype.eq_ignore_ascii_case("directory"),
-            // The calls on handles name no restype; a share has no handles, its root has.
+            // Operations on handles have no restype; handles belong to the root of a share, not to
+            // the share.
             None => query.get("comp").is_some_and(|comp| {
                 comp.eq_ignore_ascii_case("listhandles")
                     || comp.eq_ignore_ascii_case("forceclosehandles")
@@ -321,7 +322,7 @@ fn odata_resource(text: &str) -> Result<Resource<'_>, InvalidUri> {
     }
 }
 
-/// The slash at the end of an address means nothing; a second one is part of a name that is not valid.
+/// A slash at the end of an address is ignored; a second one makes the name invalid.
 fn without_slash(text: &str) -> &str {
     match text.strip_suffix('/') {
         Some(name) if !name.ends_with('/') => name,
@@ -351,8 +352,7 @@ fn entity_keys(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), InvalidUri> {
     Ok((partition_key.ok_or(InvalidUri)?, row_key.ok_or(InvalidUri)?))
 }
 
-/// A single-quoted literal at the start of `text`, where a doubled quote stands for one, and what
-/// follows it.
+/// A single-quoted literal at the start of `text`, where a quote is doubled, and what follows it.
 fn odata_string(text: &str) -> Result<(Cow<'_, str>, &str), InvalidUri> {
     let body = text.strip_prefix('\'').ok_or(InvalidUri)?;
     let bytes = body.as_bytes();

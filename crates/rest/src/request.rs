@@ -1,4 +1,4 @@
-//! What handlers see of a request, and how they take its headers apart.
+//! What handlers see of a request, and how they read its headers.
 
 use std::cell::Cell;
 use std::fmt;
@@ -33,12 +33,12 @@ pub struct Call<'a> {
     /// The case of metadata names, which `headers` does not keep.
     pub case: &'a RequestCase,
     pub version: Version,
-    /// Who is calling, for what else the request names besides its address.
+    /// The caller, for authorizing other resources that the request names.
     pub caller: &'a Identity,
-    /// What they may do to what the address names.
+    /// What the caller may do with the resource of the address.
     pub granted: &'a Granted,
     pub peer: Peer,
-    /// As the client wrote it.
+    /// As written by the client.
     pub host: Option<&'a str>,
 }
 
@@ -46,7 +46,7 @@ pub struct Call<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct RequestId(uuid::Uuid);
 
-/// So many ids are counted by a thread alone, before it asks where all threads count.
+/// A thread reserves so many ids at once from the shared counter.
 const IDS_OF_A_THREAD: u64 = 4096;
 
 impl RequestId {
@@ -56,7 +56,7 @@ impl RequestId {
             (process, AtomicU64::new(first))
         });
         thread_local! {
-            /// The next count, and how many follow it.
+            /// The next number, and how many are left.
             static OWN: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
         }
         let (process, counted) = &*PROCESS;
@@ -76,7 +76,7 @@ impl fmt::Display for RequestId {
 }
 
 impl Call<'_> {
-    /// What the address names.
+    /// The resource of the address.
     pub fn named_resource(&self) -> NamedResource<'_> {
         self.address.named_resource(self.operation.service())
     }
@@ -89,7 +89,7 @@ impl Call<'_> {
         self.authorize_second_for(&need, second).map(drop)
     }
 
-    /// Whether the caller may do what needs `need` to `second`, which is not what the address names.
+    /// Whether the caller has `need` for `second`, a resource other than that of the address.
     pub fn authorize_second_for(
         &self,
         need: &Need,
@@ -156,19 +156,19 @@ impl Call<'_> {
         Ok(AccountName::new(self.address.account)?)
     }
 
-    /// The table of an operation on it or on one of its entities.
+    /// The table of an operation on a table or its entities.
     pub fn table_path(&self) -> Result<TablePath, Error> {
         let table = self.address.resource.container().ok_or(Code::InvalidUri)?;
         Ok(TablePath { account: self.account()?, table: TableName::new(table)? })
     }
 
-    /// The share of an operation on it or on something in it.
+    /// The share of an operation on a share or its contents.
     pub fn share_path(&self) -> Result<SharePath, Error> {
         let share = self.address.resource.container().ok_or(Code::InvalidUri)?;
         Ok(SharePath { account: self.account()?, share: ShareName::new(share)? })
     }
 
-    /// The container of an operation on it or on one of its blobs.
+    /// The container of an operation on a container or its blobs.
     pub fn container_path(&self) -> Result<ContainerPath, Error> {
         let container = self.address.resource.container().ok_or(Code::InvalidUri)?;
         Ok(ContainerPath { account: self.account()?, container: ContainerName::new(container)? })
@@ -188,7 +188,7 @@ pub fn header<'a>(
 ) -> Result<Option<&'a str>, Error> {
     let mut sent = headers.all(name);
     let Some(value) = sent.next() else { return Ok(None) };
-    // To look at one of them and not at the others would be to guess which was meant.
+    // Using one of several would be a guess.
     if sent.next().is_some() {
         return Err(Error::from(Code::InvalidHeaderValue)
             .detail("HeaderName", name)
@@ -200,7 +200,7 @@ pub fn header<'a>(
     }
 }
 
-/// Header values are ASCII by the protocol; clients that put UTF-8 there are understood.
+/// Header values are ASCII by the protocol; UTF-8 is accepted, too.
 fn text(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(value.trim_ascii()).ok()
 }

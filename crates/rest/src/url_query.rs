@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 
-/// More parameters than any client sends; a bound on what one request can make us look through.
+/// More parameters than any client sends; bounds the cost of lookups in one request.
 const PARAMETERS_MAX: usize = 256;
 
 #[derive(Clone, Debug, Default)]
@@ -26,8 +26,8 @@ pub enum QueryRefusal {
 }
 
 impl<'a> UrlQuery<'a> {
-    /// `raw` is what follows the `?`. A plus sign is a space: the SDKs write a space as `%20` and a
-    /// plus as `%2B`, and form encoders write a space as `+`.
+    /// `raw` is what follows the `?`. A plus sign is a space: SDKs write a space as `%20` and a
+    /// plus as `%2B`, form encoders write a space as `+`.
     pub fn parse(raw: &'a str) -> Result<Self, QueryRefusal> {
         let mut parameters = Vec::new();
         for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
@@ -106,7 +106,7 @@ impl<'a> UrlQuery<'a> {
     }
 }
 
-/// What a plus sign stands for: it is itself in a path and a space in a query.
+/// What a plus sign means: itself in a path, a space in a query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plus {
     IsPlus,

@@ -1,4 +1,4 @@
-//! Histories of many clients against the real binary, judged: as it runs, and across `kill -9`.
+//! Checked histories of many clients against the real binary: while it runs, and across `kill -9`.
 //!
 //! `HOLDFAST_VERIFY_SECONDS` lengthens each run, `HOLDFAST_VERIFY_SEED` makes its choices again.
 
@@ -87,7 +87,7 @@ fn histories_across_kills_and_restarts_are_explained() {
     assert!(maybes > 0, "nothing was under way when the server was killed\n{report}");
 }
 
-/// For Blob, Queue, Table and File, in this order; free a moment ago, and the same after a restart.
+/// Free ports for Blob, Queue, Table and File, in this order, to be the same after a restart.
 fn free_ports() -> [u16; 4] {
     let listeners = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
     listeners.map(|listener| listener.local_addr().expect("it is bound").port())

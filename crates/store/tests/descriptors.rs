@@ -1,6 +1,5 @@
-//! What becomes of the store when there are no descriptors left to open files with: some writes and
-//! reads are refused, nothing that was acknowledged is lost, and when there are descriptors again it
-//! goes on, without being opened again.
+//! The store when file descriptors run out: some writes and reads are refused, nothing acknowledged
+//! is lost, and when there are descriptors again it works without being reopened.
 //!
 //! The limit is that of a process, so each test is run once more in a process of its own.
 
@@ -44,7 +43,7 @@ fn is_child(test: &str) -> bool {
     false
 }
 
-/// All descriptors that are left, until it is dropped or some are given back.
+/// Takes all descriptors that are left, until it is dropped or gives some back.
 struct Hoard(Vec<File>);
 
 impl Hoard {
@@ -98,8 +97,8 @@ async fn expect_rows(engine: &EmbeddedEngine, expected: &BTreeMap<String, Bytes>
     assert!(rows.eq(expected.clone()), "rows are missing, or are not what was written");
 }
 
-/// Writes until one is refused, then gives a few descriptors back at a time: so upkeep fails now at
-/// this file and now at that one.
+/// Writes until one is refused, then gives a few descriptors back at a time, so that upkeep fails
+/// at different files.
 async fn starve_rows(folder: &Path) {
     let mut random = Random::new(seed(1));
     let data = DataFolder::open(folder).unwrap();

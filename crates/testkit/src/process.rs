@@ -17,7 +17,7 @@ use libc::c_int;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The program without any setting of the machine the tests run on.
+/// The program without settings from the environment of the tests.
 pub fn command(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -30,7 +30,7 @@ pub fn command(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// What is started does not outlive this process, however it ends: it gets the signal then.
+/// The child gets the signal when this process ends, however that happens.
 pub fn end_with_parent(command: &mut Command, signal: c_int) {
     // SAFETY: between fork and exec there is one call, which touches no memory.
     unsafe {
@@ -96,7 +96,7 @@ fn wait_at_most(child: &mut Child, time: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// A process that is killed when this is dropped, as a crash would do it.
+/// A process that is killed when this is dropped, like a crash.
 pub struct ChildProcess {
     child: Child,
     /// Behind a lock, so that threads can share the process.
@@ -116,7 +116,7 @@ impl ChildProcess {
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let (sender, lines) = channel();
         let output = BufReader::new(child.stdout.take().expect("it was piped"));
-        // Read to the end even when nobody asks for more, so that the program never waits for a reader.
+        // Read to the end even if no more is needed, so that the program never blocks on its output.
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 let _ = sender.send(line);
@@ -125,7 +125,7 @@ impl ChildProcess {
         Ok(Self { child, lines: Mutex::new(lines) })
     }
 
-    /// The next line of its standard output; none if there is none in time or it has ended.
+    /// The next line of its standard output; `None` if there is none in time or it has ended.
     pub fn next_line(&self, time: Duration) -> Option<String> {
         self.lines.lock().expect("no reader panicked").recv_timeout(time).ok()
     }
@@ -134,7 +134,7 @@ impl ChildProcess {
         self.next_line(PATIENCE).expect("a line within the time limit")
     }
 
-    /// Lines up to and with the first that begins so.
+    /// The lines up to the first that begins so, included.
     pub fn lines_to(&self, beginning: &str) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
@@ -150,7 +150,7 @@ impl ChildProcess {
         self.lines.lock().expect("no reader panicked").iter().collect()
     }
 
-    /// Its standard input, which the command has asked to be piped.
+    /// Its standard input, which the command must have piped.
     pub fn input(&mut self) -> &mut ChildStdin {
         self.child.stdin.as_mut().expect("standard input is piped")
     }
@@ -170,7 +170,7 @@ impl ChildProcess {
         wait(&mut self.child)
     }
 
-    /// None if it goes on for longer.
+    /// `None` if it runs longer.
     pub fn ended_within(&mut self, time: Duration) -> Option<ExitStatus> {
         wait_at_most(&mut self.child, time)
     }
@@ -184,7 +184,7 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // Neither can fail on a child that is still there.
+        // Neither can fail for an existing child.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! The account a connection string names: where its services are and what signs its requests.
+//! The account of a connection string: the addresses of its services and its key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -54,7 +54,7 @@ impl Service {
 pub struct Endpoint {
     /// Host and port.
     pub authority: String,
-    /// What precedes every path: `/account`, or nothing where the host names the account.
+    /// The prefix of every path: `/account`, or empty if the host names the account.
     pub path: String,
 }
 

@@ -6,7 +6,7 @@ use hmac::Mac;
 
 use crate::account::{Account, Service};
 
-/// What is signed of a request.
+/// The signed parts of a request.
 pub struct Signed<'request> {
     pub service: Service,
     pub method: &'request str,
@@ -16,7 +16,7 @@ pub struct Signed<'request> {
     pub date: &'request str,
     /// Sorted by name; of these only the `x-ms-` headers are signed.
     pub headers: &'request [(&'request str, &'request str)],
-    /// As it is sent, without the query.
+    /// As sent, without the query.
     pub path: &'request str,
     /// Sorted by name; decoded.
     pub query: &'request [(&'request str, &'request str)],

@@ -1,4 +1,4 @@
-"""Servers that a test starts for itself, with settings that the one under test does not have.
+"""Servers started by a test, with settings that the one under test does not have.
 
 The program is named by CONFORMANCE_PROGRAM, which `scripts/conformance` sets; without it these tests
 are skipped. Every server listens on free ports of the loopback address and is ended with the test module

@@ -46,7 +46,7 @@ class Account:
 
     @classmethod
     def under_test(cls, service: str = "Blob") -> "Account":
-        """With the endpoint of that service; the tests of a service that is not there are skipped."""
+        """With the endpoint of that service; the tests of a missing service are skipped."""
         if f"{service}Endpoint" not in connection_parts(connection_string()):
             pytest.skip(f"the connection string names no {service}Endpoint")
         return cls.of(connection_string(), service)
@@ -71,7 +71,7 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        """The error code, which the header and the body must agree on where both are there."""
+        """The error code, equal in header and body if both have it."""
         from_header = self.headers.get("x-ms-error-code")
         if self.body and self.status >= 400:
             from_body = self.xml().findtext("Code")

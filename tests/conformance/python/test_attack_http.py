@@ -29,7 +29,7 @@ UPLOAD_GROWTH_KIB_MAX = 64 * 1024
 
 
 class Server(ServerProcess):
-    """A process of its own, on a data folder, so that its memory is not its data."""
+    """A separate process, on a data folder, so that its data is not in memory."""
 
     def __init__(self, folder: str, *settings: str):
         super().__init__(own_program(), "--data", folder, "--log=off", *settings, listening=["blob"])
@@ -40,7 +40,7 @@ class Server(ServerProcess):
         return socket.create_connection((endpoint.hostname, endpoint.port), timeout=CUT_SECONDS + 30)
 
     def says(self, sent: bytes) -> bytes:
-        """All that comes back for it until the server closes the connection."""
+        """The whole answer until the server closes the connection."""
         with contextlib.closing(self.connect()) as client:
             client.sendall(sent)
             client.shutdown(socket.SHUT_WR)
@@ -91,7 +91,7 @@ HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 )
 def test_a_request_that_two_servers_would_read_differently_is_refused_whole(server, headers):
     answers = server.says(b"PUT /a/b HTTP/1.1\r\nHost: h\r\n" + headers + b"\r\n" + HIDDEN)
-    # One refusal; what follows is never taken for a request of its own.
+    # One refusal; what follows is never taken for another request.
     assert len(statuses(answers)) == 1 and statuses(answers)[0] in (400, 501), answers
 
 
@@ -157,12 +157,12 @@ def time_until_cut(server, kind: str, pace: float | None) -> tuple[float, bytes]
 
 
 def test_slow_clients_are_cut_off(server):
-    """All of them at once, since each takes its time."""
+    """All of them at once, since each takes long."""
     cases = [(kind, pace) for kind in ("headers", "body") for pace in (None, 1.0)]
     with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
         cut = list(pool.map(lambda case: time_until_cut(server, *case), cases))
     for case, (took, answer) in zip(cases, cut, strict=True):
-        # A client that is told so has a few seconds more to read it.
+        # A client that gets an answer has a few more seconds to read it.
         assert took < CUT_SECONDS + 8, (case, took)
         assert statuses(answer) in ([], [408], [500], [503]), (case, answer)
 
@@ -207,7 +207,7 @@ def test_idle_connections_cost_little_and_slow_nobody_down():
             with contextlib.ExitStack() as stack:
                 for at in range(CONNECTIONS):
                     client = stack.enter_context(contextlib.closing(server.connect()))
-                    # Half of them have had an answer, half say nothing at all.
+                    # Half of them have had an answer, half send nothing.
                     if at % 2:
                         client.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                         assert client.recv(4096)

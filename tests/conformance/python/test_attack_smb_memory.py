@@ -1,4 +1,4 @@
-"""SMB clients that ask for much and read nothing of it: what the server holds for them is bounded, others
+"""SMB clients that ask for much and read nothing: what the server holds for them is bounded, others
 are served, and what they said last still counts. And answers of one compound that are longer together than
 one message can be."""
 
@@ -34,10 +34,10 @@ pytestmark = pytest.mark.alone
 MIB = 1024 * 1024
 READ_BYTES = 8 * MIB
 CONNECTIONS, READS = 12, 60
-# What answers may take, and as much again for what else the process does.
+# The limit of answers, and as much again for other memory of the process.
 GROWTH_KIB_MAX = 2 * 256 * 1024
 SHARE = "alpha"
-# Answers so short that they are counted with their requests.
+# Answers short enough to be counted with their requests.
 SMALL_CONNECTIONS, SMALL_READS, SMALL_READ_BYTES = 4, 8000, 4096
 COPIES, CHUNKS_OF_COPY = 2000, 16
 SHARES, PIPES = 300, 30
@@ -47,7 +47,7 @@ ASYNC = 2
 
 
 class Server(ServerProcess):
-    """A process of its own, on a data folder, so that its memory is not its data."""
+    """A separate process, on a data folder, so that its data is not in memory."""
 
     def __init__(self, folder: str):
         settings = ["--data", folder, "--log=warn", f"--account={ACCOUNT}:{FIRST_KEY}"]
@@ -89,7 +89,7 @@ def connected(server, credits: int = 8000, **logon):
 
 
 class Mute:
-    """A client that sends what it likes and reads only if it is told to."""
+    """A client that sends anything and reads only on request."""
 
     def __init__(self, tree, file: Open | None = None, directory: Open | None = None):
         self.tree, self.session, self.stop = tree, tree.session, threading.Event()
@@ -126,7 +126,7 @@ class Mute:
         self.socket.sendall(struct.pack(">I", len(message)) + message)
 
     def packet(self, command: int, body: bytes, charge: int = 1, async_id: int | None = None) -> int:
-        """Sends a request; its number."""
+        """Sends a request; returns its number."""
         message_id = self.message_id
         self.send(self.request(command, body, charge, async_id))
         return message_id
@@ -195,7 +195,7 @@ def test_answers_that_nobody_reads_are_bounded_and_others_are_served(server):
         with connected(server) as tree:
             for _ in range(5):
                 assert read_whole(tree) == server.content
-        # Sooner than those who do not read are given up.
+        # Before clients that do not read are disconnected.
         assert time.monotonic() - began < 4
 
 
@@ -270,7 +270,7 @@ def test_lists_of_shares_that_nobody_reads_are_bounded(server):
         assert growth < GROWTH_KIB_MAX / 8
         assert statuses[0] == NtStatus.STATUS_SUCCESS
         assert set(statuses) == {NtStatus.STATUS_SUCCESS, NtStatus.STATUS_INSUFFICIENT_RESOURCES}
-        # Who is done with a pipe has room again.
+        # A client that has closed a pipe has room again.
         for pipe in pipes[1:]:
             client.close(pipe)
         assert {client.answer()[1] for _ in pipes[1:]} == {NtStatus.STATUS_SUCCESS}

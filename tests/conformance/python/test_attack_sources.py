@@ -1,4 +1,4 @@
-"""Sources of copies that would make the server ask what only the server can reach: addresses that were not
+"""Sources of copies that would make the server contact hosts that only it can reach: addresses that were not
 allowed, redirections to them, and names that lead there. Nothing there is ever asked, not even whether it is
 there."""
 
@@ -39,7 +39,7 @@ class Site:
         return self.raw(service).send("PUT", target_of(name), query, {**headers, "x-ms-copy-source": url})
 
     def prepare(self, name: str) -> None:
-        """What some of the operations write to must be there."""
+        """The destinations of some of the operations must exist."""
         made = {
             "Append Block From URL": ("Blob", {"x-ms-blob-type": "AppendBlob"}),
             "Put Page From URL": ("Blob", {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"}),
@@ -77,7 +77,7 @@ def only_one():
 
 @pytest.fixture(scope="module")
 def any_name():
-    """All hosts are allowed, at every port that the tests use: still not what is private."""
+    """All hosts are allowed, at every port that the tests use: but not private addresses."""
     with site("*:{allowed}", "*:{hidden}", "*") as made:
         yield made
 

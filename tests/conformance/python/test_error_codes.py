@@ -1,4 +1,4 @@
-"""Error codes that no other file comes by: each of them on the one way that leads to it.
+"""Error codes that no other file tests, each by the only request that leads to it.
 
 `docs/error-codes.md` lists all codes with the file that tests them, and why some are never answered.
 """
@@ -127,7 +127,7 @@ def test_versions_before_there_were_page_blobs(raw, path, method, query, headers
 
 
 def test_body_that_does_not_come(account):
-    """The client has a second; the first bytes come, and then none."""
+    """The client has one second; it sends the first bytes, and then none."""
     with own_server("--body-timeout=300ms") as connection:
         endpoint = Account.of(connection).endpoint
         with BlobServiceClient.from_connection_string(connection, retry_total=0) as client:

@@ -14,12 +14,12 @@ use crate::transact::Transaction;
 pub struct DeleteBlob {
     pub path: BlobPath,
     pub which: Which,
-    /// What becomes of the snapshots of the blob; without a word about them there must be none.
+    /// What happens to the snapshots of the blob; if not given there must be none.
     pub snapshots: Option<DeleteSnapshots>,
-    /// Deletes what is deleted already, so that it cannot be restored.
+    /// Removes what is already deleted, so that it cannot be restored.
     pub permanent: bool,
     pub conditions: Conditions,
-    /// Held against the time of the last change of tier.
+    /// Compared with the time of the last change of tier.
     pub tier_conditions: DateConditions,
     pub lease_id: Option<LeaseId>,
 }
@@ -38,7 +38,7 @@ impl DeleteBlob {
     }
 }
 
-/// What a deletion has left.
+/// The outcome of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
     ForGood,
@@ -179,7 +179,8 @@ async fn purge(
     Err(Failure::Refused(refusal))
 }
 
-/// Restores the earlier states of a name, and the blob if there is none; whether there was any.
+/// Restores the earlier states of a name, and the blob if there is none; returns whether there was
+/// any.
 async fn restore(transaction: &mut Transaction, entry: &BlobEntry, now: Timestamp) -> Answer<bool> {
     let is_kept = |(_, past): &(Timestamp, PastBlob)| past.is_restorable(now);
     let mut restored = false;
@@ -208,7 +209,7 @@ async fn restore(transaction: &mut Transaction, entry: &BlobEntry, now: Timestam
     Ok(restored)
 }
 
-/// Every rule of Delete Blob for the current state of a blob, but for its snapshots.
+/// Every rule of Delete Blob for the current state of a blob, except those about its snapshots.
 fn decide_delete<'blob>(
     current: Option<&'blob Blob>,
     command: &DeleteBlob,

@@ -83,9 +83,9 @@ mod tests {
     use super::*;
     use crate::rows::Stored as _;
 
-    /// A blob of format 2 as the build before wrote it: the kind is a block blob, ETag 7, created at
-    /// 8, changed at 9, of 3 bytes in row 7, of the type `a/b` and no other header, without metadata
-    /// and tags, never leased, cool, under a legal hold, with the scope `s`.
+    /// A blob as written in format 2: a block blob, ETag 7, created at 8, changed at 9, of 3 bytes
+    /// in row 7, of the type `a/b` and no other header, without metadata and tags, never leased,
+    /// cool, under a legal hold, with the scope `s`.
     const BLOB_2: &[u8] = &[
         0, 7, 8, 9, 3, 1, 7, 1, 3, b'a', b'/', b'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0,
         0, 1, 2, 1, b's',

@@ -1,4 +1,4 @@
-//! The place that a blob's name stands for: what is there, and the ways in which it is replaced.
+//! The state under a blob's name, and the ways in which it is replaced.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::tags::TagSet;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
-/// How long an expired blob that is held is left alone before it is looked at again.
+/// After how long an expired blob that is held is checked again.
 const HELD_BLOB_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// What a transaction has read of a name.
@@ -99,14 +99,14 @@ impl BlobEntry {
         Ok(entry)
     }
 
-    /// Removes the current blob, of which nothing is kept.
+    /// Removes the current blob without keeping anything.
     fn forget(&self, transaction: &mut Transaction, blob: &Blob) {
         content::release(transaction, &blob.content);
         self.index(transaction, &blob.tags, &TagSet::default(), None);
         transaction.delete(self.key());
     }
 
-    /// Whose key a new blob here is encrypted with, if `chosen` is asked for.
+    /// How a new blob here is encrypted if `chosen` is asked for.
     pub fn encryption(&self, chosen: &Encryption) -> Result<Encryption, BlobRefusal> {
         match (chosen, &self.scope) {
             (Encryption::Account, ScopePolicy { default: Some(scope), .. }) => {
@@ -123,7 +123,7 @@ impl BlobEntry {
         }
     }
 
-    /// Whether a request that goes on with `blob` comes with its key or names its scope.
+    /// Whether a request on `blob` has its key or names its scope.
     pub fn check_encryption(&self, blob: &Blob, chosen: &Encryption) -> Result<(), BlobRefusal> {
         match (&blob.encryption, self.encryption(chosen)?) {
             (Encryption::CustomerKey { sha256 }, Encryption::CustomerKey { sha256: given })
@@ -151,7 +151,7 @@ impl BlobEntry {
         rows::upload(self.container, &self.name)
     }
 
-    /// The state that is asked for, where it is kept, if it is there and not deleted.
+    /// The state that is asked for and where it is kept, if it is there and not deleted.
     pub async fn find(
         &self,
         transaction: &mut Transaction,
@@ -225,13 +225,13 @@ impl BlobEntry {
         transaction.put(self.past_key(past.group(), moment), past.encode());
     }
 
-    /// Takes the row of an earlier state away; its content is the caller's to keep or release.
+    /// Removes the row of an earlier state; the caller keeps or releases its content.
     pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
         self.unindex_past(transaction, moment, past);
         transaction.delete(self.past_key(past.group(), moment));
     }
 
-    /// Takes an earlier state away for good.
+    /// Removes an earlier state permanently.
     pub fn purge_past_blob(
         &self,
         transaction: &mut Transaction,
@@ -242,7 +242,7 @@ impl BlobEntry {
         purge_row(transaction, self.past_key(past.group(), moment), past);
     }
 
-    /// Deletes an earlier state, which stays for the account's retention, if there is one.
+    /// Deletes an earlier state; it is kept for the account's retention, if there is one.
     pub fn delete_past(
         &self,
         transaction: &mut Transaction,
@@ -275,7 +275,7 @@ impl BlobEntry {
         purge.plan(transaction, deletion.until, moment.ticks());
     }
 
-    /// As [`BlobEntry::put_past`], where the tags are not those of before.
+    /// As [`BlobEntry::put_past`], where the tags have changed.
     pub fn put_past_tags(
         &self,
         transaction: &mut Transaction,
@@ -318,7 +318,7 @@ impl BlobEntry {
         }
     }
 
-    /// Puts `blob` in the place of what is there, of which so much is kept as the account keeps.
+    /// Replaces what is there by `blob`, and keeps of it what the account retains.
     pub async fn replace(
         &self,
         transaction: &mut Transaction,
@@ -355,7 +355,7 @@ impl BlobEntry {
         Ok(blob)
     }
 
-    /// Takes the current blob away, of which so much is kept as the account keeps.
+    /// Removes the current blob, and keeps of it what the account retains.
     pub fn remove(&self, transaction: &mut Transaction, retention: Retention, stamp: Stamp) {
         if let Some(current) = &self.current {
             self.keep(transaction, current, retention, stamp);
@@ -364,7 +364,8 @@ impl BlobEntry {
         transaction.delete(self.key());
     }
 
-    /// Keeps `current`, which is about to go, as a version or for its retention, or lets it go.
+    /// Keeps `current`, which is about to be removed, as a version or for its retention, or
+    /// releases it.
     pub fn keep(
         &self,
         transaction: &mut Transaction,
@@ -405,13 +406,13 @@ impl BlobEntry {
         Ok(())
     }
 
-    /// Plans that the current blob goes when it has expired. `id` is unused by anything else.
+    /// Plans the removal of the current blob when it has expired. `id` is unused by anything else.
     pub fn remove_when_expired(&self, transaction: &mut Transaction, at: Timestamp, id: u64) {
         let (account, container, name) = (self.account.clone(), self.container, self.name.clone());
         DueTask::ExpireBlob { account, container, name }.plan(transaction, at, id);
     }
 
-    /// Drops the blocks that are not committed.
+    /// Drops the uncommitted blocks.
     pub async fn drop_upload(&self, transaction: &mut Transaction) -> Result<(), Fault> {
         let key = self.upload_key();
         if let Some(upload) = read::<Upload>(transaction, &key).await? {
@@ -422,13 +423,13 @@ impl BlobEntry {
     }
 }
 
-/// Takes the row of an earlier state and its content away.
+/// Removes the row of an earlier state and its content.
 fn purge_row(transaction: &mut Transaction, key: Bytes, past: &PastBlob) {
     content::release(transaction, &past.blob.content);
     transaction.delete(key);
 }
 
-/// What is to be done when the retention of an earlier state, the row with this key, may have ended.
+/// Called when the retention of an earlier state, the row with this key, may have ended.
 pub(crate) async fn purge_retained(
     transaction: &mut Transaction,
     key: &Bytes,
@@ -438,13 +439,13 @@ pub(crate) async fn purge_retained(
     if let Some(past) = past
         && past.deleted.is_some_and(|deleted| deleted.until <= now)
     {
-        // What is deleted is not found by its tags any more.
+        // It is deleted already, so there are no rows of tags.
         purge_row(transaction, key.clone(), &past);
     }
     Ok(())
 }
 
-/// What is to be done when a blob may have expired.
+/// Called when a blob may have expired.
 pub(crate) async fn remove_expired(
     transaction: &mut Transaction,
     account: &str,
@@ -452,7 +453,7 @@ pub(crate) async fn remove_expired(
     name: &str,
 ) -> Result<(), Fault> {
     let scope = ScopePolicy::default();
-    // Reading it is enough for it to go, if nothing holds it.
+    // Reading an expired blob removes it, unless it is held.
     let entry = BlobEntry::read_in(transaction, account.to_owned(), container, scope, name).await?;
     if let Some(held) = &entry.current
         && held.expires.is_some_and(|expires| expires <= transaction.now)
@@ -495,21 +496,21 @@ impl PastBlob {
     }
 }
 
-/// Whether what `current` is stays as a version when it is replaced. A blob that became a version
-/// while versions were kept stays one.
+/// Whether `current` stays as a version when it is replaced. A blob that became a version while
+/// versions were kept stays one.
 pub(super) fn keeps_version(current: &Blob, retention: Retention) -> bool {
     retention.versions || current.version.is_some()
 }
 
-/// How what is deleted now can be restored, if it can.
+/// How a state that is deleted now can be restored, if it can.
 pub(super) fn deletion(retention: Retention, now: Timestamp) -> Option<Deletion> {
     let days = retention.deleted_days?;
     let until = now.plus(std::time::Duration::from_secs(u64::from(days) * 24 * 60 * 60));
     Some(Deletion { at: now, until })
 }
 
-/// The state of a blob that a read asks for, and whether it is the current one. It is in a box since
-/// it is large and passes through many hands.
+/// The state of a blob that a read asks for, and whether it is the current one. It is boxed since it
+/// is large and passed through many calls.
 pub(super) async fn find_blob(
     snapshot: &dyn Snapshot,
     path: &BlobPath,

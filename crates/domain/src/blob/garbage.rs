@@ -1,4 +1,4 @@
-//! What deleted containers and blocks that were given up leave to be removed.
+//! Removal of what deleted containers held, and of abandoned blocks.
 
 use bytes::Bytes;
 use holdfast_store::{Fault, Row};
@@ -60,8 +60,8 @@ impl Domain {
         Ok(())
     }
 
-    /// Removes some of the blocks of an upload that was given up, and with the last ones the
-    /// row that condemns it.
+    /// Removes some of the blocks of an abandoned upload, and with the last ones the row that
+    /// condemns it.
     pub(crate) async fn remove_condemned_upload(
         &self,
         condemned_key: &Bytes,
@@ -87,7 +87,7 @@ impl Domain {
     }
 }
 
-/// Lets go of what a row in a container of this account refers to, and of what refers to the row.
+/// Releases what a row in a container of this account refers to, and what refers to the row.
 type Release = fn(&mut Transaction, &str, &Row) -> Result<(), Fault>;
 
 fn release_blob(transaction: &mut Transaction, account: &str, row: &Row) -> Result<(), Fault> {

@@ -1,6 +1,6 @@
 //! Incremental Copy Blob: a blob that follows the snapshots of a page blob on this server, one by
-//! one, with a snapshot of its own for each. It is written in no other way, and read by its
-//! snapshots only.
+//! one, with a snapshot of its own for each. It cannot be written in another way, and only its
+//! snapshots can be read.
 
 use super::copy::{CopyRefusal, SourceHere, find_source};
 use super::entry::BlobEntry;
@@ -122,7 +122,8 @@ fn check_follows(
     moment: Timestamp,
 ) -> Result<(), BlobRefusal> {
     match (last, existing, source) {
-        // A destination has the lineage of its source, which tells a source that was replaced, too.
+        // A destination has the lineage of its source, so a source that was replaced is noticed,
+        // too.
         (Some(last), Kind::Page { lineage, .. }, Kind::Page { lineage: same, .. })
             if lineage == same =>
         {

@@ -1,8 +1,8 @@
-//! List Blobs, flat and by hierarchy: the blobs, and what they were before, in one order of names
-//! and moments. Each kind of state is a source of its own, so a page reads about as many rows of a
+//! List Blobs, flat and by hierarchy: blobs and their earlier states, in one order of names and
+//! moments. Each kind of state is a source of its own, so a page reads about as many rows of a
 //! source as it shows; with a delimiter, a seek in each source for each common prefix.
 //!
-//! A page is walked in batches on one snapshot, so that it is one state of the store and is never
+//! A page is read in batches from one snapshot, so it shows one state of the store and is never
 //! held whole.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
-/// Entries handed out at a time.
+/// Entries returned at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 /// Rows fetched at a time while looking for common prefixes: most of them are skipped by the seek
 /// that follows, so few are wasted.
@@ -33,7 +33,7 @@ pub struct ListBlobs {
     pub delimiter: Option<String>,
     /// Where to begin: from the page before, or where the caller wants to start.
     pub start: Option<Position>,
-    /// The name to end before.
+    /// The listing ends before this name.
     pub end_before: Option<String>,
     pub limit: usize,
     pub show: Show,
@@ -50,7 +50,7 @@ pub struct Show {
     pub deleted: bool,
     /// Blobs that are deleted but have versions.
     pub deleted_with_versions: bool,
-    /// Names that have blocks which are not committed, and no blob.
+    /// Names with uncommitted blocks and no blob.
     pub uncommitted: bool,
 }
 
@@ -84,9 +84,9 @@ impl Position {
 #[derive(Debug)]
 pub enum Listed {
     Blob(String, Box<ListedBlob>),
-    /// A name that has blocks, none of them committed.
+    /// A name that has only uncommitted blocks.
     Uncommitted(String),
-    /// What the names below it have in common, the delimiter included.
+    /// The common prefix of several names, including the delimiter.
     Prefix(String),
 }
 
@@ -228,14 +228,14 @@ impl BlobListing {
         Some(name[..self.prefix.len() + at + delimiter.len()].to_owned())
     }
 
-    /// Goes on behind all names that begin with `prefix`.
+    /// Continues after all names that begin with `prefix`.
     fn skip(&mut self, prefix: &str) {
         for source in &mut self.sources {
             source.skip(self.container, prefix);
         }
     }
 
-    /// What the row of source `at` is in this listing, if it is anything.
+    /// The entry for the row of source `at`, if it is listed.
     async fn entry(
         &mut self,
         at: usize,
@@ -255,7 +255,7 @@ impl BlobListing {
         if deleted.is_some_and(|deleted| deleted.until <= self.now) {
             return Ok(None);
         }
-        // The latest of these stands for a blob that is deleted.
+        // The latest of these is listed as the deleted blob.
         let may_be_base = match role {
             Role::Replaced => true,
             Role::Version => self.show.deleted_with_versions && deleted.is_none(),
@@ -341,7 +341,7 @@ impl Kind {
     fn key(self, container: u64, position: &Position) -> Bytes {
         let Position { name, moment } = position;
         match self {
-            // The current state is behind all moments.
+            // The current state comes after all moments.
             Self::Current => rows::blobs(container, name),
             Self::Uncommitted => rows::uploads(container, name),
             Self::PastBlob { group, .. } if moment.ticks() > 0 => {
@@ -370,7 +370,7 @@ struct Source {
 }
 
 impl Source {
-    /// Passes over the next row if it is that of a blob that has expired; whether it was.
+    /// Skips the next row if its blob has expired; returns whether it did.
     fn drop_expired(&mut self, now: Timestamp) -> Result<bool, Fault> {
         let (Kind::Current, Some(row)) = (self.kind, self.fetched.front()) else {
             return Ok(false);
@@ -441,7 +441,7 @@ impl Source {
         Ok(())
     }
 
-    /// Goes on behind all names that begin with `prefix`.
+    /// Continues after all names that begin with `prefix`.
     fn skip(&mut self, container: u64, prefix: &str) {
         let next = successor_of_prefix(&self.kind.rows(container, prefix));
         match &next {
@@ -453,7 +453,7 @@ impl Source {
         }
     }
 
-    /// Goes on at `key`, if that is further; at the end if there is no key.
+    /// Continues at `key`, if that is further; at the end if there is no key.
     fn skip_to(&mut self, key: Option<Bytes>) {
         let Some(key) = key else {
             self.more = false;

@@ -12,7 +12,7 @@ const DELETED_CONTAINER: u8 = b'r';
 const HELD_CONTAINER_NAME: u8 = b'h';
 const CONTAINER_PLACE: u8 = b'a';
 pub const BLOB: u8 = b'b';
-/// What a blob was before: snapshots, versions, and what was deleted but can be restored.
+/// Earlier states of blobs: snapshots, versions, and deleted states that can be restored.
 pub const PAST_BLOB: u8 = b's';
 /// Tags of current blobs, and of versions.
 const TAG: u8 = b't';
@@ -100,8 +100,8 @@ pub fn blob_name(key: &[u8]) -> Result<&str, Fault> {
     text(key.get(9..).and_then(|rest| rest.strip_suffix(&[0])))
 }
 
-/// Earlier states of blobs are kept in groups, so that looking for some of them does not come
-/// by the others.
+/// Earlier states of blobs are kept in groups, so that a scan for one group does not pass the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PastBlobGroup {
@@ -170,7 +170,7 @@ pub fn tags_equal(of: Tagged, account: &str, name: &str, value: &str) -> Bytes {
     key.freeze()
 }
 
-/// Of what [`tags_equal`] finds, that which is in one container.
+/// What [`tags_equal`] finds, in one container only.
 pub fn tags_in_container(
     of: Tagged,
     account: &str,
@@ -208,7 +208,7 @@ pub enum Tagged {
     Version,
 }
 
-/// What a key made by [`tag`] says of the blob: its container, its name, and the moment.
+/// The container, the name and the moment in a key made by [`tag`].
 pub fn tagged<'key>(
     account: &str,
     key: &'key [u8],
@@ -228,14 +228,14 @@ pub fn tagged<'key>(
     Ok((u64::from_be_bytes(*container), text(name.strip_suffix(&[0]))?, moment))
 }
 
-/// All blobs with blocks that are not committed, whose names begin with `prefix`.
+/// All blobs with uncommitted blocks whose names begin with `prefix`.
 pub fn uploads(container: u64, prefix: &str) -> Bytes {
     let mut key = numbered(UPLOAD, container);
     key.put_slice(prefix.as_bytes());
     key.freeze()
 }
 
-/// Its name comes back by [`blob_name`].
+/// [`blob_name`] reads the name back.
 pub fn upload(container: u64, name: &str) -> Bytes {
     let mut key = numbered(UPLOAD, container);
     key.put_slice(name.as_bytes());

@@ -1,4 +1,4 @@
-//! Symbolic and hard links, in shares of NFS. They are kept and told; nothing follows them.
+//! Symbolic and hard links, in NFS shares. They are stored and returned; nothing follows them.
 
 use super::model::Names;
 use super::node::{NewNode, Wanted, identity};
@@ -12,7 +12,7 @@ use crate::lease::{self, LeaseId};
 use crate::metadata::Metadata;
 use crate::names::PathComponent;
 
-/// Of a symbolic link: what may be done is decided by what it leads to.
+/// The mode of a symbolic link: its target decides what is allowed.
 const SYMBOLIC_LINK_MODE: u16 = 0o777;
 
 pub struct CreateSymbolicLink {
@@ -118,7 +118,7 @@ fn decide_target(node: Option<Node>) -> Result<Node, FileRefusal> {
     Ok(node)
 }
 
-/// The row under one of the names of a file that has several.
+/// The row for one of the names of a file that has several.
 fn name_of(node: &Node, name: Option<PathComponent>) -> Node {
     let file = File {
         length: 0,

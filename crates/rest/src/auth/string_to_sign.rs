@@ -15,7 +15,7 @@ const KEY_FIELDS: [&str; 6] = ["skoid", "sktid", "skt", "ske", "sks", "skv"];
 
 /// What the signature is for.
 pub(super) struct ResourcePath {
-    /// As it is signed.
+    /// In its signed form.
     pub path: String,
     pub resource: SignedResource,
 }
@@ -24,7 +24,7 @@ impl ResourcePath {
     pub fn of(parameters: Parameters<'_>, request: &Presented<'_>) -> Result<Self, AuthRefusal> {
         let container = match (request.resource.container, request.resource.service) {
             (Some(container), _) => container,
-            // A batch names its table in its parts; each is compared with this one.
+            // The parts of a batch name their tables; each is compared with this one.
             (None, Service::Table) => parameters.required("tn")?,
             (None, Service::Blob | Service::Queue | Service::File) => {
                 return Err(AuthRefusal::failed("The signature is not for the whole account."));
@@ -116,7 +116,7 @@ fn signed_directory<'a>(
     if depth == 0 {
         return Ok("");
     }
-    // A slash at the beginning stays: it makes the first segment empty, and another name.
+    // A leading slash is kept: it makes an empty first segment, which is another name.
     let path = object.trim_end_matches('/');
     let segments = path.split('/').filter(|segment| !segment.is_empty()).count();
     if segments < depth {
@@ -126,7 +126,7 @@ fn signed_directory<'a>(
     Ok(&path[..end])
 }
 
-/// The time of the snapshot or version, where the signature is for one.
+/// The time of the snapshot or version, if the signature is for one.
 fn snapshot_time<'a>(parameters: Parameters<'a>) -> &'a str {
     match parameters.get("sr") {
         Some("bs") => parameters.text("snapshot"),
@@ -216,13 +216,13 @@ pub(super) fn user_delegation(
     Ok(fields.join("\n"))
 }
 
-/// The names in a list such as `srh`, which are encoded once more than the list itself.
+/// The names in a list such as `srh`, each encoded once more within the list.
 fn bound_names(list: &str) -> impl Iterator<Item = Option<String>> {
     let names = list.split(',').filter(|name| !name.is_empty());
     names.map(|name| percent_decode_str(name).decode_utf8().ok().map(|name| name.into_owned()))
 }
 
-/// The headers that the request must have, each with the value it has.
+/// The headers that the request must have, with their values.
 fn bound_headers(
     parameters: Parameters<'_>,
     request: &Presented<'_>,

@@ -96,7 +96,7 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
         source: ContainerName::new(source)?,
         source_lease_id: call.lease_id_header("x-ms-source-lease-id")?,
     };
-    // The service looks for these by their names.
+    // The service finds these by their names.
     if command.source.is_system() || command.path.container.is_system() {
         return Err(Code::InvalidResourceName.into());
     }
@@ -135,7 +135,7 @@ pub fn public_access_header(call: &Call<'_>) -> Result<PublicAccess, Error> {
     const NAME: &str = "x-ms-blob-public-access";
     match call.header(NAME)? {
         None => Ok(PublicAccess::None),
-        // Versions before 2009-09-19 wrote `true` for what is `container` now; clients still do.
+        // Versions before 2009-09-19 wrote `true` for `container`; clients still do.
         Some(text) if text.eq_ignore_ascii_case("container") || text == "true" => {
             Ok(PublicAccess::Container)
         }

@@ -1,4 +1,4 @@
-//! Symbolic and hard links, in shares of NFS.
+//! Symbolic and hard links, in NFS shares.
 
 use holdfast_domain::names::{FilePath, TrailingDots};
 use holdfast_domain::share::{
@@ -17,7 +17,7 @@ use crate::url_query::{Plus, decode};
 const LINK_TEXT: &str = "x-ms-link-text";
 const TARGET: &str = "x-ms-file-target-file";
 
-/// The text is kept and told as it is sent.
+/// The target is stored and returned as sent.
 pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
     let address = node_address::file(call)?;
     let target = LinkTarget(call.required_header(LINK_TEXT)?.to_owned());

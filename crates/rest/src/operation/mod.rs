@@ -1,5 +1,5 @@
-//! The operations of the four services: one row for each, from which routing, authorization, the
-//! names in metrics and logs, and the support matrix all come.
+//! The operations of the four services: one row for each, the source of routing, authorization,
+//! names in metrics and logs, and the support matrix.
 
 mod blob;
 mod file;
@@ -24,7 +24,7 @@ pub use support_matrix::{support_matrix, support_summary};
 use crate::service::Service;
 use crate::url_query::UrlQuery;
 
-/// Every operation: that of a service.
+/// Every operation, by service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     Blob(BlobOperation),
@@ -261,7 +261,7 @@ impl Operation {
         }
     }
 
-    /// What the caller needs. Deleting a version or deleting for good takes other letters than
+    /// What the caller needs. Deleting a version and permanent deletion need other letters than
     /// deleting a blob, and only the query tells them apart.
     pub fn need(self, query: &UrlQuery<'_>) -> Need {
         let need = self.row().need;
@@ -316,7 +316,7 @@ pub(crate) fn rows(service: Service) -> &'static [Row] {
     }
 }
 
-/// A row is found by the number of its operation.
+/// Checks the order, since a row is found by the number of its operation.
 macro_rules! rows_are_in_order {
     ($($rows:path: $service:ident, $operations:ident;)*) => { $(
         const _: () = {

@@ -146,7 +146,7 @@ fn more_selectors_mean_more() {
     };
     for (media, expected) in [
         ("application/vnd.apache.arrow.stream", Operation::Blob(BlobOperation::ListBlobsAsArrow)),
-        // As the Python SDK asks.
+        // As sent by the Python SDK.
         (
             "application/vnd.apache.arrow.stream,application/xml",
             Operation::Blob(BlobOperation::ListBlobsAsArrow),
@@ -369,7 +369,7 @@ fn a_missing_or_bad_selector_header_is_named() {
         (Service::Blob, "/a/c/b?comp=copy&copyid=1", &[], missing("x-ms-copy-action")),
         (Service::File, "/a/s/f", &[], missing("x-ms-type")),
         (Service::File, "/a/s/f?comp=range", &[], missing("x-ms-write")),
-        // Files have no lease that could be renewed.
+        // Leases on files cannot be renewed.
         (
             Service::File,
             "/a/s/f?comp=lease",
@@ -415,7 +415,7 @@ fn a_post_to_an_entity_can_tunnel_another_method() {
     assert_eq!(twice, Err(RouteRefusal::TunnelIncorrectCount));
     let put = routed(Service::Table, "PUT", entity, &headers(&[method("MERGE")]));
     assert_eq!(put, Err(RouteRefusal::TunnelNotUsingPost));
-    // The header has no meaning to the other services.
+    // Other services ignore the header.
     let other = routed(Service::Blob, "GET", "/a/c/b", &headers(&[method("PUT")]));
     assert_eq!(other, Ok(Operation::Blob(BlobOperation::GetBlob)));
 }

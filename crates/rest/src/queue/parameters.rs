@@ -1,4 +1,4 @@
-//! The query parameters of operations on messages, with the ranges that each version gives them.
+//! The query parameters of operations on messages, with their ranges by version.
 
 use std::time::Duration;
 
@@ -27,21 +27,21 @@ pub fn message_count(query: &UrlQuery<'_>) -> Result<usize, Error> {
     Ok(sent.and_then(|count| usize::try_from(count).ok()).unwrap_or(1))
 }
 
-/// For how long messages that are got are invisible.
+/// How long messages are invisible after Get Messages.
 pub fn visibility_of_got(query: &UrlQuery<'_>, version: Version) -> Result<Duration, Error> {
     let max = if version < Version::V2011_08_18 { TWO_HOURS } else { SEVEN_DAYS };
     let sent = query.integer(VISIBILITY_TIMEOUT, 1..=max)?;
     Ok(seconds(sent.unwrap_or(VISIBILITY_TIMEOUT_DEFAULT)))
 }
 
-/// For how long a message that is updated is invisible.
+/// How long a message is invisible after an update.
 pub fn visibility_of_updated(query: &UrlQuery<'_>) -> Result<Duration, Error> {
     query.required(VISIBILITY_TIMEOUT)?;
     let sent = query.integer(VISIBILITY_TIMEOUT, 0..=SEVEN_DAYS)?;
     Ok(seconds(sent.unwrap_or(0)))
 }
 
-/// For how long a message that is put is invisible, and after which time it expires.
+/// How long a new message is invisible, and when it expires.
 pub fn times_of_put(
     query: &UrlQuery<'_>,
     version: Version,

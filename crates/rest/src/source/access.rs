@@ -1,5 +1,5 @@
-//! Whether a request may use a source that is on this server. What the URL of a source names is told
-//! here only, after the authorizer has been asked about it.
+//! Whether a request may use a source on this server. Only this module gives out what the URL of a
+//! source names, after its authorization.
 
 use holdfast_domain::blob::{BlobPath, Which};
 use holdfast_domain::names::FilePath;
@@ -28,7 +28,7 @@ pub struct ReadableFile {
     pub read: GetNode,
 }
 
-/// A file or directory that the request may take away.
+/// A file or directory that the request may move.
 pub struct MovableFile {
     pub share: SharePath,
     pub path: FilePath,
@@ -76,7 +76,7 @@ impl SourceRequest {
         Ok(MovableFile { share, path, snapshot })
     }
 
-    /// As if the source were asked for by `read`, over the connection of the request.
+    /// As if the source were requested by `read`, over the connection of the request.
     async fn authorize_read(
         &self,
         call: &Call<'_>,
@@ -102,7 +102,7 @@ impl SourceRequest {
         Ok(granted)
     }
 
-    /// With the credentials that came for the source; without any, as everybody.
+    /// With the credentials for the source; without any, as an anonymous caller.
     async fn authorize_as(
         &self,
         call: &Call<'_>,
@@ -143,7 +143,7 @@ fn address<'a>(
     Ok(Address::parse(url.service, Some(url.host.as_str()), host_style, &url.raw_path, query)?)
 }
 
-/// Whether what the caller has shown opens sources of this request.
+/// Whether the caller's own credentials open sources of this request.
 fn callers_count(call: &Call<'_>) -> bool {
     let by = match call.operation.row().second {
         Second::Read(by) => by,

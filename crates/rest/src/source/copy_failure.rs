@@ -1,4 +1,4 @@
-//! Why a copy failed, as the domain keeps it and as clients are told.
+//! Why a copy failed, as stored by the domain and as told to clients.
 
 use std::borrow::Cow;
 
@@ -61,7 +61,7 @@ impl From<&copy::SourceFailure> for SourceFailure {
             SourceReason::TimedOut => FailureKind::TimedOut,
             SourceReason::BrokenOff => FailureKind::BrokenOff,
             SourceReason::UnexpectedAnswer => FailureKind::UnexpectedAnswer,
-            // How large it could have been is not kept, and not told.
+            // The limit is not stored, and not in the text.
             SourceReason::TooLarge => FailureKind::TooLarge { length_max: 0 },
             SourceReason::Unserved => FailureKind::Unserved,
             SourceReason::Own => {

@@ -16,8 +16,8 @@ pub fn named(headers: &RequestHeaders) -> Option<Version> {
     Version::parse(text).ok().filter(|version| *version >= Version::V2009_09_19)
 }
 
-/// The version that the request is processed with, or `None` where the default of the Blob service
-/// decides. `named` is the one of its header, by [`named`].
+/// The version that the request is processed with, or `None` if the default of the Blob service
+/// applies. `named` is the one of its header, by [`named`].
 pub fn negotiate(
     service: Service,
     named: Option<Version>,
@@ -32,13 +32,14 @@ pub fn negotiate(
     let signed = signed.and_then(|text| Version::parse(text).ok());
     let asked = query.get_nonempty("api-version").and_then(|text| Version::parse(text).ok());
     match signed {
-        // A signature of these versions says how the request is processed, whatever the header.
+        // The version of such an old signature decides how the request is processed, whatever the
+        // header.
         Some(signed) if signed < Version::V2014_02_14 => Ok(Some(signed)),
         Some(signed) => Ok(Some(asked.or(named).unwrap_or(signed))),
         None if named.is_some() => Ok(named),
         None => match service {
             Service::Blob => Ok(None),
-            // Signatures without `sv` are from before there was one, and so are their requests.
+            // Signatures without `sv` are from before it existed, and so are their requests.
             Service::Queue | Service::Table | Service::File if query.get("sig").is_some() => {
                 Ok(Some(Version::V2009_09_19))
             }
@@ -47,8 +48,7 @@ pub fn negotiate(
     }
 }
 
-/// Versions from before there were page blobs are refused in a way of their own by the operations on
-/// them.
+/// Operations on page blobs have a separate refusal for versions before page blobs.
 pub fn check_page_blobs(operation: Operation, headers: &RequestHeaders) -> Result<(), Error> {
     let on_pages = matches!(
         operation,

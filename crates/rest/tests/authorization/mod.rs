@@ -1,5 +1,5 @@
-//! The facts of `operations.tsv`, and requests that carry each kind of credentials. The texts that
-//! are signed are written here from the reference once more, not taken from the server.
+//! The facts of `operations.tsv`, and requests that carry each kind of credentials. The signed
+//! texts are implemented again here from the reference, not taken from the server.
 #![allow(dead_code, reason = "each test binary uses the part it needs")]
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub struct Fact {
     pub anonymous: String,
 }
 
-/// Alternatives, each of which may need several things.
+/// Alternatives, each of which may need several items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnyOf {
     Nothing,
@@ -132,7 +132,7 @@ impl Fact {
         }
     }
 
-    /// Whether the path names the account, a container or what is in one.
+    /// Whether the path names the account, a container or an object.
     pub fn depth(&self) -> usize {
         let path = self.target.split('?').next().unwrap_or_default();
         path.split('/').skip(2).count().min(2)
@@ -176,7 +176,7 @@ pub fn hmac(key: &[u8], text: &str) -> String {
 }
 
 impl Request {
-    /// Routed, authenticated and authorized as the server does it.
+    /// Routes, authenticates and authorizes it as the server does.
     pub fn decide(&self) -> Decided {
         let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
         let query = UrlQuery::parse(query).expect("a readable query");

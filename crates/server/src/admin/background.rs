@@ -1,4 +1,4 @@
-//! What the admin listener tells of background work.
+//! The background work as shown by the admin listener.
 
 use holdfast_domain::workers::{WorkerState, WorkerStatus, WorkerTotals, Workers};
 use holdfast_rest::metrics::{family, sample};

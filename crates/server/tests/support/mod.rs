@@ -12,7 +12,7 @@ use std::time::Duration;
 use holdfast_random::{Random, seed_of_this_run, setting};
 use holdfast_testkit::process::{ChildProcess, command, socket_address};
 
-/// Far above what a start takes, so that only a server that hangs gets there.
+/// Far more than a start takes, so that only a server that hangs exceeds it.
 const START_MAX: Duration = Duration::from_secs(60);
 
 pub const FREE_PORTS: [&str; 12] = [
@@ -41,7 +41,7 @@ pub struct Server {
     pub queue: SocketAddr,
     pub table: SocketAddr,
     pub file: SocketAddr,
-    /// None where it is not served.
+    /// `None` if it is not served.
     pub smb: Option<SocketAddr>,
 }
 
@@ -104,8 +104,8 @@ impl Server {
     }
 }
 
-/// Runs a test that ends the server by `what` `HOLDFAST_{what}_CYCLES` times, in the way that
-/// `HOLDFAST_{what}_SEED` decides; both are printed, so that a failure can be repeated.
+/// Runs a test that ends the server by `what` `HOLDFAST_{what}_CYCLES` times, with the random
+/// choices of `HOLDFAST_{what}_SEED`; both are printed, so that a failure can be repeated.
 pub fn in_cycles(what: &str, cycles_default: u64, run: impl AsyncFnOnce(u64, &mut Random)) {
     let cycles = setting(&format!("HOLDFAST_{what}_CYCLES")).unwrap_or(cycles_default);
     println!("HOLDFAST_{what}_CYCLES={cycles}");
@@ -114,7 +114,7 @@ pub fn in_cycles(what: &str, cycles_default: u64, run: impl AsyncFnOnce(u64, &mu
     runtime.block_on(run(cycles, &mut Random::new(seed)));
 }
 
-/// Said past the capture of tests that pass: nobody must take what was skipped for what was shown.
+/// Printed without capture, so that a skipped test is not mistaken for a passed one.
 pub fn say_skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
 }

@@ -1,10 +1,10 @@
-//! Memory for answers: from before they are made until the client has taken them.
+//! Memory for answers: reserved from before they are made until the client has read them.
 //!
-//! A client that asks for much and reads nothing would have the server hold all of it. So whoever is
-//! about to make a long answer takes room for it first, of the connection and of the process, and
-//! waits where there is none: the request keeps its credits meanwhile, so that its client cannot send
-//! more without end. What a connection may hold of the process shrinks with what is left, so that
-//! those who do not read leave room for those who do.
+//! A client that asks for much and reads nothing would make the server hold all of it. So before a
+//! long answer is made its memory is taken from the budgets of the connection and of the process; if
+//! there is none, the request waits and keeps its credits, so that its client cannot send more
+//! without limit. The part of the process's budget that a connection may hold shrinks with what is
+//! left, so that clients that do not read leave room for those that do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,21 +12,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Shorter answers, and what else there is to a request, count as this much with the request itself.
+/// Shorter answers, and other memory of a request, are counted with the request as this much.
 pub const SHORT_ANSWER_BYTES: usize = 4096;
-/// Enough for a client that reads to keep the network busy.
+/// Enough to keep the network busy if the client reads.
 const CONNECTION_BYTES_MAX: usize = 32 * 1024 * 1024;
 const PROCESS_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// A connection holds no more than such a part of what is left to all.
+/// A connection holds at most this part of what is left for all.
 const PART_OF_FREE: usize = 8;
 
-/// What the answers of all connections may hold together.
+/// The budget for answers of all connections.
 #[derive(Debug)]
 pub struct ProcessAnswerMemory {
     free: Mutex<usize>,
-    /// Rung when room is given back.
+    /// Notified when room is given back.
     freed: Notify,
-    /// How many connections wait although they hold nothing.
+    /// How many connections wait without holding anything.
     starved: AtomicUsize,
 }
 
@@ -41,19 +41,19 @@ impl ProcessAnswerMemory {
         Self { free: Mutex::new(bytes), freed: Notify::new(), starved: AtomicUsize::new(0) }
     }
 
-    /// Whether those who do not read their answers are in the way of others.
+    /// Whether clients that do not read their answers delay others.
     pub fn is_short(&self) -> bool {
         self.starved.load(Ordering::Relaxed) > 0
     }
 }
 
-/// What the answers of one connection hold.
+/// The budget for answers of one connection.
 #[derive(Debug)]
 pub struct ConnectionAnswerMemory {
     process: Arc<ProcessAnswerMemory>,
-    /// Changed only with the lock of the process held.
+    /// Changed only under the lock of the process.
     held: AtomicUsize,
-    /// Waits for room queue here first, in their order.
+    /// Waiters queue here first, in order.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -70,13 +70,14 @@ impl ConnectionAnswerMemory {
         &self.process
     }
 
-    /// Room for so many bytes, if it is there and nobody came before.
+    /// Room for so many bytes, if it is available and no other waits.
     pub fn try_take(self: &Arc<Self>, bytes: usize) -> Option<Taken> {
         let _turn = self.turn.try_lock().ok()?;
         self.take_now(bytes)
     }
 
-    /// Waits for room. Answers that are held are sent first: they may be what is waited for.
+    /// Waits for room. Answers held back must be sent before: they may hold the room that is waited
+    /// for.
     pub async fn take(self: &Arc<Self>, bytes: usize) -> Taken {
         let _turn = self.turn.lock().await;
         let mut starving = None;
@@ -97,7 +98,7 @@ impl ConnectionAnswerMemory {
         let mut free = self.process.free.lock();
         let held = self.held.load(Ordering::Relaxed);
         let after = held + bytes;
-        // The first answer needs no more than to fit.
+        // The first answer only has to fit.
         let part = CONNECTION_BYTES_MAX.min(*free / PART_OF_FREE);
         let may_hold = if held == 0 { *free } else { part };
         if after > may_hold {
@@ -132,7 +133,7 @@ impl Drop for Starving<'_> {
     }
 }
 
-/// Room that is taken until this is dropped.
+/// Room held until this is dropped.
 #[derive(Debug)]
 pub struct Taken {
     room: Arc<ConnectionAnswerMemory>,

@@ -1,10 +1,9 @@
-//! Memory for requests at work, with the short answers that are counted with them: from before a request
-//! is read until its answer is written.
+//! Memory for running requests and their short answers: from before a request is read until its answer
+//! is written.
 //!
-//! A connection has its own limit. All of them together have one, too: where that is reached, a connection
-//! that holds more than a little reads nothing until some of its own requests are answered, or there is
-//! room again. So a crowd of clients that do not read holds little for each of them, and nobody waits for
-//! the others.
+//! Each connection has a limit, and all of them together have one. When that is reached, a connection that
+//! holds more than its share reads nothing until some of its own requests are answered, or there is room
+//! again. So many clients that do not read hold little each, and do not block others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,14 +12,14 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 const CONNECTION_KIB_MAX: usize = 64 * 1024;
 const PROCESS_KIB_MAX: usize = 512 * 1024;
-/// What a connection may hold however much the others do, or one request if that is longer.
+/// What a connection may always hold, whatever the others hold; or one request if that is longer.
 const SHARE_KIB: usize = 1024;
 
-/// What the requests of all connections hold.
+/// The budget for requests of all connections.
 #[derive(Debug, Default)]
 pub struct ProcessRequestMemory {
     held_kib: AtomicUsize,
-    /// Rung when something is given back while it is short.
+    /// Notified when memory is released while it is short.
     freed: Notify,
 }
 
@@ -30,7 +29,7 @@ impl ProcessRequestMemory {
     }
 }
 
-/// What the requests of one connection hold.
+/// The budget for requests of one connection.
 pub struct ConnectionWork {
     process: Arc<ProcessRequestMemory>,
     own: Arc<Semaphore>,
@@ -42,7 +41,7 @@ impl ConnectionWork {
         Self { process: Arc::clone(process), own }
     }
 
-    /// Waits for room for one more request. Only the one who reads a connection asks.
+    /// Waits for room for one more request. Called only by the reader of a connection.
     pub async fn take(&self, bytes: usize) -> Working {
         let kib = (bytes / 1024 + 1).min(CONNECTION_KIB_MAX);
         loop {
@@ -65,7 +64,7 @@ impl ConnectionWork {
     }
 }
 
-/// A request at work until this is dropped.
+/// The memory of a running request, until this is dropped.
 pub struct Working {
     process: Arc<ProcessRequestMemory>,
     kib: usize,
@@ -74,7 +73,7 @@ pub struct Working {
 
 impl Drop for Working {
     fn drop(&mut self) {
-        // Who is woken looks at what the connection holds.
+        // Released first, since the waiter checks what the connection holds.
         drop(self.own.take());
         let before = self.process.held_kib.fetch_sub(self.kib, Ordering::Relaxed);
         if before >= PROCESS_KIB_MAX {

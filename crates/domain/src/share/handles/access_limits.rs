@@ -1,4 +1,4 @@
-//! What clients may have of nodes at all, where the access lists of files are enforced.
+//! The maximum access of clients to nodes, where the access lists of files are enforced.
 
 use super::Answer;
 use super::command::OpenNode;
@@ -12,7 +12,7 @@ use crate::share::security::{Token, permitted};
 use crate::share::{Node, SharePath};
 
 impl Domain {
-    /// What a client may have of a node that is in this directory.
+    /// The maximum access of a client to a node in this directory.
     pub(super) async fn allowed(
         &self,
         command: &OpenNode,
@@ -23,13 +23,13 @@ impl Domain {
         Ok(command.allowed.intersection(listed))
     }
 
-    /// Whether what a handle is of can come into a directory.
+    /// Whether the node of a handle may be moved into a directory.
     pub(super) async fn check_addition(&self, handle: &Handle, directory: &Node) -> Answer<()> {
         let access = self.listed_access(&handle.share, directory, None).await?;
         check(access.contains(right_to_add(handle.is_directory)))
     }
 
-    /// Whether a node can go to make room for that of a handle.
+    /// Whether a node may be replaced by that of a handle.
     pub(super) async fn check_replacement(
         &self,
         handle: &Handle,

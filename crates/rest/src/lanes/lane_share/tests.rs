@@ -23,7 +23,7 @@ fn carried<T: Send + 'static>(work: Work<T>) -> T {
     lane.block_on(share.count_turns(share.carry(work))).expect("finished")
 }
 
-/// Takes so much time of the processor.
+/// Uses so much processor time.
 fn compute(time: Duration) {
     let begun = thread_time();
     while thread_time() - begun < time {
