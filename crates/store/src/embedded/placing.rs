@@ -379,8 +379,20 @@ impl State {
     }
 }
 
+const FEW_WRITES: usize = 16;
+
 fn last_of_each_key(mut writes: Vec<Write>) -> Vec<Write> {
-    if writes.len() > 1 {
+    if writes.len() <= FEW_WRITES {
+        // Comparing each with those behind it costs less than hashing them.
+        let mut at = 0;
+        while at < writes.len() {
+            if writes[at + 1..].iter().any(|later| later.key() == writes[at].key()) {
+                writes.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    } else {
         let mut seen = HashSet::with_capacity(writes.len());
         let mut kept: Vec<bool> =
             writes.iter().rev().map(|write| seen.insert(write.key().clone())).collect();
@@ -399,6 +411,11 @@ mod tests {
     fn only_the_last_write_of_a_key_is_kept() {
         let mut batch = Batch::blind();
         batch.put("a", "1").put("b", "2").delete("a").put("c", "3").put("b", "4");
+        let mut many = Batch::blind();
+        for number in 0..FEW_WRITES {
+            many.put(number.to_string(), "0");
+        }
+        many.writes.extend(batch.writes.iter().cloned());
         let kept = last_of_each_key(batch.writes);
         let expected = [
             Write::Delete { key: "a".into() },
@@ -406,5 +423,6 @@ mod tests {
             Write::Put { key: "b".into(), value: "4".into() },
         ];
         assert_eq!(kept, expected);
+        assert_eq!(last_of_each_key(many.writes)[FEW_WRITES..], expected);
     }
 }
