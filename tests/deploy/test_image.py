@@ -77,6 +77,13 @@ def test_server_keeps_its_data_in_the_volume(in_image):
     assert "blob=http://127.0.0.1:" in lines[-1]
 
 
+@pytest.mark.parametrize("name", ["azurite", "azurite-blob", "azurite-queue", "azurite-table"])
+def test_names_of_azurite_are_programs(in_image, name):
+    """Testcontainers for .NET, Go and Node give such a name as the entrypoint."""
+    shown = subprocess.run([*in_image[""], name, "--version"], capture_output=True, text=True)
+    assert "holdfast" in shown.stdout, shown.stderr
+
+
 def test_word_azurite_is_taken(in_image):
     arguments = ["azurite", "--blobPort=0", "--queuePort=0", "--tablePort=0", "--location=/data"]
     process, lines = started(in_image, arguments)
