@@ -166,7 +166,8 @@ def wait_until_rates_are_known(address, log):
     while time.monotonic() < deadline:
         try:
             samples = query(address, f"max({seconds})")
-        except OSError:
+        except (OSError, ValueError):
+            # It does not listen yet, or answers that it is starting.
             samples = []
         if samples and float(samples[0]["value"][1]) >= RATE_SECONDS - 1:
             return
