@@ -68,7 +68,7 @@ def test_everything_has_each_kind(rendered):
     kinds = {resource["kind"] for resource in resources}
     assert kinds == {
         "StatefulSet", "Service", "ConfigMap", "Secret", "Ingress", "PodDisruptionBudget", *CUSTOM
-    }  # fmt: skip
+    }
 
 
 def test_references_between_resources_hold(rendered):

@@ -85,10 +85,11 @@ def test_names_of_azurite_are_programs(in_image, name):
 
 
 def test_word_azurite_is_taken(in_image):
-    arguments = ["azurite", "--blobPort=0", "--queuePort=0", "--tablePort=0", "--location=/data"]
-    process, lines = started(in_image, arguments)
+    hosts = [f"--{name}Host=127.0.0.1" for name in ("blob", "queue", "table")]
+    ports = [f"--{name}Port=0" for name in ("blob", "queue", "table")]
+    process, lines = started(in_image, ["azurite", "--location=/data", *hosts, *ports])
     stop(process)
-    assert lines[0].startswith("Azurite Blob service is starting at http://0.0.0.0:"), lines
+    assert lines[0].startswith("Azurite Blob service is starting at http://127.0.0.1:"), lines
 
 
 def test_health_fails_where_no_server_is(in_image):
