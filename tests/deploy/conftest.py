@@ -8,57 +8,18 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from server_process import SERVICES, ServerProcess, stop
 
 from web import get, query
 
 ROOT = Path(__file__).resolve().parents[2]
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-SERVICES = ("blob", "queue", "table", "file")
-FREE_PORTS = [f"--{name}-port=0" for name in (*SERVICES, "smb", "admin")]
+LISTENING = (*SERVICES, "smb", "admin")
 START_SECONDS = 60
 # A second between two scrapes: rates over RATE_SECONDS have enough of them.
 RATE_SECONDS = 10
-
-
-@dataclass
-class Server:
-    """What the ready line says, by name: blob, queue, table, file, smb, admin."""
-
-    process: subprocess.Popen
-    addresses: dict
-
-    def connection_string(self):
-        endpoints = (f"{name.title()}Endpoint={self.addresses[name]}/devstoreaccount1" for name in SERVICES)
-        return f"AccountName=devstoreaccount1;AccountKey={KEY};" + ";".join(endpoints)
-
-
-def start_server(program, arguments, environment=None):
-    """A server that is ready. Whoever calls this ends it."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-    variables.pop("AZURITE_ACCOUNTS", None)
-    process = subprocess.Popen(
-        [program, *FREE_PORTS, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**variables, "HOLDFAST_LOG": "warn", **(environment or {})},
-    )
-    for line in process.stdout:
-        if line.startswith("ready "):
-            return Server(process, dict(re.findall(r"(\w+)=(\S+)", line)))
-    pytest.fail(f"the server ended with {process.wait()} before it was ready")
-
-
-def stop(process):
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope="session")
@@ -103,9 +64,9 @@ def certificate(tmp_path_factory, tool):
 
 @pytest.fixture(scope="session")
 def server(program, tmp_path_factory):
-    server = start_server(program, ["--data", str(tmp_path_factory.mktemp("data") / "data")])
-    yield server
-    stop(server.process)
+    data = tmp_path_factory.mktemp("data") / "data"
+    with ServerProcess(program, "--data", str(data), "--log", "warn", listening=LISTENING) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

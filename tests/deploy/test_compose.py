@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 import yaml
+from server_process import ServerProcess
 
-from conftest import start_server, stop
+from conftest import LISTENING
 from web import get
 
 FILES = ["deploy/compose/development.yaml", "deploy/compose/production/compose.yaml"]
@@ -34,20 +35,10 @@ def test_image_and_ports_are_those_of_the_server(root, version, file):
 
 
 def test_production_settings_serve_with_tls(root, program, certificate, tmp_path):
-    """With the variables of the image, but for the address."""
+    """With flags in place of the variables of the image and of accounts.env."""
     shutil.copy(root / "deploy/compose/production/holdfast.toml", tmp_path)
     shutil.copytree(certificate, tmp_path / "tls")
-    server = start_server(
-        program,
-        ["--config", str(tmp_path / "holdfast.toml")],
-        {
-            "HOLDFAST_DATA": str(tmp_path / "data/holdfast"),
-            "HOLDFAST_HOST": "127.0.0.1",
-            "HOLDFAST_ACCOUNTS": "mine:bXkga2V5",
-        },
-    )
-    try:
+    settings = ["--config", tmp_path / "holdfast.toml", "--data", tmp_path / "data", "--account", "mine:bXkga2V5"]
+    with ServerProcess(program, *map(str, settings), listening=LISTENING) as server:
         assert server.addresses["blob"].startswith("https://")
         assert get(server.addresses["admin"] + "/readyz") == (200, "ready\n")
-    finally:
-        stop(server.process)

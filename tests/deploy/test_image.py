@@ -6,8 +6,9 @@ import subprocess
 import tarfile
 
 import pytest
+from server_process import stop
 
-from conftest import ROOT, stop
+from conftest import ROOT
 
 USER = "10001:10001"
 

@@ -6,8 +6,9 @@ import subprocess
 import tomllib
 
 import pytest
+from server_process import ServerProcess
 
-from conftest import start_server, stop
+from conftest import LISTENING
 from web import get
 
 UNIT = "deploy/systemd/holdfast.service"
@@ -67,12 +68,9 @@ def test_settings_of_the_package_are_accepted(root, program, certificate, tmp_pa
     (tmp_path / "holdfast.toml").write_text(text)
     for file in certificate.iterdir():
         shutil.copy(file, tmp_path)
-    arguments = ["--config", str(tmp_path / "holdfast.toml"), "--data", str(tmp_path / "data")]
-    server = start_server(program, arguments)
-    try:
+    settings = ["--config", tmp_path / "holdfast.toml", "--data", tmp_path / "data"]
+    with ServerProcess(program, *map(str, settings), listening=LISTENING) as server:
         assert get(server.addresses["admin"] + "/readyz")[0] == 200
-    finally:
-        stop(server.process)
 
 
 @pytest.mark.parametrize("script", ["postinst", "postrm"])
