@@ -110,7 +110,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
         .map(|entry| entry.expect("the folder can be read").path())
         .collect();
     entries.sort();
-    for path in entries {
+    // What a link means is looked at where it is; in an image it may be something that is not here.
+    for path in entries.into_iter().filter(|path| !path.is_symlink()) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if path.is_dir() {
             if !SKIPPED.contains(&name) {
