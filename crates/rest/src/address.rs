@@ -12,7 +12,7 @@ use crate::operation::Scope;
 use crate::service::Service;
 use crate::url_query::{Plus, UrlQuery, decode};
 
-const SECONDARY_SUFFIX: &str = "-secondary";
+pub(crate) const SECONDARY_SUFFIX: &str = "-secondary";
 const ROOT_CONTAINER: &str = "$root";
 
 /// Whether a host such as `account.blob.localhost` can name the account, or only the path.

@@ -22,7 +22,7 @@ use crate::queue;
 use crate::service::Service;
 use crate::service::properties_document;
 use crate::service::signed_identifiers;
-use crate::source::{SourceUrl, Vicinity, locate};
+use crate::source::{AllowedHosts, SourceUrl, Vicinity, locate};
 use crate::table;
 use crate::url_query::UrlQuery;
 use crate::version::Version;
@@ -196,6 +196,8 @@ pub fn source_url(bytes: &[u8]) -> bool {
                 service,
                 request_host: Some("127.0.0.1:10000"),
                 dots: TrailingDots::Kept,
+                accounts: &Accounts::default(),
+                hosts: &AllowedHosts::default(),
             };
             let _ = locate(url, vicinity);
         }

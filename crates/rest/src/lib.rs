@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod access_log;
 pub mod address;
 mod answer;
 pub mod auth;

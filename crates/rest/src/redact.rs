@@ -9,7 +9,7 @@ use hyper::header::{HeaderMap, HeaderName};
 const HIDDEN: &str = "REDACTED";
 
 /// Parameters that describe the request. Those of a SAS (above all `sig`) are not in the list.
-const SHOWN_PARAMETERS: [&str; 34] = [
+const SHOWN_PARAMETERS: [&str; 42] = [
     "$filter",
     "$select",
     "$top",
@@ -37,13 +37,21 @@ const SHOWN_PARAMETERS: [&str; 34] = [
     "showonly",
     "snapshot",
     "startfrom",
-    "timeout",
     "upn",
     "versionid",
     "visibilitytimeout",
     "where",
     "deletetype",
     "action",
+    "close",
+    "continuation",
+    "directory",
+    "flush",
+    "mode",
+    "position",
+    "resource",
+    "retainuncommitteddata",
+    "timeout",
 ];
 
 const SHOWN_HEADERS: [&str; 38] = [
@@ -190,6 +198,7 @@ mod tests {
                 "/account/c/b?sv=2024-11-04&sr=b&sig=aGk%3D&se=2030-01-01&comp=metadata",
                 "/account/c/b?sv=REDACTED&sr=REDACTED&sig=REDACTED&se=REDACTED&comp=metadata",
             ),
+            ("/a?resource=filesystem&sig=x", "/a?resource=filesystem&sig=REDACTED"),
             ("/a?SIG=x&Comp=list", "/a?SIG=REDACTED&Comp=list"),
             ("/a?%73ig=x", "/a?REDACTED=REDACTED"),
             ("/a?sig=x=y=z", "/a?sig=REDACTED"),

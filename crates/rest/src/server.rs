@@ -1,11 +1,12 @@
 //! Listeners and their connections: which lane carries them, TLS, limits and time-outs.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_places::{Admitted, Entrance, Place, admit};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -52,6 +53,8 @@ impl ConnectionLimits {
 /// Headers usually fit one packet; a client that takes this long only wants to hold the connection.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// What is read of a request that came without TLS.
+const UNREAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// Serves one listener until `shutdown` turns true, then waits for running requests. The caller
 /// bounds that wait by dropping the future.
@@ -112,14 +115,27 @@ impl Connection {
         match tls {
             None => self.talk(stream, Peer { ip, tls: false }, place, share).await,
             Some(tls) => {
-                let accepting = tokio::time::timeout(TLS_HANDSHAKE_TIMEOUT, tls.accept(stream));
+                let accepting = async {
+                    match begins_tls(&stream).await {
+                        true => tls.accept(stream).await.map(Some),
+                        false => refuse_plain(stream).await.map(|()| None),
+                    }
+                };
+                let accepting = tokio::time::timeout(TLS_HANDSHAKE_TIMEOUT, accepting);
                 let accepted = tokio::select! {
                     biased;
                     accepted = accepting => accepted,
                     () = place.taken_away() => return,
                 };
                 match accepted {
-                    Ok(Ok(stream)) => self.talk(stream, Peer { ip, tls: true }, place, share).await,
+                    Ok(Ok(Some(stream))) => {
+                        self.talk(stream, Peer { ip, tls: true }, place, share).await;
+                    }
+                    Ok(Ok(None)) => tracing::info!(
+                        %ip,
+                        service = self.endpoint.name(),
+                        "a client spoke without TLS to a port that serves HTTPS"
+                    ),
                     Ok(Err(error)) => tracing::debug!(%error, %ip, "TLS handshake failed"),
                     Err(_) => tracing::debug!(%ip, "TLS handshake took too long"),
                 }
@@ -143,6 +159,30 @@ impl Connection {
             tracing::debug!(?reason, ip = %peer.ip, "connection ended");
         }
     }
+}
+
+/// Waits for the first byte; the time limit of the handshake covers this, too.
+async fn begins_tls(stream: &TcpStream) -> bool {
+    /// The type of the record that every handshake begins with.
+    const HANDSHAKE: u8 = 0x16;
+    let mut first = [0];
+    match stream.peek(&mut first).await {
+        Ok(1) => first == [HANDSHAKE],
+        Ok(_) | Err(_) => true,
+    }
+}
+
+async fn refuse_plain(mut stream: TcpStream) -> io::Result<()> {
+    const TEXT: &str = "This port serves HTTPS: use https:// in the address.\n";
+    let answer = format!(
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{TEXT}",
+        TEXT.len()
+    );
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await?;
+    // Closing with bytes of the request unread would reset the connection, and lose the answer.
+    tokio::io::copy(&mut stream.take(UNREAD_BYTES_MAX), &mut tokio::io::sink()).await.map(drop)
 }
 
 /// The requests of one connection. Each connection has its own reference count, so that requests

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 
-use holdfast_rest::service::{Endpoint, Service};
+use holdfast_rest::service::Endpoint;
 
 use crate::azurite::AzuriteName;
 use crate::settings::Announcement;
@@ -60,7 +60,7 @@ fn azurite_only(announcement: Announcement, served: &[Served], text: &str) {
         Announcement::Azurite { .. } => {
             let lines = served
                 .iter()
-                .map(|served| format!("Azurite {} {text}", title(served.endpoint.service())));
+                .map(|served| format!("Azurite {} {text}", served.endpoint.service().title()));
             print(&lines.collect::<Vec<_>>());
         }
     }
@@ -80,18 +80,9 @@ fn ready_line(served: &[Served], smb: Option<SocketAddr>, admin: Option<SocketAd
     line
 }
 
-fn title(service: Service) -> &'static str {
-    match service {
-        Service::Blob => "Blob",
-        Service::Queue => "Queue",
-        Service::Table => "Table",
-        Service::File => "File",
-    }
-}
-
 /// Azurite's commands for single services have other lines than the one for all.
 fn azurite_started(name: AzuriteName, served: &Served) -> [String; 2] {
-    let (service, url) = (title(served.endpoint.service()), served.url());
+    let (service, url) = (served.endpoint.service().title(), served.url());
     let requested = format!("{}:{}", served.host, served.requested_port);
     match name {
         AzuriteName::Azurite => [
@@ -120,6 +111,8 @@ fn print(lines: &[String]) {
 
 #[cfg(test)]
 mod tests {
+    use holdfast_rest::service::Service;
+
     use super::*;
 
     fn served(service: Service, bound: &str) -> Served {

@@ -1,6 +1,7 @@
 //! The command line of Azurite 3.37, for running this server in its place: under one of its four
 //! names the process accepts its flags and variables, binds the same ports and prints the lines
-//! that tools wait for. No flag, variable or file of `holdfast` is read.
+//! that tools wait for. Of the settings of `holdfast` only the variables
+//! `HOLDFAST_HOST` and `HOLDFAST_ADMIN_PORT` are read.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,11 @@ impl AzuriteName {
             "azurite-table" => Some(Self::Table),
             _ => None,
         }
+    }
+
+    /// By the first argument of `holdfast`, as containers are told what to run.
+    pub fn of_word(word: &OsStr) -> Option<Self> {
+        Self::of_program(word).filter(|name| word == name.text())
     }
 
     fn text(self) -> &'static str {
@@ -153,7 +159,9 @@ pub fn read(
     environment: &Environment,
 ) -> Result<Settings, SettingsError> {
     let matches = command(name).try_get_matches_from(arguments).map_err(SettingsError::Usage)?;
-    let flags = Flags { matches };
+    // Containers set these two: Azurite has no health check, and its images listen on all addresses.
+    let default_host = variable(environment, "HOLDFAST_HOST")?;
+    let flags = Flags { matches, default_host: default_host.unwrap_or("127.0.0.1".to_owned()) };
     let silent = flags.has("silent");
     let mut settings = Settings {
         storage: flags.storage()?,
@@ -165,7 +173,7 @@ pub fn read(
         smb_encryption: Encryption::default(),
         smb_signing: Signing::default(),
         web: None,
-        admin: None,
+        admin: flags.admin(environment)?,
         tls: flags.tls()?,
         accounts: accounts(given_accounts(environment)?.as_ref())?,
         host_style_addresses: !flags.has("disableProductStyleUrl"),
@@ -174,6 +182,7 @@ pub fn read(
         copy_sources: CopySources { key_opens_copy_from_url: true, ..CopySources::default() },
         limits: flags.limits(name)?,
         log: flags.log(silent),
+        access_log: None,
         seed: None,
         shutdown_timeout: Duration::from_secs(30),
         announcement: Announcement::Azurite { name, ready_too: !silent },
@@ -210,6 +219,16 @@ fn warnings(
     if !meaningless.is_empty() {
         warnings.push(format!("accepted, but without meaning here: {}", meaningless.join(", ")));
     }
+    if let Storage::Folder { path, .. } = &settings.storage
+        && let Some(location) = path.parent()
+        && has_data_of_azurite(location)
+    {
+        let location = location.display();
+        warnings.push(format!(
+            "{location} has data that Azurite wrote, which is not served: while this server runs, \
+             `holdfast import azurite {location}` copies it here and leaves it as it is"
+        ));
+    }
     if let Some((account, listener)) = settings.exposed_well_known_key() {
         warnings.push(format!(
             "account {:?} has the well-known development key and is served on {}: anyone who can \
@@ -220,8 +239,15 @@ fn warnings(
     Ok(warnings)
 }
 
+fn has_data_of_azurite(location: &Path) -> bool {
+    ["blob", "queue", "table"]
+        .iter()
+        .any(|service| location.join(format!("__azurite_db_{service}__.json")).exists())
+}
+
 struct Flags {
     matches: ArgMatches,
+    default_host: String,
 }
 
 impl Flags {
@@ -275,7 +301,7 @@ impl Flags {
             })?,
             None => service.default_port,
         };
-        let host = self.text(service.host).unwrap_or("127.0.0.1");
+        let host = self.text(service.host).unwrap_or(&self.default_host);
         match Listen::resolve(host, port) {
             Some(listen) => Ok(Some(listen)),
             None => {
@@ -283,6 +309,19 @@ impl Flags {
                 Err(refuse(service.host, host, allowed))
             }
         }
+    }
+
+    fn admin(&self, environment: &Environment) -> Result<Option<Listen>, SettingsError> {
+        const NAME: &str = "HOLDFAST_ADMIN_PORT";
+        let Some(text) = variable(environment, NAME)?.filter(|text| text != "off") else {
+            return Ok(None);
+        };
+        let listen = text.parse().ok().and_then(|port| Listen::resolve(&self.default_host, port));
+        listen.map(Some).ok_or_else(|| SettingsError::Value {
+            origin: Origin::Variable(NAME.to_owned()),
+            value: text,
+            allowed: "a port from 1 to 65535, 0 for any free port, or off".to_owned(),
+        })
     }
 
     fn tls(&self) -> Result<Option<TlsFiles>, SettingsError> {

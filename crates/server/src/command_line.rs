@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::configuration_file;
+use crate::subcommands::SUBCOMMANDS;
 
 /// The environment of the process, as a value, so that tests need not change their own.
 pub type Environment = BTreeMap<OsString, OsString>;
@@ -182,6 +183,10 @@ pub const SETTINGS: &[Setting] = &[
         "error, warn, info, debug, trace or off, or a filter such as info,holdfast_rest=debug"),
     row(LOGGING, "log-format", Kind::Value, "text|json", "text",
         "How log lines are written to standard error"),
+    row(LOGGING, "access-log", Kind::Path, "FILE", "",
+        "Write a line of JSON for each request to this file: who asked for what, and the outcome"),
+    row(LOGGING, "access-log-bytes", Kind::Value, "BYTES", "67108864",
+        "Begin a new file of the access log at this size; the last nine are kept as FILE.1 to FILE.9"),
 ];
 
 /// The origin of a value, as the user knows it.
@@ -315,14 +320,17 @@ pub fn command() -> Command {
         .after_help(
             "A flag wins over its environment variable, the variable over the configuration file.\n\
              TIME is a number with ms, s, m or h (seconds without a unit).\n\
-             holdfast verify checks the concurrency of a running server: holdfast verify --help.\n\
-             Run under the name azurite, azurite-blob, azurite-queue or azurite-table (a link to \
-             this file is\nenough) it takes the flags of Azurite instead.",
-        );
+             Exit code: 0 a clean end, 1 a fault (a port in use, a locked folder, a failing disk), 2 \
+             settings\nthat cannot be used.\n\
+             Under the name azurite, azurite-blob, azurite-queue or azurite-table (a link to this \
+             file, or that\nname as the first argument) it takes the flags of Azurite instead.",
+        )
+        .subcommand_help_heading("Commands, instead of running the server")
+        .args_conflicts_with_subcommands(true);
     for setting in SETTINGS {
         command = command.arg(argument(setting));
     }
-    command
+    command.subcommands(SUBCOMMANDS.iter().map(|subcommand| (subcommand.command)()))
 }
 
 fn argument(setting: &Setting) -> Arg {

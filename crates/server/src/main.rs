@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+mod access_log;
 mod account;
 mod admin;
 mod allocator;
@@ -13,6 +14,8 @@ mod background;
 mod clock;
 mod command_line;
 mod configuration_file;
+mod generate;
+mod health;
 #[cfg(test)]
 mod hostile;
 mod logging;
@@ -21,10 +24,12 @@ mod run;
 mod scrub;
 mod seed;
 mod settings;
+mod subcommands;
 mod tls;
 mod token_keys;
 #[cfg(feature = "verify")]
 mod verify;
+mod welcome;
 mod wiring;
 
 use std::error::Error;
@@ -48,18 +53,12 @@ fn main() -> ExitCode {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let arguments: Vec<_> = std::env::args_os().collect();
     let environment = std::env::vars_os().collect();
-    match arguments.get(1).and_then(|word| word.to_str()) {
-        Some("scrub") => return scrub::run(&arguments[2..]),
-        #[cfg(feature = "verify")]
-        Some("verify") => return verify::main(&arguments[1..]),
-        Some(_) | None => {}
+    if let Some(ended) = subcommands::run(&arguments) {
+        return ended;
     }
     let prepared = match prepare(&arguments, &environment) {
         Ok(prepared) => prepared,
-        Err(SettingsError::Usage(usage)) => {
-            let _ = usage.print();
-            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(BAD_SETTINGS));
-        }
+        Err(SettingsError::Usage(error)) => return usage(&error),
         Err(error @ (SettingsError::Value { .. } | SettingsError::Rule(_))) => {
             eprintln!("holdfast: {error}");
             return ExitCode::from(BAD_SETTINGS);
@@ -84,6 +83,12 @@ fn prepare(arguments: &[OsString], environment: &Environment) -> Result<Prepared
     let sources = wiring::read_sources(&settings.copy_sources)?;
     logging::start(&settings.log)?;
     Ok(Prepared { settings, tls, tokens, sources, seed })
+}
+
+/// Prints the help or version that was asked for, or what is wrong with the arguments.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(BAD_SETTINGS))
 }
 
 fn with_reasons(error: &dyn Error) -> String {

@@ -2,11 +2,13 @@
 
 use std::error::Error;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdfast_rest::access_log::AccessLog;
 use holdfast_rest::lanes::Lanes;
 use holdfast_rest::service::{Endpoint, Service};
 use holdfast_rest::source::SourceSettings;
@@ -18,13 +20,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use crate::access_log;
 use crate::admin::{self, Status};
 use crate::announce::{self, Served};
 use crate::background;
 use crate::open_files::{self, Shares};
 use crate::seed::{self, Seed};
-use crate::settings::{Bearer, Listen, Settings};
+use crate::settings::{Announcement, Bearer, Listen, Settings};
 use crate::token_keys;
+use crate::welcome;
 use crate::wiring::{self, Node, Tokens};
 
 type Fault = Box<dyn Error + Send + Sync>;
@@ -55,9 +59,12 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     let mut stop_signals = StopSignals::new()?;
     warn(&settings);
     let status = Arc::new(Status::new());
-    let admin = settings.admin.as_ref().map(|listen| bind("admin", listen)).transpose()?;
+    let port_flag = |name| port_flag(settings.announcement, name);
+    let admin = settings.admin.as_ref();
+    let admin = admin.map(|listen| bind("admin", port_flag("admin"), listen)).transpose()?;
     let listeners = bind_services(&settings)?;
-    let smb = settings.smb.as_ref().map(|listen| bind("smb", listen)).transpose()?;
+    let smb = settings.smb.as_ref();
+    let smb = smb.map(|listen| bind("smb", port_flag("smb"), listen)).transpose()?;
 
     let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let admin = admin.map(|listener| tokio::spawn(admin::serve(listener, status.clone())));
@@ -66,7 +73,9 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
         sources.own_addresses.extend(wiring::own_address(*endpoint, listen, listener)?);
     }
     let shares = share_open_files(&settings)?;
-    let node = Node::open(&settings, shares, tokens.settings, sources.clone()).await?;
+    let access_log = settings.access_log.as_ref().map(access_log::open).transpose()?;
+    let records = access_log.clone().map(|log| log as Arc<dyn AccessLog>);
+    let node = Node::open(&settings, shares, tokens.settings, sources.clone(), records).await?;
     let node = Arc::new(node);
     if let Some(seed) = seed {
         let created = seed::apply(&seed, &settings.accounts[0].name, &*node).await?;
@@ -97,6 +106,7 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     }
     status.ready(node.clone());
     announce::started(settings.announcement, &served, smb_address, admin_address);
+    welcome::print(&settings, &served, smb_address, admin_address);
 
     stop_signals.next().await;
     tracing::info!("stopping: no new requests; a second signal ends the process at once");
@@ -115,7 +125,11 @@ async fn serve_until_stopped(prepared: Prepared) -> Result<(), Fault> {
     if let Some(admin) = admin {
         admin.abort();
     }
+    if let Some(access_log) = access_log {
+        access_log.close();
+    }
     announce::closed(settings.announcement, &served);
+    tracing::info!("stopped");
     Ok(())
 }
 
@@ -179,15 +193,31 @@ fn bind_services(settings: &Settings) -> Result<Vec<(Endpoint, Listen, TcpListen
         .into_iter()
         .filter_map(|(endpoint, listen)| Some((endpoint, listen.clone()?)))
         .map(|(endpoint, listen)| {
-            let listener = bind(endpoint.name(), &listen)?;
+            let name = endpoint.name();
+            let listener = bind(name, port_flag(settings.announcement, name), &listen)?;
             Ok((endpoint, listen, listener))
         })
         .collect()
 }
 
-fn bind(what: &str, listen: &Listen) -> Result<TcpListener, Fault> {
+/// The flag that the port of a listener is chosen with.
+fn port_flag(announcement: Announcement, listener: &str) -> String {
+    match announcement {
+        Announcement::Ready => format!("--{listener}-port"),
+        Announcement::Azurite { .. } => format!("--{listener}Port"),
+    }
+}
+
+fn bind(what: &str, flag: String, listen: &Listen) -> Result<TcpListener, Fault> {
     listen_on(listen.address).map_err(|error| {
-        format!("cannot listen on {} for the {what} service: {error}", listen.address).into()
+        let is_about_port =
+            matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::PermissionDenied);
+        let hint = match is_about_port {
+            true => format!("; {flag} chooses another port, 0 any free one"),
+            false => String::new(),
+        };
+        let address = listen.address;
+        format!("cannot listen on {address} for the {what} service: {error}{hint}").into()
     })
 }
 

@@ -18,22 +18,23 @@ use crate::wiring::engine_options;
 const DAMAGED: u8 = 1;
 const USAGE: u8 = 2;
 
-/// `arguments` are those after the word `scrub`.
-pub fn run(arguments: &[OsString]) -> ExitCode {
+pub fn command() -> Command {
     let data = Arg::new("data").long("data").value_name("DIR").required(true);
-    let command = Command::new("holdfast scrub")
-        .about("Compares a data folder with its checksums and prints one line per damaged place")
-        .no_binary_name(true)
+    Command::new("scrub")
+        .bin_name("holdfast scrub")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Compare a data folder with its checksums, and print one line per damaged place")
         .arg(
             data.value_parser(value_parser!(OsString))
                 .help("The folder; no server may be using it"),
-        );
-    let given = match command.try_get_matches_from(arguments) {
+        )
+}
+
+/// The first of `arguments` is the word `scrub`.
+pub fn run(arguments: &[OsString]) -> ExitCode {
+    let given = match command().try_get_matches_from(arguments) {
         Ok(given) => given,
-        Err(usage) => {
-            let _ = usage.print();
-            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(USAGE));
-        }
+        Err(usage) => return crate::usage(&usage),
     };
     let path = given.get_one::<OsString>("data").expect("it is required");
     match scrub(Path::new(path)) {

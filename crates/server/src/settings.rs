@@ -53,6 +53,7 @@ pub struct Settings {
     pub copy_sources: CopySources,
     pub limits: Limits,
     pub log: Log,
+    pub access_log: Option<AccessLogSettings>,
     pub seed: Option<PathBuf>,
     pub shutdown_timeout: Duration,
     pub announcement: Announcement,
@@ -150,6 +151,14 @@ pub struct Log {
     pub debug_file: Option<PathBuf>,
 }
 
+/// Who asked for what; see `access_log`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLogSettings {
+    pub path: PathBuf,
+    /// Of one file.
+    pub bytes_max: u64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     Text,
@@ -165,10 +174,13 @@ pub enum Announcement {
 
 /// Settings of a process started with these arguments, of which the first is its own name.
 pub fn read(arguments: &[OsString], environment: &Environment) -> Result<Settings, SettingsError> {
-    match arguments.first().and_then(|name| AzuriteName::of_program(name)) {
-        Some(name) => azurite::read(name, arguments, environment),
-        None => Reader { given: collect(arguments, environment)? }.settings(),
+    if let Some(name) = arguments.first().and_then(|name| AzuriteName::of_program(name)) {
+        return azurite::read(name, arguments, environment);
     }
+    if let Some(name) = arguments.get(1).and_then(|word| AzuriteName::of_word(word)) {
+        return azurite::read(name, &arguments[1..], environment);
+    }
+    Reader { given: collect(arguments, environment)? }.settings()
 }
 
 impl Listen {
@@ -208,6 +220,15 @@ pub fn default_limits() -> Limits {
     defaults.limits().expect("the defaults are allowed")
 }
 
+/// The filter takes a word alone as a target, so a misspelt level would silence everything else.
+fn has_level(directive: &str) -> bool {
+    const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+    let directive = directive.trim();
+    directive.is_empty()
+        || directive.contains(['=', '[', '}'])
+        || LEVELS.iter().any(|level| level.eq_ignore_ascii_case(directive))
+}
+
 /// Parses the given values, setting by setting.
 struct Reader {
     given: AllGiven,
@@ -235,10 +256,11 @@ impl Reader {
             copy_sources: self.copy_sources()?,
             limits: self.limits()?,
             log: self.log()?,
+            access_log: self.access_log()?,
             seed: self.path("seed"),
             shutdown_timeout: self.duration("shutdown-timeout")?,
             announcement: Announcement::Ready,
-            warnings: Vec::new(),
+            warnings: self.visible_keys().into_iter().collect(),
         };
         self.check_ports(&settings)?;
         self.check_development(&settings)?;
@@ -286,6 +308,14 @@ impl Reader {
             account.disabled = true;
         }
         Ok(accounts)
+    }
+
+    fn visible_keys(&self) -> Option<String> {
+        let Origin::Flag(flag) = &self.given.get("account")?.origin else { return None };
+        Some(format!(
+            "the keys given with {flag} can be seen by other users of this machine, as all arguments \
+             can; the variable HOLDFAST_ACCOUNTS and a configuration file (--config) hide them"
+        ))
     }
 
     fn storage(&self) -> Result<Storage, SettingsError> {
@@ -402,7 +432,7 @@ impl Reader {
 
     fn log(&self) -> Result<Log, SettingsError> {
         let filter = self.text("log");
-        if EnvFilter::try_new(&filter).is_err() {
+        if EnvFilter::try_new(&filter).is_err() || !filter.split(',').all(has_level) {
             let allowed = "error, warn, info, debug, trace, off, or a filter such as \
                            info,holdfast_rest=debug";
             return Err(self.refuse("log", allowed));
@@ -410,6 +440,11 @@ impl Reader {
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         let format = self.choice("log-format", &formats)?;
         Ok(Log { filter, format, debug_file: None })
+    }
+
+    fn access_log(&self) -> Result<Option<AccessLogSettings>, SettingsError> {
+        let bytes_max = self.number("access-log-bytes", 4096, usize::MAX)? as u64;
+        Ok(self.path("access-log").map(|path| AccessLogSettings { path, bytes_max }))
     }
 
     fn text(&self, name: &str) -> String {

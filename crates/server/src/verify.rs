@@ -1,6 +1,6 @@
 //! `holdfast verify`: records the requests of many concurrent clients to a running server, checks
 //! the history, and prints the result. Exit code 0: no violation; 1: a violation; 2: an invalid
-//! command line or an unreachable server.
+//! command line, or a server that is unreachable or let nothing be checked.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Parser;
 use holdfast_verify::account::Account;
 use holdfast_verify::report::Report;
-use holdfast_verify::run::{Plan, Progress, run};
+use holdfast_verify::run::{self, Plan, Progress};
 
 use crate::{BAD_SETTINGS, FAULT};
 
@@ -19,8 +19,8 @@ use crate::{BAD_SETTINGS, FAULT};
 /// with what a correct server could have answered. The run uses containers, queues, tables and
 /// shares of its own, and removes them at its end.
 #[derive(Parser)]
-#[command(name = "holdfast verify", version)]
-struct Arguments {
+#[command(name = "verify", bin_name = "holdfast verify", version)]
+pub struct Arguments {
     /// The server: UseDevelopmentStorage=true, or AccountName=…;AccountKey=…;BlobEndpoint=http://…
     #[arg(long, value_name = "STRING", default_value = "UseDevelopmentStorage=true")]
     connection_string: String,
@@ -59,13 +59,10 @@ impl Arguments {
 }
 
 /// Runs the subcommand; its own name is the first of its arguments.
-pub fn main(arguments: &[OsString]) -> ExitCode {
+pub fn run(arguments: &[OsString]) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(usage) => {
-            let _ = usage.print();
-            return ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(BAD_SETTINGS));
-        }
+        Err(usage) => return crate::usage(&usage),
     };
     let account = match Account::parse(&arguments.connection_string) {
         Ok(account) => account,
@@ -85,7 +82,8 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     println!("{report}");
     if report.violations().next().is_some() {
         ExitCode::from(FAULT)
-    } else if report.workloads.is_empty() {
+    } else if report.operations() == 0 {
+        eprintln!("holdfast verify: nothing was checked");
         ExitCode::from(BAD_SETTINGS)
     } else {
         ExitCode::SUCCESS
@@ -98,7 +96,7 @@ async fn watched(account: Account, plan: Plan) -> Report {
     let progress = Progress::default();
     let begun = tokio::time::Instant::now();
     println!("verify: seed {}", plan.seed);
-    let mut running = std::pin::pin!(run(account, plan, &progress));
+    let mut running = std::pin::pin!(run::run(account, plan, &progress));
     let mut ticks = tokio::time::interval_at(begun + PROGRESS_PERIOD, PROGRESS_PERIOD);
     loop {
         tokio::select! {

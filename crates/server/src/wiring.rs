@@ -12,6 +12,7 @@ use holdfast_domain::content::INLINE_ROWS;
 use holdfast_domain::workers::Workers;
 use holdfast_domain::{Domain, recorded_time};
 use holdfast_places::Places;
+use holdfast_rest::access_log::AccessLog;
 use holdfast_rest::address::HostStyle;
 use holdfast_rest::auth::{AccountKeys, Accounts, BearerSettings, Key, KeyRing};
 use holdfast_rest::frontend::{Frontend, Settings as FrontendSettings};
@@ -57,6 +58,7 @@ impl Node {
         shares: Shares,
         bearer: BearerSettings,
         sources: SourceSettings,
+        access_log: Option<Arc<dyn AccessLog>>,
     ) -> Result<Self, Fault> {
         let (engine, extents) = match &settings.storage {
             Storage::Memory => in_memory(),
@@ -75,7 +77,7 @@ impl Node {
         domain.fail_interrupted_copies().await.map_err(|failure| format!("{failure:?}"))?;
         domain.restore_opens().await.map_err(|failure| format!("{failure:?}"))?;
         let metrics = Arc::new(Metrics::new());
-        let front = frontend_settings(settings, bearer, sources);
+        let front = FrontendSettings { access_log, ..frontend_settings(settings, bearer, sources) };
         let frontend = Arc::new(Frontend::new(domain.clone(), front, metrics.clone()));
         let smb = Arc::new(smb::frontend(settings, &domain, &metrics));
         let places = Places::new(settings.limits.places(shares.connections));
@@ -178,6 +180,7 @@ fn frontend_settings(
             HostStyle::Ignored
         },
         sources,
+        access_log: None,
     }
 }
 

@@ -2,10 +2,13 @@
 
 mod support;
 
+use std::net::TcpListener;
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use holdfast_testkit::process::{ChildProcess, command, output};
-use support::binary;
+use holdfast_testkit::process::{ChildProcess, address, command, output};
+use support::{FREE_PORTS, binary};
 
 struct Case {
     arguments: &'static [&'static str],
@@ -47,6 +50,9 @@ const REFUSED: &[Case] = &[
         &["certificate", "holdfast.toml"]),
     case(&["--seed", "missing.toml"], &[], "", &["seed file missing.toml"]),
     case(&["--seed", "holdfast.toml"], &[], "[[containers]]\nname = 'X'", &["container \"X\""]),
+    case(&["--log", "loud"], &[], "", &["--log", "\"loud\"", "debug"]),
+    case(&["--log", "info,holdfast_rest"], &[], "", &["--log", "holdfast_rest=debug"]),
+    case(&["--memory", "scrub"], &[], "", &["scrub", "--memory"]),
     case(&["--log", "a=b=c"], &[], "", &["--log", "\"a=b=c\"", "debug"]),
     case(&["--oauth-issuer", "i"], &[], "", &["--oauth-audience", "--oauth-keys"]),
 ];
@@ -89,10 +95,112 @@ fn help_and_version_are_answers_not_errors() {
     for part in ["--blob-port", "HOLDFAST_BLOB_PORT", "10000", "azurite"] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let version = output(command(binary(), folder.path()).arg("--version"));
-    assert_eq!(version.status.code(), Some(0));
-    let expected = format!("holdfast {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(String::from_utf8_lossy(&version.stdout), expected);
+    for subcommand in ["completions", "health", "man", "scrub", "verify"] {
+        assert!(text.contains(&format!("\n  {subcommand} ")), "{subcommand} in {text}");
+        let help = output(command(binary(), folder.path()).args([subcommand, "--help"]));
+        let text = String::from_utf8_lossy(&help.stdout);
+        assert_eq!(help.status.code(), Some(0));
+        assert!(text.contains(&format!("Usage: holdfast {subcommand}")), "{text}");
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    for (arguments, expected) in [
+        (&["--version"][..], format!("holdfast {version}\n")),
+        (&["-V"], format!("holdfast {version}\n")),
+        (&["health", "-V"], format!("holdfast-health {version}\n")),
+        (&["scrub", "-V"], format!("holdfast-scrub {version}\n")),
+        (&["verify", "--version"], format!("holdfast-verify {version}\n")),
+        (&["azurite", "-v"], format!("3.37.0 (holdfast {version})\n")),
+    ] {
+        let shown = output(command(binary(), folder.path()).args(arguments));
+        assert_eq!(shown.status.code(), Some(0), "{arguments:?}");
+        let shown = String::from_utf8_lossy(&shown.stdout);
+        assert!(shown.ends_with(&expected), "{arguments:?}: {shown}");
+    }
+}
+
+#[test]
+fn shells_and_man_get_what_they_need() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let written = |arguments: &[&str]| {
+        let output = output(command(binary(), folder.path()).args(arguments));
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    for (shell, mark) in [("bash", "complete -F"), ("zsh", "#compdef"), ("fish", "complete -c")] {
+        let script = written(&["completions", shell]);
+        assert!(script.contains(mark) && script.contains("blob-port"), "{shell}");
+    }
+    let page = written(&["man"]);
+    assert!(page.contains(".TH") && page.contains("blob\\-port"), "{page}");
+}
+
+#[test]
+fn a_server_is_asked_for_its_health_by_the_same_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments: Vec<&str> = FREE_PORTS.iter().copied().chain(["--memory"]).collect();
+    let mut server = ChildProcess::start(binary(), folder.path(), &arguments);
+    let admin = address(&server.line(), "admin");
+    let (_, port) = admin.rsplit_once(':').expect("a port");
+    let health = || output(command(binary(), folder.path()).args(["health", "--admin-port", port]));
+    let healthy = health();
+    assert_eq!(healthy.status.code(), Some(0), "{healthy:?}");
+    assert_eq!(healthy.stdout, b"ready\n");
+    server.signal(libc::SIGTERM);
+    server.ended();
+    let gone = health();
+    let message = String::from_utf8_lossy(&gone.stderr);
+    assert_eq!(gone.status.code(), Some(1), "{message}");
+    assert!(message.contains("no answer from http://127.0.0.1:"), "{message}");
+}
+
+#[test]
+fn a_run_of_verify_that_reaches_nobody_ends_at_once_and_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let closed = listener.local_addr().expect("an address");
+    drop(listener);
+    let connection = format!(
+        "AccountName=a;AccountKey=a2V5;BlobEndpoint=http://{closed}/a;TableEndpoint=http://{closed}/a"
+    );
+    let begun = Instant::now();
+    let ended = output(command(binary(), folder.path()).args([
+        "verify",
+        "--connection-string",
+        &connection,
+    ]));
+    let text = String::from_utf8_lossy(&ended.stdout);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(ended.status.code(), Some(2), "{text}");
+    assert!(text.contains(&format!("http://{closed}/a cannot be reached")), "{text}");
+    assert!(text.contains("nothing was checked"), "{text}");
+    assert!(!text.contains("no violation found"), "{text}");
+}
+
+#[test]
+fn the_names_of_azurite_are_taken_as_a_word_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut azurite = command(binary(), folder.path());
+    azurite.args(["azurite-blob", "--blobPort", "0", "--inMemoryPersistence"]);
+    let mut server = ChildProcess::spawn(azurite.stderr(std::process::Stdio::null()));
+    assert_eq!(server.line(), "Azurite Blob service is starting on 127.0.0.1:0");
+    server.signal(libc::SIGTERM);
+    assert_eq!(server.ended().code(), Some(0));
+}
+
+/// In a terminal, which `script` makes.
+#[test]
+fn a_person_is_told_what_is_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = format!("{} --memory {}", binary().display(), FREE_PORTS.join(" "));
+    let mut in_terminal = command(Path::new("script"), folder.path());
+    in_terminal.args(["--quiet", "--return", "--command", &format!("timeout 3 {server}"), "log"]);
+    let shown = output(in_terminal.stdin(std::process::Stdio::null()));
+    let text = String::from_utf8_lossy(&shown.stdout);
+    for part in
+        ["ready blob=http://", "Holdfast ", "BlobEndpoint=http://127.0.0.1:", "Ctrl+C", "stopped"]
+    {
+        assert!(text.contains(part), "{part} in {text}");
+    }
 }
 
 /// Which services the ready line of a server with these settings names.

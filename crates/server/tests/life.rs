@@ -38,6 +38,37 @@ fn the_ready_line_names_listeners_that_accept() {
 }
 
 #[test]
+fn the_access_log_has_a_line_for_each_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut server, ready) = started(folder.path(), &["--memory", "--access-log", "access.log"]);
+    let (status, _) =
+        get(&address(&ready, "blob"), "/devstoreaccount1/c?restype=container&sig=secret&sv=x");
+    assert_eq!(status, 403);
+    let (status, _) = get(&address(&ready, "blob"), "/unknown/c?restype=container");
+    assert_eq!(status, 404);
+    server.signal(libc::SIGTERM);
+    assert_eq!(server.ended().code(), Some(0));
+    let text = fs::read_to_string(folder.path().join("access.log")).expect("it is written");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for part in [
+        r#""service":"blob""#,
+        r#""operation":"Get Container Properties""#,
+        r#""account":"devstoreaccount1""#,
+        r#""ip":"127.0.0.1""#,
+        r#""method":"GET""#,
+        "restype=container&sig=REDACTED",
+        r#""status":403"#,
+        r#""code":"AuthenticationFailed""#,
+        r#""bytes_in":0"#,
+        r#""micros":"#,
+    ] {
+        assert!(lines[0].contains(part), "{part} in {}", lines[0]);
+    }
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[test]
 fn the_ready_line_names_the_websites_if_they_have_a_port_of_their_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_server, ready) = started(folder.path(), &["--memory", "--web-port", "0"]);

@@ -61,6 +61,13 @@ fn services_are_served_over_tls_with_the_certificate_that_is_given() {
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     assert!(answer.contains("NoAuthenticationInformation"), "{answer}");
 
+    let mut plain = TcpStream::connect(blob).expect("it is listened for");
+    plain.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("written");
+    let mut answer = String::new();
+    plain.read_to_string(&mut answer).expect("an answer without TLS");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains("use https://"), "{answer}");
+
     let stranger = get_over_tls(blob, &trusting(RootCertStore::empty()));
     assert!(stranger.is_err(), "a client that does not trust the certificate: {stranger:?}");
 }

@@ -31,6 +31,12 @@ impl Connection {
         endpoint.map(|it| format!("http://{}{}", it.authority, it.path)).unwrap_or_default()
     }
 
+    /// Why the service is unreachable, if it is. Tries once, without waiting for the server to start.
+    pub async fn unreachable(&self) -> Option<String> {
+        let failure = Client::connect(Arc::clone(&self.account), self.service).await.err()?;
+        Some(format!("{} cannot be reached: {failure}", self.url()))
+    }
+
     /// The answer, or `None` if the outcome is unknown: no answer, or a fault of the server.
     pub async fn call(&mut self, call: Call<'_>) -> Option<Answer> {
         let mut client = match self.client.take() {

@@ -112,6 +112,7 @@ impl fmt::Display for Report {
         }
         let found = self.violations().count();
         let verdict = match found {
+            0 if self.operations() == 0 => "nothing was checked".to_owned(),
             0 => "no violation found".to_owned(),
             1 => "1 VIOLATION".to_owned(),
             more => format!("{more} VIOLATIONS"),

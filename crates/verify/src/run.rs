@@ -153,6 +153,10 @@ impl Run<'_> {
             let reason = format!("the account has no {} endpoint", stage.service.name());
             return Err((name, reason));
         }
+        let first = Connection::new(Arc::clone(&self.account), stage.service);
+        if let Some(reason) = first.unreachable().await {
+            return Err((name, reason));
+        }
         let mut seeds = Random::for_user(self.plan.seed, number);
         let mut judging = None;
         while !self.is_over() && figures.violations.is_empty() {

@@ -57,6 +57,15 @@ def destination(container):
 # Copy Blob within the account
 
 
+def test_the_address_that_the_account_has_in_the_cloud_is_this_server(source, destination):
+    """So `az storage blob copy start --source-container` names its source."""
+    account = source.account_name
+    path = source.url.split(f"/{account}/", 1)[1]
+    copied = destination.start_copy_from_url(f"https://{account}.blob.core.windows.net/{path}")
+    assert copied["copy_status"] == "success"
+    assert destination.download_blob().readall() == b"copied content" * 5000
+
+
 def test_a_copy_has_the_bytes_headers_and_metadata_of_its_source_but_not_its_tags(source, destination):
     started = destination.start_copy_from_url(source.url)
     assert started["copy_status"] == "success" and started["copy_id"]

@@ -113,7 +113,8 @@ pub fn authenticate(
     now: Timestamp,
 ) -> Result<Identity, AuthRefusal> {
     let Some(keys) = accounts.get(request.resource.account) else {
-        return Err(AuthRefusal::ResourceNotFound);
+        let name = request.resource.account.to_owned();
+        return Err(AuthRefusal::UnknownAccount { name });
     };
     let authorization = authorization(request.headers)?;
     let parameters = Parameters::of(request)?;

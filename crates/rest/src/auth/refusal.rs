@@ -23,8 +23,11 @@ pub enum AuthRefusal {
     /// where some are needed.
     #[error("no authentication information was given")]
     NoAuthenticationInformation { challenge: Option<Arc<str>> },
+    /// 404 `ResourceNotFound`: there is no such account on this server.
+    #[error("this server has no account of that name")]
+    UnknownAccount { name: String },
     /// 404 `ResourceNotFound`: no credentials and a version before 2019-12-12, which hides private
-    /// resources; also an account that is not served.
+    /// resources.
     #[error("the resource does not exist or is hidden from this caller")]
     ResourceNotFound,
     /// 409 `PublicAccessNotPermitted`: the account allows no anonymous access.

@@ -95,10 +95,15 @@ fn check_date(headers: &SignedHeaders<'_>, now: Timestamp) -> Result<(), AuthRef
     let Some(date) = parsed else {
         return Err(AuthRefusal::failed("Request date header is not a valid RFC 1123 date."));
     };
-    if now.since(date) > CLOCK_SKEW_MAX || date.since(now) > CLOCK_SKEW_MAX {
+    if now.since(date) > CLOCK_SKEW_MAX {
+        let date = date.rfc1123();
+        return Err(AuthRefusal::failed(format!("Request date header too old: '{date}'")));
+    }
+    if date.since(now) > CLOCK_SKEW_MAX {
         return Err(AuthRefusal::failed(format!(
-            "Request date header too old: '{}'",
-            date.rfc1123()
+            "Request date header is ahead of the server's clock: '{}', and here it is '{}'",
+            date.rfc1123(),
+            now.rfc1123()
         )));
     }
     Ok(())

@@ -136,7 +136,8 @@ codes! {
         "It must be one of whole pages within the blob.";
     InvalidQueryParameterValue = 400 "Value for one of the query parameters specified in the request URI is invalid.";
     InvalidRange = 416 "The range specified is invalid for the current size of the resource.";
-    InvalidResourceName = 400 "The specified resource name contains invalid characters.";
+    InvalidResourceName = 400 "The specified resource name contains invalid characters."
+        "The name of a container, queue or share has 3 to 63 lowercase letters, digits and single hyphens; that of a table has letters and digits and begins with a letter.";
     InvalidSourceBlobType = 409 "The copy source blob type is invalid for this operation.";
     InvalidSourceBlobUrl = 409 "The source URL for incremental copy request must be valid Azure Storage blob URL."
         "It must be that of a blob on this server.";

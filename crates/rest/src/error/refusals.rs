@@ -518,7 +518,17 @@ impl From<RouteRefusal> for Error {
             RouteRefusal::InvalidQueryParameterValue { name, value } => {
                 QueryRefusal::InvalidValue { name, value }.into()
             }
+            RouteRefusal::MissingRequiredHeader { name: name @ "x-ms-blob-type" } => {
+                Self::missing_header(name).detail(
+                    "Reason",
+                    "Put Blob needs it. Create Container needs restype=container in the query. \
+                     Queues, tables and shares are created on the ports of their services.",
+                )
+            }
             RouteRefusal::MissingRequiredHeader { name } => Self::missing_header(name),
+            RouteRefusal::DataLake => Self::from(Code::NotImplemented).explain(
+                "The Data Lake interface (dfs) is not built yet; its data is in the Blob service.",
+            ),
             RouteRefusal::InvalidHeaderValue { name, value } => Self::invalid_header(name, value),
             RouteRefusal::MissingRequiredQueryParameter { name } => {
                 QueryRefusal::Missing { name }.into()
@@ -551,6 +561,12 @@ impl From<AuthRefusal> for Error {
             }
             AuthRefusal::NoAuthenticationInformation { challenge } => {
                 challenged(Code::NoAuthenticationInformation, challenge.as_deref())
+            }
+            AuthRefusal::UnknownAccount { name } => {
+                Self::from(Code::ResourceNotFound).explain(format!(
+                    "This server has no account {name:?}. The account is the first part of the path, \
+                     as in http://127.0.0.1:10000/devstoreaccount1/container/blob."
+                ))
             }
             AuthRefusal::ResourceNotFound => Code::ResourceNotFound.into(),
             AuthRefusal::PublicAccessNotPermitted => Code::PublicAccessNotPermitted.into(),

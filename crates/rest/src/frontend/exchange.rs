@@ -12,6 +12,7 @@ use super::accepted_conditions::check_conditions;
 use super::caller::presented;
 use super::exchange_record::ExchangeRecord;
 use super::{Frontend, Peer, host};
+use crate::access_log::Caller;
 use crate::address::Address;
 use crate::answer::Answer;
 use crate::blob;
@@ -60,6 +61,8 @@ pub(super) struct Seen {
     pub(super) keeps_version: bool,
     pub(super) account: Option<AccountName>,
     pub(super) website: bool,
+    /// Only if there is an access log.
+    pub(super) caller: Option<Caller>,
 }
 
 impl Frontend {
@@ -108,7 +111,7 @@ impl Frontend {
         };
         self.common_headers(&mut answer, service, id, parts, &seen).await;
         let exchange = ExchangeRecord { service, id, peer, parts, seen: &seen, code };
-        exchange.record(&self.metrics, &answer, bytes_in, started);
+        exchange.record(self, &answer, bytes_in, started);
         answer
     }
 
@@ -150,6 +153,9 @@ impl Frontend {
         let presented = presented(service, peer, parts, &address, &pairs, version);
         let (caller, granted) =
             self.authorize(&presented, version, &address, &operation.need(&query)).await?;
+        if self.settings.access_log.is_some() {
+            seen.caller = Some(Caller::from(&caller));
+        }
         if let Some(place) = place.filter(|_| granted.public_access.is_none()) {
             place.authenticated();
         }

@@ -14,6 +14,7 @@ use holdfast_domain::Domain;
 use holdfast_domain::account::ServiceProperties;
 use holdfast_places::Place;
 
+use crate::access_log::AccessLog;
 use crate::address::HostStyle;
 use crate::answer::Answer;
 use crate::auth::{Accounts, BearerSettings};
@@ -48,6 +49,7 @@ pub struct Settings {
     pub limits: ConnectionLimits,
     pub host_style: HostStyle,
     pub sources: SourceSettings,
+    pub access_log: Option<Arc<dyn AccessLog>>,
 }
 
 pub struct Frontend {

@@ -69,7 +69,7 @@ impl Frontend {
         answer.show("x-ms-version", website::VERSION);
         with_date(self.domain.now(), |date| answer.header("date", date));
         let exchange = ExchangeRecord { service, id, peer, parts, seen: &seen, code };
-        exchange.record(&self.metrics, &answer, bytes_in, started);
+        exchange.record(self, &answer, bytes_in, started);
         answer
     }
 }

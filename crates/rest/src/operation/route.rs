@@ -51,6 +51,19 @@ pub enum RouteRefusal {
     /// 400 `XMethodIncorrectValue`
     #[error("X-HTTP-Method can be PUT, MERGE, PATCH or DELETE")]
     TunnelIncorrectValue,
+    /// 501 `NotImplemented`
+    #[error("operations of Data Lake are not built")]
+    DataLake,
+}
+
+/// What only the dfs interface has: those who send it are to learn that it is known, but not built.
+fn is_data_lake(verb: Option<Verb>, query: &UrlQuery<'_>) -> bool {
+    const RESOURCES: [&str; 4] = ["account", "filesystem", "directory", "file"];
+    const ACTIONS: [&str; 5] =
+        ["append", "flush", "setProperties", "setAccessControl", "setAccessControlRecursive"];
+    let is_one_of = |name, known: &[&str]| query.get(name).is_some_and(|it| known.contains(&it));
+    is_one_of("resource", &RESOURCES)
+        || (verb == Some(Verb::Patch) && is_one_of("action", &ACTIONS))
 }
 
 /// The operation of the request. `scope` is that of its address.
@@ -64,6 +77,9 @@ pub fn route(
     let verb = Verb::parse(method);
     if verb == Some(Verb::Options) {
         return preflight(service, headers);
+    }
+    if service == Service::Blob && is_data_lake(verb, query) {
+        return Err(RouteRefusal::DataLake);
     }
     let verb = match service {
         Service::Table => tunnelled(verb, scope, headers.all(TUNNELLED_METHOD))?,

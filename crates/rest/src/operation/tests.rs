@@ -316,6 +316,10 @@ fn unknown_requests_are_refused_by_what_is_wrong_with_them() {
         (Service::Blob, "GET", "/a?restype=service", bad_query("comp", "")),
         (Service::Queue, "GET", "/a/q/messages?comp=acl", bad_query("comp", "acl")),
         (Service::File, "GET", "/a/s", Err(RouteRefusal::InvalidUri)),
+        (Service::Blob, "GET", "/a?resource=account", Err(RouteRefusal::DataLake)),
+        (Service::Blob, "PUT", "/a/f?resource=filesystem", Err(RouteRefusal::DataLake)),
+        (Service::Blob, "PUT", "/a/f/p?resource=directory", Err(RouteRefusal::DataLake)),
+        (Service::Blob, "PATCH", "/a/f/p?action=append&position=0", Err(RouteRefusal::DataLake)),
         (Service::File, "GET", "/a/s?restype=container", bad_query("restype", "container")),
         (
             Service::Blob,

@@ -31,6 +31,16 @@ impl Service {
         }
     }
 
+    /// The name in sentences and connection strings.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Blob => "Blob",
+            Self::Queue => "Queue",
+            Self::Table => "Table",
+            Self::File => "File",
+        }
+    }
+
     /// The service as the domain stores it.
     pub const fn kind(self) -> ServiceKind {
         match self {

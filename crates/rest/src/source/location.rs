@@ -9,8 +9,10 @@ use holdfast_domain::names::{
 use holdfast_domain::share::{GetNode, NodeAddress, SharePath, ShareState, Wanted};
 use holdfast_domain::time::Timestamp;
 
+use super::AllowedHosts;
 use super::url::{Host, SourceUrl, host_and_port};
-use crate::address::{Address, HostStyle, InvalidUri, Resource};
+use crate::address::{Address, HostStyle, InvalidUri, Resource, SECONDARY_SUFFIX};
+use crate::auth::Accounts;
 use crate::service::Service;
 use crate::url_query::{QueryRefusal, UrlQuery};
 
@@ -98,18 +100,44 @@ pub struct Vicinity<'a> {
     pub request_host: Option<&'a str>,
     /// What happens to dots at the end of names of a file.
     pub dots: TrailingDots,
+    /// The accounts of this server, and the other hosts that may be read from: where a host of the
+    /// cloud is meant.
+    pub accounts: &'a Accounts,
+    pub hosts: &'a AllowedHosts,
 }
 
 pub fn locate(url: &SourceUrl, vicinity: Vicinity<'_>) -> Result<Located, NoBlob> {
-    let Some(service) = vicinity.service_at(url) else { return Ok(Located::Elsewhere) };
+    let (service, host_style) = match (vicinity.cloud_service(url), vicinity.service_at(url)) {
+        (Some(service), _) => (service, HostStyle::Recognized),
+        (None, Some(service)) => (service, vicinity.host_style),
+        (None, None) => return Ok(Located::Elsewhere),
+    };
     match service {
-        Service::Blob => LocalSource::of(url, vicinity.host_style).map(Located::Here),
-        Service::File => LocalFile::of(url, vicinity.host_style, vicinity.dots).map(Located::File),
+        Service::Blob => LocalSource::of(url, host_style).map(Located::Here),
+        Service::File => LocalFile::of(url, host_style, vicinity.dots).map(Located::File),
         Service::Queue | Service::Table => Ok(Located::Unserved(service)),
     }
 }
 
+/// What follows `ACCOUNT.SERVICE` in the host names of Azure.
+const CLOUD_DOMAIN: &str = "core.windows.net";
+
 impl Vicinity<'_> {
+    /// `az storage blob copy start --source-container` names the source by where its account would be
+    /// in the cloud. For an account of this server that means here, unless reading from that host is
+    /// allowed.
+    fn cloud_service(&self, url: &SourceUrl) -> Option<Service> {
+        let Host::Name(name) = &url.host else { return None };
+        let (account, rest) = name.split_once('.')?;
+        let (service, domain) = rest.split_once('.')?;
+        let account = account.strip_suffix(SECONDARY_SUFFIX).unwrap_or(account);
+        let is_ours = domain == CLOUD_DOMAIN
+            && url.port == url.scheme.default_port()
+            && self.accounts.get(account).is_some()
+            && !self.hosts.allows_host(url.scheme, &url.host, url.port);
+        Service::from_name(service).filter(|_| is_ours)
+    }
+
     /// The service of this server that the URL leads to, if it leads here.
     fn service_at(&self, url: &SourceUrl) -> Option<Service> {
         let (named, domain) = self.parts(&url.host);
@@ -228,20 +256,27 @@ impl LocalUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::{AccountKeys, Key};
 
     fn address(service: Service, host: &str, bound: &str) -> OwnAddress {
         OwnAddress { service, host: host.to_owned(), bound: bound.parse().expect(bound) }
     }
 
     fn shown(text: &str, own_addresses: &[OwnAddress], request_host: &str) -> String {
-        let url = SourceUrl::parse(text).expect(text);
         let vicinity = Vicinity {
             own_addresses,
             host_style: HostStyle::Recognized,
             service: Service::Blob,
             request_host: Some(request_host),
             dots: TrailingDots::Removed,
+            accounts: &Accounts::default(),
+            hosts: &AllowedHosts::default(),
         };
+        located(text, vicinity)
+    }
+
+    fn located(text: &str, vicinity: Vicinity<'_>) -> String {
+        let url = SourceUrl::parse(text).expect(text);
         match locate(&url, vicinity) {
             Ok(Located::Here(source)) => {
                 let BlobPath { container, blob } = &source.path;
@@ -320,6 +355,41 @@ mod tests {
             ("not a host", "http://store.example/acct/con/b", "elsewhere"),
         ] {
             assert_eq!(shown(text, &addresses, request_host), expected, "{request_host} {text}");
+        }
+    }
+
+    #[test]
+    fn the_cloud_address_of_an_account_of_this_server_is_here_unless_it_is_named() {
+        let key = Key::from_base64("c2VjcmV0").expect("valid Base64");
+        let keys = AccountKeys { primary: key, secondary: None };
+        let accounts: Accounts = [("ours".to_owned(), keys)].into_iter().collect();
+        let (none, named) = (AllowedHosts::default(), "ours.blob.core.windows.net".parse());
+        let named: AllowedHosts = named.into_iter().collect();
+        for (text, hosts, expected) in [
+            ("https://ours.blob.core.windows.net/con/b", &none, "ours/con/b"),
+            ("http://OURS.blob.core.windows.net/con/b", &none, "ours/con/b"),
+            ("https://ours-secondary.blob.core.windows.net/con/b", &none, "ours/con/b"),
+            ("https://ours.file.core.windows.net/share/f", &none, "file ours/share/f"),
+            ("https://ours.queue.core.windows.net/q", &none, "queue"),
+            ("https://ours.blob.core.windows.net:444/con/b", &none, "elsewhere"),
+            ("https://theirs.blob.core.windows.net/con/b", &none, "elsewhere"),
+            ("https://ours.web.core.windows.net/con/b", &none, "elsewhere"),
+            ("https://ours.blob.core.windows.net.evil.example/con/b", &none, "elsewhere"),
+            ("https://ours.blob.core.windows.net/con/b", &named, "elsewhere"),
+            ("https://ours.file.core.windows.net/share/f", &named, "file ours/share/f"),
+        ] {
+            for host_style in [HostStyle::Recognized, HostStyle::Ignored] {
+                let vicinity = Vicinity {
+                    own_addresses: &[],
+                    host_style,
+                    service: Service::Blob,
+                    request_host: Some("127.0.0.1:10000"),
+                    dots: TrailingDots::Removed,
+                    accounts: &accounts,
+                    hosts,
+                };
+                assert_eq!(located(text, vicinity), expected, "{text}");
+            }
         }
     }
 

@@ -150,6 +150,8 @@ impl SourceRequest {
             service: call.operation.service(),
             request_host: call.host,
             dots: headers::source_dots(call)?,
+            accounts: &settings.accounts,
+            hosts: &settings.sources.hosts,
         };
         location::locate(&self.url, vicinity).map_err(|_| invalid())
     }

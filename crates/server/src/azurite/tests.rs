@@ -153,3 +153,26 @@ fn the_flags_of_holdfast_are_not_those_of_azurite() {
     let settings = read_as("azurite", &[], &[("HOLDFAST_BLOB_PORT", "7")]).expect("accepted");
     assert_eq!(address(&settings.blob).as_deref(), Some("127.0.0.1:10000"));
 }
+
+#[test]
+fn a_folder_that_azurite_filled_is_told_with_the_command_that_reads_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let location = folder.path().to_str().expect("UTF-8");
+    let warnings = || read_as("azurite", &["-l", location], &[]).expect("accepted").warnings;
+    assert!(warnings().is_empty());
+    std::fs::write(folder.path().join("__azurite_db_table__.json"), "{}").expect("written");
+    let [warning] = <[String; 1]>::try_from(warnings()).expect("one warning");
+    assert!(warning.contains(&format!("holdfast import azurite {location}")), "{warning}");
+}
+
+#[test]
+fn containers_give_the_host_and_the_admin_port() {
+    let variables = [("HOLDFAST_HOST", "0.0.0.0"), ("HOLDFAST_ADMIN_PORT", "7")];
+    let settings = read_as("azurite", &["--queueHost", "127.0.0.1"], &variables).expect("accepted");
+    assert_eq!(address(&settings.blob).as_deref(), Some("0.0.0.0:10000"));
+    assert_eq!(address(&settings.queue).as_deref(), Some("127.0.0.1:10001"));
+    assert_eq!(address(&settings.admin).as_deref(), Some("0.0.0.0:7"));
+    let wrong = [("HOLDFAST_ADMIN_PORT", "many")];
+    let message = read_as("azurite", &[], &wrong).map(|_| ()).expect_err("refused");
+    assert!(message.contains("HOLDFAST_ADMIN_PORT") && message.contains("\"many\""), "{message}");
+}
