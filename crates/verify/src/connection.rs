@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::account::{Account, Service};
+use crate::account::{Account, Endpoint, Service};
 use crate::client::{Answer, Call, Client};
 
 /// A server that restarts is waited for so long before a call counts as not answered.
@@ -28,7 +28,7 @@ impl Connection {
     /// The address of the service, without a slash at its end.
     pub fn url(&self) -> String {
         let endpoint = self.account.endpoint(self.service);
-        endpoint.map(|it| format!("http://{}{}", it.authority, it.path)).unwrap_or_default()
+        endpoint.map(Endpoint::url).unwrap_or_default()
     }
 
     /// The answer, or none where the outcome is not known: no answer, or a fault of the server.
