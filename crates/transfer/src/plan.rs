@@ -43,6 +43,9 @@ pub enum Decision {
     CompareContents,
     /// What is there is from an interrupted run, or may be overwritten.
     Replace,
+    /// The same, if the snapshots that are there have the contents of the oldest versions, and the blob
+    /// that of the version at this index.
+    ReplaceIfBegun(usize),
     /// Something else is there.
     Conflict(&'static str),
 }
@@ -137,12 +140,15 @@ pub fn decide_blob(source: &[Version], there: &[Version], rules: Rules) -> Decis
     };
     if let Some(what) = different {
         // A run that was broken off leaves the older versions, and the next one where the blob is.
-        let is_begun = (0..source.len() - 1).any(|at| {
-            (snapshots.len() == at || snapshots.len() == at + 1)
-                && is_surely(&source[at], base)
-                && source.iter().zip(snapshots).all(|(one, two)| is_surely(one, two))
-        });
-        return if is_begun { Decision::Replace } else { differs(rules, what) };
+        let is_begun = |at: &usize| {
+            (snapshots.len() == *at || snapshots.len() == at + 1)
+                && difference(&source[*at], base).is_none()
+                && source.iter().zip(snapshots).all(|(one, two)| difference(one, two).is_none())
+        };
+        return match (0..source.len() - 1).find(is_begun) {
+            Some(at) => Decision::ReplaceIfBegun(at),
+            None => differs(rules, what),
+        };
     }
     let mut must_read = false;
     for (source, there) in source.iter().zip(there) {

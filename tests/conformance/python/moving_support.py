@@ -27,12 +27,18 @@ LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at (\S+
 
 def transfer(*arguments, code=0):
     """Runs `holdfast import` or `holdfast export`, and returns its report."""
+    process = begin_transfer(*arguments)
+    report, errors = process.communicate(timeout=300)
+    assert process.returncode == code, report + errors
+    return report
+
+
+def begin_transfer(*arguments):
     program = os.environ.get("CONFORMANCE_TRANSFER") or own_program()
     # No setting of the surroundings may change what is tested.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-    ended = subprocess.run([program, *arguments], capture_output=True, text=True, env=environment, timeout=300)
-    assert ended.returncode == code, ended.stdout + ended.stderr
-    return ended.stdout
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([program, *arguments], env=environment, **pipes)
 
 
 def counted(report, kind):

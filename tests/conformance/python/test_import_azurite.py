@@ -4,6 +4,7 @@ the server afterwards."""
 import json
 import os
 import signal
+import subprocess
 import uuid
 from datetime import datetime, timedelta, timezone
 
@@ -15,6 +16,7 @@ from azure.storage.queue import QueueServiceClient
 from moving_support import (
     assert_same_blobs,
     azurite,
+    begin_transfer,
     blobs_of,
     counted,
     queues_of,
@@ -279,6 +281,30 @@ def test_run_that_was_broken_off_is_continued(filled):
         assert_same_blobs(filled[1][0], blobs_of(connection))
         assert tables_of(connection) == filled[1][2]
         assert queues_of(connection)["queue-one"][0] == {"Who": "me"}
+        assert queues_of(connection)["queue-one"][2] in (7, 8)
+
+
+def test_run_that_is_killed_again_and_again_is_continued(filled):
+    with own_server() as connection:
+        # One after the other, so that the kills meet many different steps.
+        arguments = ("import", "azurite", str(filled[0]), "--to", connection, "--parallel", "1")
+        killed = 0
+        for step in range(40):
+            process = begin_transfer(*arguments)
+            try:
+                process.communicate(timeout=0.02 * step)
+                break
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                killed += 1
+        assert killed >= 2
+        transfer(*arguments)
+        assert_same_blobs(filled[1][0], blobs_of(connection))
+        assert tables_of(connection) == filled[1][2]
+        assert {name: it[:2] for name, it in queues_of(connection).items()} == {
+            name: it[:2] for name, it in filled[1][1].items()
+        }
         assert queues_of(connection)["queue-one"][2] in (7, 8)
 
 

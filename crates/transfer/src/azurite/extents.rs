@@ -141,7 +141,7 @@ mod tests {
             (chunk(0, 1, "a-1", 10), "has 10 bytes"),
             (chunk(0, 2, "a-1", u64::MAX), "has 10 bytes"),
         ] {
-            let error = extents.check(&[damaged.clone()]).expect_err("it is damaged");
+            let error = extents.check(std::slice::from_ref(&damaged)).expect_err("it is damaged");
             assert!(error.contains(why), "{error}");
         }
     }

@@ -389,9 +389,9 @@ fn message(row: &MessageRow, extents: &Extents) -> Result<Message, String> {
     extents.check(&chunks)?;
     let length = usize::try_from(count).map_err(|error| error.to_string())?;
     let text = String::from_utf8(extents.read(&chunks, 0, length)?);
-    let visible = match &row.time_next_visible {
-        Value::String(time) => seconds(time),
-        other => other.as_f64().map(|milliseconds| (milliseconds / 1000.0) as i64),
+    let visible = match row.time_next_visible.as_str() {
+        Some(time) => seconds(time),
+        None => row.time_next_visible.as_f64().map(|milliseconds| (milliseconds / 1000.0) as i64),
     };
     Ok(Message {
         id: row.message_id.clone(),

@@ -88,11 +88,17 @@ impl Destination {
     async fn try_blob(&self, blob: &Blob, is_fresh: bool) -> Result<(), Left> {
         let there = if is_fresh { Vec::new() } else { self.versions_there(blob).await? };
         let mut decision = decide_blob(&blob.versions, &there, self.rules);
-        if decision == Decision::CompareContents {
-            decision = match self.same_contents(blob, &there).await? {
-                true => Decision::Same,
-                false => differs(self.rules, "its content differs"),
-            };
+        let differs = || differs(self.rules, "its content differs");
+        if let Decision::CompareContents = decision {
+            let is_same = self.same_contents(blob.versions.iter().zip(&there)).await?;
+            decision = if is_same { Decision::Same } else { differs() };
+        }
+        if let Decision::ReplaceIfBegun(at) = decision
+            && let Some((base, older)) = there.split_last()
+        {
+            let pairs = blob.versions.iter().zip(older).chain([(&blob.versions[at], base)]);
+            let is_begun = self.same_contents(pairs).await?;
+            decision = if is_begun { Decision::Replace } else { differs() };
         }
         let snapshots = blob.versions.len() as u64 - 1;
         match decision {
@@ -102,10 +108,12 @@ impl Destination {
                 return Ok(());
             }
             Decision::Conflict(what) => return Err(Left::Conflict(what)),
-            Decision::Send | Decision::Replace if self.is_dry => {
+            Decision::Send | Decision::Replace | Decision::ReplaceIfBegun(_) if self.is_dry => {
                 self.report.bytes(blob.versions.iter().map(|version| version.length).sum());
             }
-            Decision::Send | Decision::Replace => self.write(blob, &there).await?,
+            Decision::Send | Decision::Replace | Decision::ReplaceIfBegun(_) => {
+                self.write(blob, &there).await?;
+            }
         }
         self.report.sent(Kind::Blob);
         self.report.sent_many(Kind::Snapshot, snapshots);
@@ -123,8 +131,12 @@ impl Destination {
         Ok(base.into_iter().collect())
     }
 
-    async fn same_contents(&self, blob: &Blob, there: &[Version]) -> Result<bool, Left> {
-        for (source, there) in blob.versions.iter().zip(there) {
+    /// Of versions at the source and at the destination, which are as long as each other.
+    async fn same_contents<'pair>(
+        &self,
+        pairs: impl Iterator<Item = (&'pair Version, &'pair Version)>,
+    ) -> Result<bool, Left> {
+        for (source, there) in pairs {
             let known = [&source.headers.md5, &there.headers.md5];
             if known.iter().all(|md5| !md5.is_empty()) {
                 continue;

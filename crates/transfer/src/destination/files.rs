@@ -44,8 +44,10 @@ impl Destination {
                 return Ok(());
             }
             Decision::Conflict(what) => return Err(Left::Conflict(what)),
-            Decision::Send | Decision::Replace if self.is_dry => self.report.bytes(node.length),
-            Decision::Send | Decision::Replace => {
+            Decision::Send | Decision::Replace | Decision::ReplaceIfBegun(_) if self.is_dry => {
+                self.report.bytes(node.length)
+            }
+            Decision::Send | Decision::Replace | Decision::ReplaceIfBegun(_) => {
                 self.write_node(share, &node, there.as_ref()).await?;
             }
         }

@@ -125,8 +125,18 @@ impl Destination {
         match decide_container(container, there, self.rules) {
             Decision::Same => Ok(()),
             Decision::Conflict(what) => Err(Left::Conflict(what)),
-            Decision::Send | Decision::CompareContents | Decision::Replace if self.is_dry => Ok(()),
-            Decision::Send | Decision::CompareContents | Decision::Replace => {
+            Decision::Send
+            | Decision::CompareContents
+            | Decision::Replace
+            | Decision::ReplaceIfBegun(_)
+                if self.is_dry =>
+            {
+                Ok(())
+            }
+            Decision::Send
+            | Decision::CompareContents
+            | Decision::Replace
+            | Decision::ReplaceIfBegun(_) => {
                 if service != Service::Table {
                     self.endpoint.set_metadata(service, container).await?;
                 }

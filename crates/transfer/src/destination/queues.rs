@@ -56,7 +56,10 @@ impl Destination {
                     return Ok(());
                 }
                 Decision::Conflict(what) => return Err(Left::Conflict(what)),
-                Decision::Send | Decision::CompareContents | Decision::Replace => {}
+                Decision::Send
+                | Decision::CompareContents
+                | Decision::Replace
+                | Decision::ReplaceIfBegun(_) => {}
             }
         }
         if self.is_dry {

@@ -65,7 +65,9 @@ impl Destination {
             match decide_entity(entity, there.get(&entity.row_key), self.rules) {
                 Decision::Same | Decision::CompareContents => self.report.there(Kind::Entity),
                 Decision::Send => writes.push((entity, Write::Insert)),
-                Decision::Replace => writes.push((entity, Write::Replace)),
+                Decision::Replace | Decision::ReplaceIfBegun(_) => {
+                    writes.push((entity, Write::Replace))
+                }
                 Decision::Conflict(why) => {
                     self.report.left(what(table, entity), Left::Conflict(why));
                 }

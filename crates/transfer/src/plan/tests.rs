@@ -110,10 +110,11 @@ fn snapshots_that_a_broken_run_has_left_are_told_from_others() {
     let cases = [
         (&["a", "b", "c"][..], Decision::Same),
         // The first version without its snapshot, with it, and each step that follows.
-        (&["a"], Decision::Replace),
-        (&["a", "a"], Decision::Replace),
-        (&["a", "b"], Decision::Replace),
-        (&["a", "b", "b"], Decision::Replace),
+        (&["a"], Decision::ReplaceIfBegun(0)),
+        (&["a", "a"], Decision::ReplaceIfBegun(0)),
+        (&["a", "b"], Decision::ReplaceIfBegun(1)),
+        (&[""], Decision::ReplaceIfBegun(0)),
+        (&["a", "b", "b"], Decision::ReplaceIfBegun(1)),
         (&["a", "b", "x"], Decision::Conflict("its content differs")),
         (&["c"], Decision::Conflict("it has other snapshots")),
         (&["x"], Decision::Conflict("it has other snapshots")),
