@@ -105,7 +105,9 @@ def blobs_of(connection):
             blobs = {}
             for blob in container.list_blobs(include=["metadata", "snapshots", "tags"]):
                 blobs.setdefault(blob.name, []).append((blob.snapshot or "9", version_of(container, blob)))
-            in_order = {name: [version for _, version in sorted(all_, key=lambda it: it[0])] for name, all_ in blobs.items()}
+            in_order = {}
+            for name, versions in blobs.items():
+                in_order[name] = [version for _, version in sorted(versions, key=lambda it: it[0])]
             found[listed.name] = (listed.metadata or {}, access["public_access"], policies, in_order)
     return found
 

@@ -35,9 +35,8 @@ def fill_blobs(connection):
         policy = AccessPolicy("rl", start=datetime(2020, 1, 1, tzinfo=timezone.utc), expiry=EXPIRY)
         first.set_container_access_policy({"p": policy, "q": AccessPolicy("r", expiry=EXPIRY)}, public_access="blob")
         settings = ContentSettings("text/plain", "aes128gcm", "de", "attachment; filename=\"a b\"", "no-cache")
-        first.upload_blob(
-            "a.txt", b"first", metadata={"K": "v", "other": "1 2"}, content_settings=settings, tags={"t": "1", "u v": "2+3"}
-        )
+        metadata, tags = {"K": "v", "other": "1 2"}, {"t": "1", "u v": "2+3"}
+        first.upload_blob("a.txt", b"first", metadata=metadata, content_settings=settings, tags=tags)
         blob = first.get_blob_client("a.txt")
         blob.create_snapshot()
         blob.upload_blob(b"second", overwrite=True, metadata={"k": "2"})
@@ -99,7 +98,8 @@ def fill_queues(connection):
 def fill_tables(connection):
     with TableServiceClient.from_connection_string(connection) as service:
         table = service.create_table("Things")
-        table.set_table_access_policy({"p": TableAccessPolicy(permission="r", start=datetime(2020, 1, 1), expiry=EXPIRY)})
+        policy = TableAccessPolicy(permission="r", start=datetime(2020, 1, 1), expiry=EXPIRY)
+        table.set_table_access_policy({"p": policy})
         table.create_entity(
             {
                 "PartitionKey": "p'q ü%20",
@@ -176,7 +176,8 @@ def test_messages_keep_text_and_times(filled, imported):
     source, moved = filled[1][1], queues_of(imported[0])
     assert {name: queue[:2] for name, queue in moved.items()} == {name: queue[:2] for name, queue in source.items()}
     with QueueServiceClient.from_connection_string(imported[0]) as service:
-        messages = {it.content: it for it in service.get_queue_client("queue-one").receive_messages(messages_per_page=32)}
+        received = service.get_queue_client("queue-one").receive_messages(messages_per_page=32)
+        messages = {message.content: message for message in received}
     visible = {"plain", "<xml>&amp; é\r\n \U0001f600", "x" * 48_000, "forever", "for an hour"}
     assert messages.keys() - {"gone soon"} == visible
     assert messages["forever"].expires_on.year == 9999

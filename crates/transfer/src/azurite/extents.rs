@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use crate::model::Chunk;
 
 /// The name by which Azurite says that there is nothing but zeros.
-const ZEROS: &str = "*ZERO*";
+pub const ZEROS: &str = "*ZERO*";
 const NAME_BYTES_MAX: usize = 64;
 
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use holdfast_domain::time::Timestamp;
 use serde_json::Value;
 
 use super::Holdings;
-use super::extents::Extents;
+use super::extents::{Extents, ZEROS};
 use super::loki::{
     BlobProperties, BlobRow, ChunkRow, ContainerRow, EntityRow, MessageRow, PolicyRow, TableRow,
     parse, read_md5,
@@ -345,6 +345,9 @@ fn headers(properties: &BlobProperties) -> ContentHeaders {
 fn in_order(rows: impl Iterator<Item = ChunkRow>, length: u64) -> Result<Arc<[Chunk]>, String> {
     let (mut chunks, mut position) = (Vec::new(), 0_u64);
     for row in rows {
+        if row.id == ZEROS {
+            return Err("only pages can be zeros without an extent".to_owned());
+        }
         let chunk =
             Chunk { position, length: row.count, extent: row.id.into(), offset: row.offset };
         position = position.checked_add(row.count).ok_or("its parts are too long")?;

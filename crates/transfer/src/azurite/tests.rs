@@ -164,6 +164,7 @@ fn damaged_blobs_are_reported_and_the_others_are_there() {
         (row("b", 4, &whole(9, 4)), "has 12 bytes, and 4 at 9 are wanted"),
         (row("b", 4, &whole(u64::MAX, 4)), "has 12 bytes"),
         (row("b", 5, &whole(0, 4)), "its length is 5 and its parts have 4 bytes"),
+        (row("b", 4, &elsewhere("*ZERO*")), "only pages can be zeros"),
         (row("b", 4, ""), "its length is 4 and its parts have 0 bytes"),
         (row("b", 4, &whole(0, 4)).replace("BlockBlob", "OtherBlob"), "is no kind of blob"),
         (row("b", 1, &format!(r#","snapshot":"2024"{}"#, whole(0, 1))), "there are only snapshots"),

@@ -69,7 +69,12 @@ impl Destination {
             self.report.sent_many(Kind::Message, count);
             return Ok(());
         }
-        self.send_all(queue, &alive, there.is_some()).await
+        self.send_all(queue, &alive, there.is_some()).await?;
+        // One that was there without a mark has been counted when it was looked at.
+        if there.is_none_or(|(there, _)| is_marked(&there.metadata)) {
+            self.report.sent(Kind::Queue);
+        }
+        Ok(())
     }
 
     async fn send_all(
@@ -93,9 +98,7 @@ impl Destination {
             self.report.sent(Kind::Message);
         }
         self.endpoint.set_policies(Service::Queue, queue).await?;
-        self.endpoint.set_metadata(Service::Queue, queue).await?;
-        self.report.sent(Kind::Queue);
-        Ok(())
+        Ok(self.endpoint.set_metadata(Service::Queue, queue).await?)
     }
 
     /// A message is deleted at the source when it is at the destination: it may be in both for a
