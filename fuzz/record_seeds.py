@@ -13,7 +13,6 @@ import pathlib
 import re
 import socket
 import struct
-import subprocess
 import sys
 import threading
 import urllib.parse
@@ -47,9 +46,13 @@ from smbprotocol.open import (
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/harness"))
+
+from server_process import SERVICES, ServerProcess, connection_string
+
 SEEDS = pathlib.Path(__file__).parent / "seeds"
 SEED_BYTES_MAX = 4096
-# Of one kind of request, so many say all there is to say.
+# More requests of one kind add nothing.
 REQUESTS_OF_A_KIND_MAX = 1
 ACCOUNT, KEY = "devstoreaccount1", "YSBrZXkgb2YgdGhlIGZ1enplcnM="
 SDDL = "O:BAG:SYD:(A;;FA;;;SY)(A;OICI;0x1200a9;;;BU)"
@@ -64,7 +67,7 @@ def keep(target: str, seed: bytes) -> None:
 
 
 class Recorder:
-    """A relay to a port that keeps what clients send."""
+    """A relay to a port that records what clients send."""
 
     def __init__(self, port: int):
         self.target = port
@@ -248,7 +251,7 @@ def use_smb(port: int) -> None:
 
 
 def use_smb_rarely(port: int, encrypt: bool) -> None:
-    """What fewer clients do: locks, notices, oplocks, copies on the server, compounds, envelopes."""
+    """What few clients do: locks, notices, oplocks, copies on the server, compounds, envelopes."""
     connection = Connection(uuid.uuid4(), "127.0.0.1", port)
     connection.connect()
     options = {"port": port, "connection_cache": {f"127.0.0.1:{port}": connection}}
@@ -330,7 +333,7 @@ def compound(*requests: tuple[int, bytes]) -> bytes:
 
 
 def keep_compounds() -> None:
-    """Requests that ask for more together than one message of answers can hold."""
+    """Requests whose answers together exceed one message."""
     length = 8 * 1024 * 1024
     read = (8, struct.pack("<HBBIQ16xIIIHHB", 49, 80, 0, length, 0, 0, 0, 0, 0, 0, 0))
     directory = (14, struct.pack("<HBBI16xHHIH", 33, 37, 1, 0, 96, 2, length, 0x2A))
@@ -343,7 +346,7 @@ def keep_compounds() -> None:
 
 
 def keep_written() -> None:
-    """What no client of ours sends by itself."""
+    """What none of our clients sends."""
     keep("chunked_body", b"3;a=b\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nname: value\r\n\r\n")
     keep("query_text", CSV)
     keep("query_text", b'{"id":1,"in":{"a":[1,{"b":null}]}}\n{"id":"2"}\n')
@@ -383,26 +386,16 @@ def keep_written() -> None:
 
 
 def main() -> None:
-    program = sys.argv[1]
-    ports = [f"--{name}-port=0" for name in ("blob", "queue", "table", "file", "smb", "admin")]
-    account = f"--account={ACCOUNT}:{KEY}"
-    server = subprocess.Popen([program, "--memory", "--log=off", account, *ports], stdout=subprocess.PIPE, text=True)
-    try:
-        endpoints = dict(re.findall(r"\b(\w+)=(\S+)", server.stdout.readline()))
-        port_of = {name: int(re.search(r":(\d+)", url.split("//")[-1]).group(1)) for name, url in endpoints.items()}
-        recorders = {name: Recorder(port_of[name]) for name in ("blob", "queue", "table", "file", "smb")}
-        parts = [f"AccountName={ACCOUNT}", f"AccountKey={KEY}", "DefaultEndpointsProtocol=http"]
-        for name in ("blob", "queue", "table", "file"):
-            parts.append(f"{name.capitalize()}Endpoint=http://127.0.0.1:{recorders[name].port}/{ACCOUNT}")
-        connection = ";".join(parts)
+    settings = ["--memory", "--log=off", f"--account={ACCOUNT}:{KEY}"]
+    with ServerProcess(sys.argv[1], *settings, listening=[*SERVICES, "smb"]) as server:
+        recorders = {name: Recorder(server.ports[name]) for name in (*SERVICES, "smb")}
+        addresses = {name: f"http://127.0.0.1:{recorders[name].port}" for name in SERVICES}
+        connection = connection_string(addresses, ACCOUNT, KEY)
         for use in (use_blobs, use_tables, use_queues, use_files):
             use(connection)
         use_smb(recorders["smb"].port)
         for encrypt in (False, True):
             use_smb_rarely(recorders["smb"].port, encrypt)
-    finally:
-        server.terminate()
-        server.wait(10)
     kinds: dict = {}
     for name, recorder in recorders.items():
         for sent in recorder.sent:

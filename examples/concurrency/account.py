@@ -26,7 +26,7 @@ def unique(name: str) -> str:
 
 
 def attempt(what: str, call):
-    """Does it, and prints how it went: the status and the code of the error if it was refused."""
+    """Runs an action, and prints the outcome: the status and the code of the error if it was refused."""
     from azure.core.exceptions import HttpResponseError
 
     try:

@@ -1,4 +1,4 @@
-"""Pessimistic: who holds the lease of a blob is the only one who can write it.
+"""Pessimistic: only the holder of the lease of a blob can write it.
 
 Others are refused: 409 for a second lease, 412 for a write without the lease or with another one.
 Breaking takes the lease away from a holder who does not come back.

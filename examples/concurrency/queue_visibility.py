@@ -1,4 +1,4 @@
-"""Queues: who gets a message has it alone for its visibility timeout, and proves it by the pop receipt.
+"""Queues: a worker has a message alone for its visibility timeout, and proves that by the pop receipt.
 
 A worker that is too slow finds its receipt stale: somebody else has the message by then, and only the
 newest receipt can delete it. So each message is done at least once, and by one worker at a time.

@@ -1,4 +1,4 @@
-"""Real clients against the server, unmodified: each does what people do with it, and must not notice.
+"""Real clients against the server, unmodified: each does what people do with it, and must work as usual.
 
     scripts/check-clients [NAME…]      all of them, or those named: az az_files az_queues az_tables azcopy
                                        azcopy_files rclone rclone_files adlfs pyarrow deltalake kombu
@@ -14,38 +14,28 @@ import datetime
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-ACCOUNT = "devstoreaccount1"
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "harness"))
+
+from server_process import ACCOUNT, KEY, ServerProcess, connection_string
+
 PROGRAM = os.environ["HOLDFAST_PROGRAM"]
 CLIENTS = pathlib.Path(os.environ["HOLDFAST_CLIENTS"])
 
 
 @contextlib.contextmanager
 def server(folder: pathlib.Path, *settings: str, service: str = "blob"):
-    """The port of a service of a new server, which serves no other."""
-    ports = [f"--{name}-port=0" for name in (service, "admin")]
-    ports += [f"--{name}-port=off" for name in ("blob", "queue", "table", "file", "smb") if name != service]
-    command = [PROGRAM, f"--data={folder / 'data'}", *ports, "--log=warn", *settings]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        ready = re.search(rf"\b{service}=\S+?:(\d+)", process.stdout.readline())
-        assert ready, "the server did not become ready"
-        yield int(ready[1])
-    finally:
-        process.terminate()
-        process.wait(30)
-        process.stdout.close()
+    """The port of a service of a new server without other services."""
+    with ServerProcess(PROGRAM, f"--data={folder / 'data'}", "--log=warn", *settings, listening=[service]) as process:
+        yield process.ports[service]
 
 
-def connection(port: int, service: str = "Blob") -> str:
-    endpoint = f"{service}Endpoint=http://127.0.0.1:{port}/{ACCOUNT}"
-    return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};{endpoint};"
+def connection(port: int, service: str = "blob") -> str:
+    return connection_string({service: f"http://127.0.0.1:{port}"})
 
 
 def run(*command, **environment) -> str:
@@ -82,7 +72,7 @@ def az_storage(folder: pathlib.Path, service: str):
     and the port."""
     with server(folder, service=service) as port:
         environment = {
-            "AZURE_STORAGE_CONNECTION_STRING": connection(port, service.capitalize()),
+            "AZURE_STORAGE_CONNECTION_STRING": connection(port, service),
             "AZURE_CONFIG_DIR": str(folder / "az"),
             "AZURE_CORE_COLLECT_TELEMETRY": "no",
         }
@@ -334,7 +324,8 @@ def check_rclone_files(folder: pathlib.Path) -> None:
     with az_storage(folder, "file") as (storage, port):
         storage("share", "create", "--name", "box")
         config = folder / "rclone.conf"
-        config.write_text(f"[hf]\ntype = azurefiles\nshare_name = box\nconnection_string = {connection(port, 'File')}\n")
+        given = connection(port, "file")
+        config.write_text(f"[hf]\ntype = azurefiles\nshare_name = box\nconnection_string = {given}\n")
 
         def rclone(*words):
             return run(CLIENTS / "python/bin/rclone", "--config", config, *words)
@@ -422,7 +413,7 @@ def check_deltalake(folder: pathlib.Path) -> None:
 
 
 def check_kombu(folder: pathlib.Path) -> None:
-    """The transport of Celery, in an environment of its own: az has another version of the same library."""
+    """The transport of Celery, in a separate environment: az has another version of the same library."""
     script = pathlib.Path(__file__).parent / "kombu_queues.py"
     with server(folder, service="queue") as port:
         broker = f"azurestoragequeues://{KEY}@http://127.0.0.1:{port}/{ACCOUNT}"

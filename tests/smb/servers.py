@@ -1,18 +1,19 @@
-"""Starts the servers that SMB clients are run against: Holdfast, or Debian's smbd beside it."""
+"""Starts the servers for SMB clients: Holdfast, or Debian's smbd for comparison."""
 
 import contextlib
 import os
 import pathlib
-import re
-import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
 
-ACCOUNT = "devstoreaccount1"
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "harness"))
+
+from server_process import ACCOUNT, KEY, ServerProcess, stop
+
 READY_SECONDS = 20
 
 
@@ -27,41 +28,21 @@ class Server:
         return ["-p", str(self.port), "-U", f"{self.user}%{self.password}"]
 
 
-def stop(process: subprocess.Popen) -> None:
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
 @contextlib.contextmanager
 def holdfast(program: pathlib.Path, shares: list[str], data: pathlib.Path | None = None, options: tuple[str, ...] = ()):
     """The program on free ports, with these shares; in memory unless there is a folder."""
-    # Imported here: who compares with another server alone needs no SDK.
+    # Imported here: runs against another server only need no SDK.
     from azure.storage.fileshare import ShareServiceClient
 
-    storage = ["--data", str(data)] if data else ["--memory"]
-    ports = [f"--{service}-port={port}" for service, port in
-             dict(blob="off", queue="off", table="off", file="0", smb="0", web="off", admin="off").items()]
-    with tempfile.TemporaryFile("w+") as log:
-        command = [program, *storage, *ports, "--log", "warn", *options]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        try:
-            ready = process.stdout.readline()
-            addresses = dict(re.findall(r"(\w+)=(\S+)", ready))
-            if "smb" not in addresses:
-                log.seek(0)
-                raise RuntimeError(f"the server is not ready: {ready}{log.read()}")
-            file = addresses["file"].rstrip("/").removesuffix(f"/{ACCOUNT}")
-            file = file if "://" in file else f"http://{file}"
-            service = ShareServiceClient(f"{file}/{ACCOUNT}", credential={"account_name": ACCOUNT, "account_key": KEY})
+    settings = ["--data", str(data)] if data else ["--memory"]
+    settings += ["--log=warn", *options]
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "log"
+        with ServerProcess(program, *settings, listening=["file", "smb"], log_file=log) as process:
+            service = ShareServiceClient.from_connection_string(process.connection_string())
             for share in shares:
                 service.create_share(share)
-            yield Server(int(addresses["smb"].rsplit(":", 1)[1]), ACCOUNT, KEY)
-        finally:
-            stop(process)
+            yield Server(process.ports["smb"], ACCOUNT, KEY)
 
 
 def free_port() -> int:
@@ -72,7 +53,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def smbd(shares: list[str], folder: pathlib.Path):
-    """Debian's smbd with a configuration of its own in `folder`."""
+    """Debian's smbd with its own configuration in `folder`."""
     user, password, port = "root" if os.getuid() == 0 else os.environ["USER"], "password", free_port()
     sections = []
     for share in shares:

@@ -1,5 +1,5 @@
-//! A bare hyper server that only answers, from memory: what the generator itself can do, and what a
-//! server of this kind could at most do.
+//! A bare hyper server that only answers, from memory: shows the limits of the generator, and of
+//! any server of this kind.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -14,8 +14,8 @@ use hyper_util::rt::TokioIo;
 
 use crate::account::Account;
 
-/// Starts the server on a thread of its own, which ends with the process. Every answer is what
-/// success would be, and every GET has a body of `payload_bytes`.
+/// Starts the server on its own thread, which ends with the process. Every answer is a success, and
+/// every GET has a body of `payload_bytes`.
 pub fn start(payload_bytes: usize) -> std::io::Result<Account> {
     let (listener, address) = listen()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -24,8 +24,8 @@ pub fn start(payload_bytes: usize) -> std::io::Result<Account> {
     Ok(account.expect("the address is valid"))
 }
 
-/// The same until the process is ended, for a comparison with it as a process of its own. Says
-/// where it listens as Holdfast does.
+/// The same as a separate process, until it is ended, for comparisons. Prints its addresses as
+/// Holdfast does.
 pub fn run(payload_bytes: usize) -> std::io::Result<()> {
     let (listener, address) = listen()?;
     println!("ready blob=http://{address}");

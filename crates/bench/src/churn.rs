@@ -1,4 +1,4 @@
-//! Fills a server, overwrites and deletes, and tells how much room its folder takes up after each step.
+//! Fills a server, overwrites and deletes, and reports the size of its folder after each step.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,9 +10,9 @@ use crate::load::PreparedServer;
 use crate::servers::Server;
 use crate::workload::{Kind, Settings, population};
 
-/// How long the folder is watched after a deletion, which is emptied in the background.
+/// How long the folder is watched after a deletion, since space is freed in the background.
 const WATCHED: Duration = Duration::from_secs(180);
-/// What may be left over: so many times the live bytes and this many more.
+/// What may be left: so many times the live bytes and this many more.
 const LEFT_RATIO: f64 = 1.6;
 const LEFT_BYTES: u64 = 1 << 30;
 
@@ -47,7 +47,7 @@ impl Watch<'_> {
         println!("{seconds:>9.1}{:>12}{:>12}  {what}", bytes_below(self.folder) >> 20, live >> 20);
     }
 
-    /// Tells when the folder has come down to what may be left, and what is left in the end.
+    /// Reports when the folder has shrunk to what may be left, and its final size.
     fn until_settled(&self, live: u64) {
         // Lengths of folders are far below 2^53, where a float is still exact.
         #[allow(
@@ -73,7 +73,7 @@ impl Watch<'_> {
     }
 }
 
-/// What the files in a folder take up on the disk.
+/// The disk space of the files in a folder.
 fn bytes_below(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries

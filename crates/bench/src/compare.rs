@@ -1,4 +1,4 @@
-//! The same load on several servers, in turns, so that all see the same machine.
+//! The same load on several servers, alternating, so that all run under the same conditions.
 
 use crate::account::Account;
 use crate::client::Failure;
@@ -10,7 +10,7 @@ use crate::workload::{Settings, WorkloadName};
 pub struct Side {
     pub name: String,
     pub account: Account,
-    /// Of a server that was started for the comparison.
+    /// The process of a server that was started for the comparison.
     pub process: Option<Process>,
 }
 
@@ -41,7 +41,7 @@ impl Contender {
     }
 }
 
-/// Runs every round on all sides and prints each, then the medians, what the first side makes of
+/// Runs every round on all sides and prints each, then the medians, the ratio of the first side to
 /// each other, and the memory of the servers. Returns how many operations failed.
 pub fn compare(
     sides: Vec<Side>,

@@ -13,12 +13,12 @@ use crate::account::Account;
 use crate::client::{Client, Failure};
 use crate::workload::{Settings, Workload, WorkloadName, build};
 
-/// Kinds of failure told apart in a report; the rest is only counted.
+/// Kinds of failure listed in a report; others are only counted.
 const FAILURE_KINDS_MAX: usize = 16;
 /// Connections that fill a population before a run.
 const POPULATING_CONNECTIONS: u64 = 16;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
-/// The longest latency a histogram can tell.
+/// The longest latency a histogram can hold.
 const LATENCY_MICROSECONDS_MAX: u64 = 120_000_000;
 
 /// How much load, and for how long.
@@ -32,24 +32,24 @@ pub struct Plan {
     pub count: Option<u64>,
 }
 
-/// What a run did.
+/// The results of a run.
 pub struct Tally {
     pub latencies: Histogram<u64>,
     pub bytes: u64,
     pub errors: u64,
     pub failures: BTreeMap<Failure, u64>,
     pub elapsed: Duration,
-    /// Operations made, measured or not, and the processor time that making them took on this side.
+    /// Operations made, measured or not, and the processor time of this program for them.
     pub made: u64,
     pub processor: Duration,
-    /// What they took of the server, where that is known.
+    /// The processor time of the server for them, if known.
     pub server: Option<Duration>,
 }
 
-/// A server with everything on it that a workload needs.
+/// A server with everything that a workload needs.
 pub struct PreparedServer {
     account: Arc<Account>,
-    /// Each connection does what one of them says.
+    /// Each connection runs one of them.
     workloads: Vec<Arc<dyn Workload>>,
 }
 
@@ -78,7 +78,7 @@ impl PreparedServer {
         Client::connect(Arc::clone(&self.account), workload.service()).await
     }
 
-    /// Makes what there has to be before a run, or makes it again.
+    /// Creates what a run needs, or restores it.
     pub fn populate(&self) -> Result<(), Failure> {
         self.for_all_objects(async |workload: &dyn Workload, client: &mut Client, index| {
             workload.populate(client, index).await
@@ -150,7 +150,7 @@ impl PreparedServer {
     }
 
     async fn drive_all(&self, run: &Run, connections: impl Iterator<Item = usize>) -> Tally {
-        // One for all of the thread: a histogram for each would not stay in the processor's cache.
+        // One per thread: one histogram per connection would not stay in the processor's cache.
         let tally = RefCell::new(Tally::new());
         let driven = connections
             .map(|number| self.drive(run, &*self.workloads[number % self.workloads.len()], &tally));
@@ -289,14 +289,14 @@ fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime can be made").block_on(future)
 }
 
-/// The generator shares the processors with the server. A thread that wakes up usually takes the
-/// processor from the one that woke it, so that after a few answers the server would have to stop; this
+/// The generator shares the processors with the server. A thread that wakes up usually preempts the one
+/// that woke it, so that the server would be interrupted after a few answers; with this policy the
 /// thread waits until the processor is free, and then finds more answers.
 fn take_turns_with_the_server() {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointer is to parameters of this function.
     let outcome = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
-    // Where that is forbidden, the load is the same and costs somewhat more.
+    // If that is not permitted, the load is the same and costs a little more.
     if outcome != 0 {
         eprintln!("the generator is scheduled as usual: {}", std::io::Error::last_os_error());
     }

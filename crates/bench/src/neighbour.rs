@@ -1,5 +1,5 @@
-//! What small requests of one client suffer from the load of others: on the same server, beside the same
-//! load on another process, and alone. The second tells what the machine is short of anyway.
+//! How much the load of others delays small requests of one client: on the same server, beside the same
+//! load on another process, and alone. The second shows what is due to the machine.
 
 use crate::client::Failure;
 use crate::load::{Plan, PreparedServer};
@@ -7,7 +7,7 @@ use crate::report::{Figures, HEADINGS, median};
 use crate::servers::Server;
 use crate::workload::{Parts, Settings, WorkloadName};
 
-/// Connections of the client that is watched.
+/// Connections of the measured client.
 const CONNECTIONS: usize = 2;
 const SMALL: Settings =
     Settings { payload_bytes: 4096, objects: 1000, parts: Parts { count: 1, bytes: 1 } };

@@ -41,7 +41,7 @@ impl Figures {
         }
     }
 
-    /// Figure by figure the middle of several runs; operations and errors are summed.
+    /// The median of several runs for each figure; operations and errors are summed.
     pub fn median(runs: &[Self]) -> Self {
         let middle = |figure: fn(&Self) -> f64| median(runs.iter().map(figure).collect());
         Self {

@@ -1,4 +1,4 @@
-//! What a running server takes of the machine, with the processes it has started.
+//! The resources used by a running server, with its child processes.
 
 use std::fs;
 use std::time::Duration;
@@ -14,7 +14,7 @@ impl Process {
         Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
     }
 
-    /// The most memory that was ever resident; of several processes the sum.
+    /// The peak of resident memory; for several processes the sum.
     pub fn memory_bytes_peak(&self) -> Option<u64> {
         self.family().map(peak).sum()
     }
@@ -28,12 +28,12 @@ impl Process {
     }
 }
 
-/// Fixed for programs, whatever the kernel itself counts in.
+/// Fixed for user space, whatever the kernel uses internally.
 const TICKS_PER_SECOND: u64 = 100;
 
 fn processor_ticks(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in front may hold anything, also spaces; it ends with the last parenthesis.
+    // The name before may contain anything, even spaces; it ends with the last parenthesis.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);

@@ -60,7 +60,7 @@ impl Server {
         for service in ["blob", "queue", "table", "file", "smb", "admin"] {
             command.args([format!("--{service}-port"), "0".to_owned()]);
         }
-        // A line for every request would be measured too; Azurite is asked for silence likewise.
+        // A log line for every request would be measured, too; Azurite runs with --silent.
         if !arguments.iter().any(|argument| argument.starts_with("--log")) {
             command.args(["--log", "warn"]);
         }
@@ -91,8 +91,8 @@ impl Server {
         Self::start(command, data, read_holdfast)
     }
 
-    /// nginx, which sends files with sendfile and takes them with PUT. It knows no containers:
-    /// making or deleting one always succeeds.
+    /// nginx, which sends files with sendfile and takes them with PUT. It has no containers:
+    /// creating or deleting one always succeeds.
     pub fn nginx() -> Result<Self, ServerError> {
         let data = tempfile::tempdir().map_err(ServerError::Folder)?;
         let listener = TcpListener::bind("127.0.0.1:0").map_err(ServerError::Folder)?;
@@ -104,13 +104,13 @@ impl Server {
         let program =
             ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|it| Path::new(it).exists());
         let mut command = Command::new("bash");
-        // It says nothing when it listens, so that is waited for here.
+        // It prints nothing when it listens, so this waits for it.
         command.args(["-c", NGINX_SCRIPT, "nginx", program.ok_or(ServerError::NoNginx)?]);
         command.arg(&configuration).arg(address.port().to_string());
         Self::start(command, data, read_holdfast)
     }
 
-    /// The folder that everything of it is in.
+    /// The folder of all its data.
     pub fn data(&self) -> &Path {
         self.data.path()
     }
@@ -158,7 +158,7 @@ impl Drop for Server {
     }
 }
 
-/// Becomes nginx, and says that it is ready once it accepts connections.
+/// Replaces itself by nginx, and prints that it is ready once it accepts connections.
 const NGINX_SCRIPT: &str = r#"(
     for attempt in $(seq 100); do
         if (exec 3<>"/dev/tcp/127.0.0.1/$3") 2>/dev/null; then
@@ -168,8 +168,8 @@ const NGINX_SCRIPT: &str = r#"(
     done
 ) & exec "$1" -c "$2" -g 'daemon off;'"#;
 
-/// Started by root, nginx would not find its way into the folder as the user it changes to; for others
-/// the line has no effect.
+/// Started by root, nginx would change to a user that cannot enter the folder; for other users the
+/// line has no effect.
 fn nginx_configuration(folder: &Path, address: &str) -> String {
     let folder = folder.display();
     format!(
@@ -191,7 +191,7 @@ fn nginx_configuration(folder: &Path, address: &str) -> String {
     )
 }
 
-/// Takes the addresses from a line, and tells whether it was the last that is waited for.
+/// Reads the addresses from a line; returns whether it was the last expected line.
 fn read_holdfast(line: &str, addresses: &mut Addresses) -> bool {
     let Some(pairs) = line.strip_prefix("ready ") else { return false };
     for (name, url) in pairs.split(' ').filter_map(|pair| pair.split_once('=')) {
@@ -200,7 +200,7 @@ fn read_holdfast(line: &str, addresses: &mut Addresses) -> bool {
     true
 }
 
-/// The same of Azurite, which prints a line for each of its three services.
+/// The same for Azurite, which prints a line for each of its three services.
 fn read_azurite(line: &str, addresses: &mut Addresses) -> bool {
     if let Some((before, url)) = line.split_once(" service is successfully listening at ")
         && let Some(name) = before.strip_prefix("Azurite ")

@@ -1,5 +1,5 @@
-//! What the first write after a snapshot costs, by the number of parts that the blob has, and what goes
-//! on behind it.
+//! What the first write after a snapshot costs, by the number of parts that the blob has, and the
+//! background work that follows.
 //!
 //! ```text
 //! cargo run --release -p holdfast-domain --example map_copy -- [FOLDER] [PARTS] [BYTES_OF_A_PART]

@@ -24,12 +24,12 @@ pub struct ServiceProperties {
     pub delete_retention: DeleteRetention,
     pub static_website: StaticWebsite,
     pub protocols: ProtocolSettings,
-    /// Whether deletions have ever been retained: as long as not, nothing that was deleted is there,
-    /// and a write need not look for it.
+    /// Whether deletions have ever been retained. If not, no deleted state exists, and a write need
+    /// not look for one.
     pub has_retained: bool,
 }
 
-/// For how many days something is kept; `None` is for ever.
+/// For how many days something is kept; `None` is forever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetentionPolicy {
     pub days: Option<u32>,
@@ -76,7 +76,7 @@ impl Default for Metrics {
     }
 }
 
-/// How long what was deleted can be restored; `days` is `None` where it cannot.
+/// How long deleted items can be restored; `days` is `None` if they cannot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteRetention {
     pub days: Option<u32>,
@@ -103,7 +103,7 @@ pub struct ProtocolSettings {
     pub smb_channel_encryption: Option<Choices>,
 }
 
-/// Those of some known things that are allowed: a bit for each, in the order in which they are listed.
+/// Which of a list of known things are allowed: a bit for each, in the order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices(pub u8);
 

@@ -18,8 +18,8 @@ impl Domain {
         Ok(self.record_time().await?)
     }
 
-    /// Removes what deleted containers, tables, shares and snapshots held and contents that nothing has
-    /// any more; whether there is more to do.
+    /// Removes what deleted containers, tables, shares and snapshots held, and contents without
+    /// references. Returns whether there is more to do.
     pub async fn collect_garbage(&self) -> Result<bool, Failure<()>> {
         let snapshot = self.engine.snapshot().await?;
         let first = async |prefix| {
@@ -56,7 +56,7 @@ impl Domain {
         }
         if let Some(map) = layered_map {
             match content::fill_layered_map(self, map).await {
-                // Its content is written all the time; what is not filled now can wait.
+                // Its content is being written; the rest can be filled later.
                 Ok(()) | Err(Failure::Busy) => {}
                 Err(failure) => return Err(failure),
             }
@@ -64,8 +64,8 @@ impl Domain {
         Ok(more)
     }
 
-    /// Frees what earlier runs wrote into extents without ever committing a row that names it.
-    /// Once, after opening.
+    /// Frees what earlier runs wrote into extents without committing a row that names it. Called
+    /// once, after opening.
     pub async fn collect_orphaned_extents(&self) -> Result<(), Fault> {
         for segment in self.extents.inherited_segments() {
             let snapshot = self.engine.snapshot().await?;

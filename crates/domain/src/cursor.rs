@@ -1,4 +1,4 @@
-//! Rows of one range, taken ahead: for listings that merge several ranges.
+//! Rows of one range, read ahead: for listings that merge several ranges.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Without rows unless they are wanted.
+    /// Yields no rows if they are not wanted.
     pub fn new(range: KeyRange, wanted: bool) -> Self {
         Self {
             more: wanted && !range.is_empty(),

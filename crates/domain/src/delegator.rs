@@ -1,6 +1,6 @@
-//! User delegation keys that were given out. A signature made with such a key names the user who got it
-//! by two ids only; what else their token said, which roles may depend on, is kept here for each key,
-//! until the key has expired.
+//! User delegation keys that were given out. A signature made with such a key names its user by two ids
+//! only; the other claims of the user's token, which roles may depend on, are kept here for each key
+//! until it expires.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -15,11 +15,11 @@ use crate::names::AccountName;
 use crate::rows::{self, Stored};
 use crate::time::Timestamp;
 
-/// Expired keys of the same user that go when another is given out: more than one, so that they become
-/// fewer.
+/// How many expired keys of the user are removed when a new one is given out: more than one, so that
+/// their number falls.
 const FORGOTTEN_AT_ONCE: usize = 16;
 
-/// A key, by everything that a signature repeats of it.
+/// A key, identified by the fields that a signature repeats.
 #[derive(Clone, Debug)]
 pub struct DelegationKey<'key> {
     pub tenant_id: &'key str,
@@ -49,8 +49,8 @@ impl Stored for Delegator {
 }
 
 impl Delegator {
-    /// What both tokens said. Keys that are got within a second are the same if they are for the same
-    /// times, no matter who asked for them in the name of the user.
+    /// What both tokens said. Keys requested within the same second for the same times are the same,
+    /// no matter who asked for them in the name of the user.
     fn agreeing_with(&self, other: &Self) -> Self {
         let claims = self.claims.iter().filter_map(|(name, texts)| {
             let others = other.claims.get(name)?;
@@ -62,7 +62,7 @@ impl Delegator {
 }
 
 impl Domain {
-    /// Who got the key; none if that is not known.
+    /// Who got the key; `None` if that is not known.
     pub async fn delegator(
         &self,
         account: &AccountName,
@@ -83,7 +83,7 @@ impl Domain {
         let live = rows::delegation_key(&user, self.now(), "");
         let expired = KeyRange::prefix(user).ending_before(live);
         self.transact(std::slice::from_ref(&row), async |mut transaction| {
-            // Nobody uses them any more, so nothing is expected of them.
+            // Expired keys are not used any more, so they need no expectation.
             let snapshot = transaction.snapshot();
             for row in snapshot.scan(&expired, Order::Ascending, FORGOTTEN_AT_ONCE).await? {
                 transaction.delete(row.key);

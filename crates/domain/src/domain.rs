@@ -27,8 +27,8 @@ use crate::time::{Clock, Timestamp};
 use crate::transact::{Transaction, transact, transact_pipelined};
 use crate::workers::Workers;
 
-/// How far the ETags of a run may have gone past the time that was last recorded. The recording is
-/// due every few seconds, see [`crate::background`]; this leaves room for a stalled one.
+/// How far the ETags of a run may be ahead of the last recorded time. The recording is due every
+/// few seconds, see [`crate::background`]; this leaves room for a stalled one.
 const ETAGS_PAST_RECORDED_TIME_MAX: Duration = Duration::from_secs(60);
 
 pub struct Domain {
@@ -87,7 +87,7 @@ impl Domain {
         &*self.extents
     }
 
-    /// What works behind the requests.
+    /// The background work.
     pub fn workers(&self) -> &Workers {
         &self.workers
     }
@@ -100,7 +100,7 @@ impl Domain {
         self.clock.now()
     }
 
-    /// How many of the leases that this run has granted or changed are held.
+    /// How many leases are held, of those that this run has granted or changed.
     pub fn live_leases(&self) -> u64 {
         self.live_leases.count(self.now())
     }
@@ -133,7 +133,7 @@ impl Domain {
         content::receive(&self.extents, source, sealing, INLINE_PART_BYTES_MAX).await
     }
 
-    /// What no row could name must not take up room meanwhile.
+    /// On a full disk no row could name the bytes, so they are not received at all.
     fn check_room(&self) -> Result<(), Fault> {
         self.engine.short_of_room().map_or(Ok(()), Err)
     }
@@ -157,7 +157,7 @@ impl Domain {
         self.free_released(done)
     }
 
-    /// For changes after which nothing in memory has to follow in their order, see
+    /// For changes with no state in memory that must be updated in commit order, see
     /// [`transact_pipelined`].
     pub(crate) async fn transact_pipelined<T, R, F>(
         &self,
@@ -181,13 +181,13 @@ impl Domain {
         Ok(outcome)
     }
 
-    /// Waits for the turn of what `keys` name, for callers that look at more than rows before a
-    /// transaction. Nobody has another turn while waiting for this one.
+    /// Waits for a turn on what `keys` name, for callers that look at more than rows before a
+    /// transaction. No caller may hold another turn while it waits.
     pub(crate) async fn turn(&self, keys: &[Bytes]) -> Turn<'_> {
         self.latches.acquire(keys).await
     }
 
-    /// A number that nothing else was ever given.
+    /// A number that was never given out before.
     pub(crate) fn fresh_id(&self) -> u64 {
         self.etags.next(self.now()).ticks()
     }
@@ -200,8 +200,8 @@ impl Domain {
     }
 }
 
-/// A time that an earlier run has reached: deadlines and ETags go on from here even if the wall
-/// clock was set back in between.
+/// A time that an earlier run has reached: deadlines and ETags continue from here even if the wall
+/// clock was set back since.
 pub async fn recorded_time(engine: &dyn Engine) -> Result<Option<Timestamp>, Fault> {
     let row = engine.snapshot().await?.get(&rows::clock()).await?;
     row.map(|row| Timestamp::decode(&row)).transpose()
@@ -218,7 +218,7 @@ pub(crate) struct Stamp {
     pub etag: ETag,
 }
 
-/// Reads and decodes a row, which becomes an expectation of the transaction.
+/// Reads and decodes a row, and adds it to what the transaction expects.
 pub(crate) async fn read<T: Stored>(
     transaction: &mut Transaction,
     key: &Bytes,

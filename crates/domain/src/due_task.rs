@@ -1,5 +1,5 @@
-//! What is to be done at some later time. Each is a row, ordered by that time; whoever does it
-//! looks again whether it still has to be done.
+//! Tasks for a later time. Each is a row, ordered by that time; before it is done, it is checked
+//! again whether it is still needed.
 
 use std::collections::HashSet;
 
@@ -22,12 +22,12 @@ const DUE_PER_COMMIT: usize = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum DueTask {
     /// The retention of an earlier state of a blob, the row with this key, ends.
-    PurgePast(Bytes),
+    PurgePastBlob(Bytes),
     /// The retention of a deleted container, the row with this key, ends.
     PurgeContainer(Bytes),
-    /// The name of something deleted is held no longer than this row says.
+    /// The hold on the name of something deleted ends, unless this row says otherwise.
     FreeName(Bytes),
-    /// Nobody adds to blocks that are not committed any more: those of the row with this key, while
+    /// Uncommitted blocks to which nothing is added any more: those of the row with this key, while
     /// it has this number.
     DropUpload(Bytes, u64),
     /// A blob expires, unless it was given another time.
@@ -49,7 +49,7 @@ impl DueTask {
 
     async fn run(&self, transaction: &mut Transaction, now: Timestamp) -> Result<(), Fault> {
         match self {
-            Self::PurgePast(key) => purge_retained(transaction, key, now).await,
+            Self::PurgePastBlob(key) => purge_retained(transaction, key, now).await,
             Self::PurgeContainer(key) => purge_container(transaction, key, now).await,
             Self::FreeName(key) => held_name::free(transaction, key, now).await,
             Self::DropUpload(key, id) => drop_idle_upload(transaction, key, *id, now).await,
@@ -62,7 +62,7 @@ impl DueTask {
 }
 
 impl Domain {
-    /// Does what has become due; whether there is more to do.
+    /// Does what has become due; returns whether there is more to do.
     pub async fn do_what_is_due(&self) -> Result<bool, Failure<()>> {
         let now = self.now();
         let next = Timestamp::from_ticks(now.ticks() + 1);
@@ -74,7 +74,7 @@ impl Domain {
             let mut done = HashSet::new();
             for row in found {
                 transaction.expect(row.key.clone());
-                // What was planned twice must not be done twice to one state of the store.
+                // The same task planned twice must not be done twice on one snapshot.
                 if done.insert(row.value.clone()) {
                     DueTask::decode(&row.value)?.run(&mut transaction, now).await?;
                 }

@@ -45,7 +45,7 @@ impl ETag {
 
 impl fmt::Display for ETag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A piece at a time the text would grow, and move, three times.
+        // Built piece by piece, the text would be reallocated three times.
         let (mut text, mut start) = ([b'"'; 20], 19);
         let mut rest = self.0;
         loop {
@@ -69,14 +69,14 @@ impl fmt::Display for UnquotedETag {
     }
 }
 
-/// Gives out ETags that only ever grow, whatever the clock does.
+/// Gives out ETags that only increase, whatever the clock does.
 #[derive(Debug, Default)]
 pub struct ETagSource(AtomicU64);
 
 impl ETagSource {
     /// Greater than every ETag given before, also within one tick and when `now` goes back.
     pub fn next(&self, now: Timestamp) -> ETag {
-        // The counter is alone in what it promises, so no other memory has to be ordered with it.
+        // No other memory depends on the counter, so relaxed ordering is enough.
         let mut last = self.0.load(Ordering::Relaxed);
         loop {
             let next = now.ticks().max(last + 1);
@@ -121,7 +121,7 @@ impl EntityETag {
 
 impl fmt::Display for EntityETag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A piece at a time the text would grow, and move, six times.
+        // Built piece by piece, the text would be reallocated six times.
         let mut text = *b"W/\"datetime'YYYY-MM-DDThh%3Amm%3Ass.fffffffZ'\"";
         let time = self.0.shortest();
         let (hour, minute, second) =

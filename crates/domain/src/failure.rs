@@ -1,5 +1,5 @@
-//! How an operation can fail. The four kinds are never mixed: a rule said no, too many others were
-//! at it, nobody knows, or something of ours broke.
+//! How an operation can fail. The four kinds are never mixed: refused by a rule, lost to other
+//! writers too often, outcome unknown, or a fault of our own.
 
 use std::convert::Infallible;
 
@@ -29,7 +29,7 @@ impl<R> Failure<R> {
         }
     }
 
-    /// The refusal, or else the failure that is none.
+    /// The refusal, or else the failure of another kind.
     pub fn refusal(self) -> Result<R, Failure<Infallible>> {
         match self {
             Self::Refused(refused) => Ok(refused),

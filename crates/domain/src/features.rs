@@ -1,11 +1,11 @@
-//! What an operator chooses for all accounts: switches that the services leave to the management
-//! of an account and not to its clients.
+//! What an operator chooses for all accounts: switches that belong to the management of an account
+//! and not to its clients.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Features {
-    /// Every change of a blob keeps what it was before as a version.
+    /// Every change of a blob keeps the state before it as a version.
     pub versioning: bool,
     /// For how long a deleted container can be restored; `None` where it cannot.
     pub container_retention: Option<Duration>,
@@ -17,12 +17,12 @@ pub struct Features {
     pub table_name_hold: Duration,
     /// For how long the name of a deleted share cannot be used again.
     pub share_name_hold: Duration,
-    /// How long a blob takes to come back from the archive.
+    /// How long a blob takes to be rehydrated from the archive tier.
     pub rehydration: Duration,
     pub access_lists: AccessLists,
 }
 
-/// Whether what the security descriptors of files say keeps anybody out. REST does not ask them.
+/// Whether the security descriptors of files are enforced. REST does not check them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AccessLists {
     /// The key of the account allows everything, as with the service.

@@ -1,5 +1,5 @@
-//! Names of what was deleted that cannot be used again for a while. How long is the operator's
-//! choice; by default a name is free at once.
+//! Names of deleted resources that cannot be reused for a while. The operator chooses how long; by
+//! default a name is free at once.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) fn hold(transaction: &mut Transaction, key: Bytes, hold: Duration, st
     DueTask::FreeName(key).plan(transaction, until, stamp.etag.ticks());
 }
 
-/// Whether the name of something that is not there may not be used yet.
+/// Whether the name, which nothing has now, is still held.
 pub(crate) async fn is_held(
     transaction: &mut Transaction,
     key: &Bytes,
@@ -42,7 +42,7 @@ pub(crate) async fn is_held(
     Ok(held.is_some_and(|HeldName(until)| until > now))
 }
 
-/// The name is not held any more, unless something of that name was deleted since.
+/// Ends the hold, unless something of that name was deleted since.
 pub(crate) async fn free(
     transaction: &mut Transaction,
     key: &Bytes,

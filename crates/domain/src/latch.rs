@@ -1,12 +1,12 @@
-//! Queues in front of hot objects: writers to one object line up here instead of fighting for the
-//! commit. Correctness does not depend on it; the expectations of a batch carry that.
+//! Queues in front of hot objects: writers to one object wait here instead of conflicting at the
+//! commit. Correctness does not depend on it, but on the expectations of a batch.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use holdfast_sync::{AsyncMutex, AsyncMutexGuard};
 
 /// Objects that share a queue wait for each other's commit, so there are many more queues than
-/// writers at work.
+/// active writers.
 const QUEUES: usize = 8192;
 
 /// Ends when it is dropped.
@@ -33,14 +33,13 @@ impl Latches {
         held
     }
 
-    /// The turn of every one of `keys`, if nobody has any of them.
+    /// The turn of every one of `keys`, if all are free.
     pub fn try_acquire<K: AsRef<[u8]>>(&self, keys: &[K]) -> Option<Turn<'_>> {
         queues_of(keys).into_iter().map(|queue| self.queues[queue].try_lock().ok()).collect()
     }
 }
 
-/// Queues are taken in one order by everybody, so that two operations on the same objects cannot wait
-/// for each other.
+/// Queues are always taken in the same order, so that two operations cannot deadlock.
 fn queues_of<K: AsRef<[u8]>>(keys: &[K]) -> Vec<usize> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let mut queues: Vec<usize> =
@@ -63,7 +62,7 @@ mod shuttle {
     /// Every two of them, and in both orders.
     const WANTED: [[usize; 2]; 5] = [[0, 1], [1, 0], [1, 2], [2, 1], [2, 0]];
 
-    /// Keys that somebody works on.
+    /// Marks keys as in use.
     struct Worked<'a>(&'a [AtomicBool; 3], [usize; 2]);
 
     impl<'a> Worked<'a> {

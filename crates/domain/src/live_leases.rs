@@ -29,7 +29,7 @@ impl Default for LiveLeases {
 }
 
 impl LiveLeases {
-    /// The lease that what has this key was committed with.
+    /// The resource with this key was committed with this lease.
     pub fn note(&self, key: Bytes, lease: &Lease, now: Timestamp) {
         let mut held = self.held.lock();
         match lease.status(now) {
@@ -41,7 +41,7 @@ impl LiveLeases {
         }
     }
 
-    /// What has this key is no more.
+    /// The resource with this key was deleted.
     pub fn forget(&self, key: &Bytes) {
         self.held.lock().leases.remove(key);
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// All names and values together.
 pub const BYTES_MAX: usize = 8 * 1024;
 
-/// Pairs in the order they were given. Names keep their case and are told apart without it.
+/// Pairs in the order they were given. Names keep their case and are compared without it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata(Vec<(String, String)>);
 
@@ -29,7 +29,7 @@ impl Metadata {
             if name.is_empty() {
                 return Err(MetadataRefusal::EmptyName);
             }
-            // Values come in headers and go out in headers: nothing may end one early.
+            // Values travel in headers: no character may end one early.
             if !is_identifier(&name) || value.contains(['\r', '\n', '\0']) {
                 return Err(MetadataRefusal::Invalid);
             }
@@ -69,8 +69,8 @@ impl Metadata {
     }
 }
 
-/// Of C#, as far as a header's name can carry it: letters, digits and underscores of ASCII, not
-/// beginning with a digit.
+/// A C# identifier, as far as a header name can carry it: ASCII letters, digits and underscores,
+/// not beginning with a digit.
 fn is_identifier(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

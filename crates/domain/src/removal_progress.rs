@@ -1,8 +1,8 @@
-//! Where the removal of many rows goes on: behind those that it has removed already. A store passes
-//! over removed rows one by one for as long as it has not got rid of them, so a removal that looked
-//! for what is left from the front each time would take longer with every step.
+//! Where the removal of many rows continues: after those already removed. Until a merge drops
+//! removed rows, a scan skips them one by one, so a removal that began at the front each time would
+//! take longer with every step.
 //!
-//! It is known to this run only. The next one passes over what is gone once, and then knows.
+//! It is kept in memory only. The next run skips the removed rows once, and then knows.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use bytes::Bytes;
 use holdfast_store::KeyRange;
 use holdfast_sync::Mutex;
 
-/// For ranges of rows that nobody adds to any more.
+/// For ranges to which no rows are added any more.
 #[derive(Default)]
 pub(crate) struct RemovalProgress {
-    /// The last row that was removed of those with a prefix.
+    /// The last removed row of each prefix.
     removed_until: Mutex<HashMap<Bytes, Bytes>>,
 }
 
@@ -28,7 +28,7 @@ impl RemovalProgress {
     }
 
     /// A step of the removal is committed: it has removed rows with these keys, those of each prefix in
-    /// their order. Unless there is `more`, nobody asks again.
+    /// order. Without `more` the removal is finished.
     pub fn removed(&self, prefixes: &[Bytes], keys: &[Bytes], more: bool) {
         let mut removed_until = self.removed_until.lock();
         for prefix in prefixes {

@@ -20,7 +20,7 @@ const DUE: u8 = b'e';
 const PENDING_COPY: u8 = b'y';
 const DELEGATION_KEY: u8 = b'w';
 
-/// The value of a row that says everything with its key.
+/// The value of a row whose key says everything.
 pub const NOTHING: &[u8] = &[];
 
 /// The time up to which earlier runs have given out timestamps and ETags.
@@ -53,7 +53,7 @@ pub fn delegation_key(user: &Bytes, expiry: Timestamp, other_fields: &str) -> By
     key.freeze()
 }
 
-/// The number in the key of something condemned.
+/// The number in a key of the condemned kind.
 pub fn condemned_id(key: &[u8]) -> Result<u64, Fault> {
     number_at(key, 1).ok_or_else(|| corrupt("the key of something condemned"))
 }

@@ -1,10 +1,10 @@
-//! Reads the bytes of every extent that a row names, and says which are damaged and whose they are.
+//! Reads every extent that a row names, and lists which are damaged and what they belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdfast_store::{Engine, ExtentId, Extents, Fault, KeyRange, Order, Row, Snapshot};
 
-use crate::blob::{self, Blob, ContainerPlace, Past};
+use crate::blob::{self, Blob, ContainerPlace, PastBlob};
 use crate::content::{self, Content, Entry, stored_extent};
 use crate::rows::{Stored, number_at};
 use crate::share::{NODE, Node, NodeKind};
@@ -17,10 +17,10 @@ const ROWS_PER_SCAN: usize = 1024;
 #[derive(Debug)]
 pub struct DamagedExtent {
     pub id: ExtentId,
-    /// Where in the extent the pieces begin that do not fit their checksums.
+    /// Where in the extent the pieces begin that do not match their checksums.
     pub pieces: Vec<u64>,
     pub why: Fault,
-    /// What has these bytes, as far as that is known.
+    /// What these bytes belong to, as far as is known.
     pub owners: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ async fn name_owners(
     snapshot: &dyn Snapshot,
     damaged: &mut BTreeMap<ExtentId, DamagedExtent>,
 ) -> Result<(), Fault> {
-    // Which maps have damaged extents comes first, then what has those maps.
+    // First the maps that have damaged extents, then the owners of those maps.
     let mut maps: BTreeMap<u64, BTreeSet<ExtentId>> = BTreeMap::new();
     let mut after = None;
     while let Some(rows) = page(snapshot, content::rows::all_map_entries(), &mut after).await? {
@@ -109,7 +109,7 @@ async fn name_owners(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HasContent {
     Blob,
-    Past,
+    PastBlob,
     Node,
 }
 
@@ -122,7 +122,7 @@ fn with_contents() -> [bytes::Bytes; 3] {
 fn content_kind(key: &[u8]) -> Option<HasContent> {
     match *key.first()? {
         blob::rows::BLOB => Some(HasContent::Blob),
-        blob::rows::PAST_BLOB => Some(HasContent::Past),
+        blob::rows::PAST_BLOB => Some(HasContent::PastBlob),
         NODE => Some(HasContent::Node),
         _ => None,
     }
@@ -131,7 +131,7 @@ fn content_kind(key: &[u8]) -> Option<HasContent> {
 fn content_of(row: &Row) -> Result<Option<Content>, Fault> {
     Ok(match content_kind(&row.key) {
         Some(HasContent::Blob) => Some(Blob::decode(&row.value)?.content),
-        Some(HasContent::Past) => Some(Past::decode(&row.value)?.blob.content),
+        Some(HasContent::PastBlob) => Some(PastBlob::decode(&row.value)?.blob.content),
         Some(HasContent::Node) => match Node::decode(&row.value)?.kind {
             NodeKind::File(file) => Some(file.content),
             NodeKind::Directory(_) | NodeKind::SymbolicLink(_) => None,
@@ -149,7 +149,7 @@ async fn name(snapshot: &dyn Snapshot, row: &Row) -> Result<String, Fault> {
                 blob::rows::blob_name(&row.key)?
             )
         }
-        Some(HasContent::Past) => {
+        Some(HasContent::PastBlob) => {
             let (name, moment) = blob::rows::past_blob_name(&row.key)?;
             let container = container(snapshot, &row.key).await?;
             format!("blob {container}{name} as of {}", moment.rfc1123())

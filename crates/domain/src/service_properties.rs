@@ -69,8 +69,8 @@ pub(crate) struct PropertiesCache {
     /// Held from before a commit until its result is known here, so that of two changes the one
     /// that is stored last is also known last.
     changing: tokio::sync::Mutex<()>,
-    /// Replaced as a whole when something is set or read for the first time, so that a request that looks at
-    /// it writes nothing that threads share.
+    /// Replaced as a whole when something is set or read for the first time, so that reading it writes no
+    /// memory that threads share.
     by_account: ArcSwap<BTreeMap<AccountName, ByService>>,
 }
 
@@ -101,7 +101,8 @@ impl Domain {
         self.with_service_properties(account, service, Arc::clone).await
     }
 
-    /// What `look` makes of them. A reference to keep would be counted where all threads count.
+    /// Returns what `look` makes of them. A reference to keep would change a count that all threads
+    /// share.
     pub async fn with_service_properties<T>(
         &self,
         account: &AccountName,
@@ -118,7 +119,7 @@ impl Domain {
         let row = self.engine.snapshot().await?.get(&key).await?;
         let stored = row.map(|row| ServiceProperties::decode(&row)).transpose()?;
         let stored = Arc::new(stored.unwrap_or_default());
-        // If somebody has set or read them meanwhile, theirs are at least as new.
+        // If another request has set or read them meanwhile, its values are at least as new.
         known.change(account, service, |known| {
             known.get_or_insert_with(|| Arc::clone(&stored));
         });

@@ -1,4 +1,4 @@
-//! Points in time as the services write them. This module tells no time; see [`Clock`].
+//! Points in time as the services write them. The current time comes from a [`Clock`].
 
 use std::fmt;
 use std::time::Duration;
@@ -275,7 +275,7 @@ impl fmt::Display for Rfc1123 {
 }
 
 /// The last digits of `number`, as many as there is room for. Every answer has several dates, and
-/// a padded number takes the formatting of the standard library ten times as long.
+/// the standard library takes ten times as long to format a padded number.
 fn put_digits(room: &mut [u8], mut number: u64) {
     for digit in room.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
@@ -308,7 +308,7 @@ fn iso8601_text(time: Timestamp) -> [u8; 28] {
     text
 }
 
-/// The text itself: every entity that is read has two of them.
+/// Holds the text itself, since every entity that is read has two of them.
 pub struct Shortest {
     text: [u8; 28],
     length: usize,

@@ -22,13 +22,13 @@ pub struct Transaction {
     snapshot: Box<dyn Snapshot>,
     batch: Batch,
     pub(crate) references: References,
-    /// For what becomes something else by itself, such as a blob that expires.
+    /// For state that changes with time, such as a blob that expires.
     pub(crate) now: Timestamp,
     awaiting_outcome: AwaitingOutcome,
 }
 
-/// Something in memory that follows a commit. One that is dropped without a call knows that nothing
-/// was committed.
+/// State in memory that is updated after a commit. If it is dropped without a call, nothing was
+/// committed.
 pub(crate) trait AwaitsOutcome: Send {
     fn committed(self: Box<Self>);
 
@@ -56,17 +56,17 @@ impl Transaction {
         self
     }
 
-    /// For rows that change only together with a row that has been read through the transaction.
+    /// For reading rows that change only together with a row that the transaction has read.
     pub fn snapshot(&self) -> &dyn Snapshot {
         &*self.snapshot
     }
 
-    /// As reading the row does, for a row that is read from the snapshot.
+    /// Adds an expectation for a row that is read from the snapshot.
     pub fn expect(&mut self, key: Bytes) {
         self.batch.expect_row(key);
     }
 
-    /// As scanning the range does, for rows that are read from the snapshot.
+    /// Adds an expectation for a range that is read from the snapshot.
     pub fn expect_range(&mut self, range: KeyRange) {
         self.batch.expect_range(range);
     }
@@ -89,7 +89,7 @@ impl Transaction {
         self.batch.delete(key);
     }
 
-    /// For what removes things without deleting a row at once.
+    /// For removals that do not delete a row at once.
     pub fn even_without_room(&mut self) {
         self.batch.even_without_room();
     }
@@ -98,7 +98,7 @@ impl Transaction {
         self.awaiting_outcome.push(Box::new(to));
     }
 
-    /// Gives the writes their place among the commits; they are durable later.
+    /// Places the writes in the order of commits; they become durable later.
     async fn place(mut self, engine: &dyn Engine) -> Result<PlacedTransaction, CommitError> {
         let released = self.references.settle(&*self.snapshot, &mut self.batch).await;
         let released = released.map_err(CommitError::Fault)?;
@@ -134,10 +134,10 @@ struct PlacedTransaction {
     awaiting_outcome: AwaitingOutcome,
 }
 
-/// What has to be durable before anybody is told.
+/// What has to be durable before the answer.
 enum Awaited {
     Batch(Placed),
-    /// Nothing is written: what was read.
+    /// Nothing is written; what was read has to be durable.
     Basis(Moment),
 }
 
@@ -167,9 +167,9 @@ fn tell_of_failure(error: &CommitError, awaiting_outcome: AwaitingOutcome) {
 }
 
 /// Runs `attempt` on fresh snapshots until its writes commit, it is refused, or the attempts are
-/// used up. `latched` names the objects it changes: nobody else has a turn on them until the writes
-/// are durable, so that what follows in memory happens in the same order. The result comes with what
-/// to free.
+/// used up. `latched` names the objects it changes: no other writer has a turn on them until the
+/// writes are durable, so that updates in memory happen in the same order. Returns the result and
+/// the extents to free.
 pub async fn transact<T, R, F>(
     engine: &dyn Engine,
     latches: &Latches,
@@ -185,7 +185,7 @@ where
         let (outcome, transaction) = attempt(transaction).await?;
         match transaction.commit(engine).await {
             Ok(released) => return Ok((outcome, released)),
-            // By something that may not be durable yet, and would not be seen before it is.
+            // The conflicting commit may not be durable yet, and is not seen before it is.
             Err(CommitError::Conflict) => {
                 let newest = engine.placed_snapshot().await?.moment();
                 engine.settled(&newest).await?;
@@ -196,9 +196,9 @@ where
     Err(Failure::Busy)
 }
 
-/// As [`transact`], but the next one has its turn as soon as the writes have their place among the
-/// commits. So any number of changes of one object share a sync. Every answer waits until all that it
-/// rests on is durable; a refusal that rests on what is durable waits for nobody.
+/// As [`transact`], but the next writer has its turn as soon as the writes are placed. So any number
+/// of changes of one object share a sync. Every answer waits until everything it rests on is durable;
+/// a refusal that rests on durable state does not wait.
 pub async fn transact_pipelined<T, R, F>(
     engine: &dyn Engine,
     latches: &Latches,
@@ -243,7 +243,8 @@ where
     Err(Failure::Busy)
 }
 
-/// A refusal that can be told: what is durable supports one, too, or has become what this one rests on.
+/// A refusal that can be answered: durable state leads to a refusal, too, or now includes what this one
+/// rests on.
 async fn durable_refusal<T, R, F>(
     engine: &dyn Engine,
     refusal: R,

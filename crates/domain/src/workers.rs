@@ -1,15 +1,18 @@
-//! Background work: what goes on without a request, such as the collection of garbage or a copy from
-//! another host. Each piece of it is a worker with a name, which can be looked at and is told when it
-//! is time to stop.
+//! Background work, such as the collection of garbage or a copy from another host. Each piece of it
+//! is a worker with a name, whose state can be read and which is told when to stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use holdfast_sync::Mutex;
 use tokio::sync::Notify;
 
 use crate::time::Timestamp;
+
+/// So many workers that ended with a failure stay in the list.
+const FAILED_MAX: usize = 16;
 
 /// All background work of a process.
 #[derive(Clone, Default)]
@@ -20,12 +23,12 @@ pub struct Workers {
 #[derive(Default)]
 struct Shared {
     registry: Mutex<Registry>,
-    /// Somebody has told the workers to stop, or one has ended.
+    /// Signalled when the workers are told to stop, or one has ended.
     changed: Notify,
     failure_log: OnceLock<FailureLog>,
 }
 
-/// Takes down that the worker of this name has failed.
+/// Records that the worker of this name has failed.
 type FailureLog = Box<dyn Fn(&str, &str) + Send + Sync>;
 
 #[derive(Default)]
@@ -33,6 +36,8 @@ struct Registry {
     stopping: bool,
     next: u64,
     at_work: BTreeMap<u64, WorkerStatus>,
+    /// The oldest first.
+    failed: VecDeque<WorkerStatus>,
     totals: BTreeMap<&'static str, WorkerTotals>,
 }
 
@@ -51,11 +56,13 @@ pub struct WorkerStatus {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
-    /// For the time of the next piece of work, or for a place among others of its name.
+    /// For the time of the next piece of work, or for other workers of its name.
     Waiting,
     Working,
-    /// It has been told to stop, and finishes what it has begun.
+    /// It has been told to stop and finishes its current work.
     Stopping,
+    /// It has ended, and its last piece of work failed.
+    Failed,
 }
 
 /// How far the current piece of work is, in bytes.
@@ -71,7 +78,7 @@ pub struct WorkerError {
     pub text: String,
 }
 
-/// What all workers of a name have done since the start, those that have ended included.
+/// What all workers of a name have done since the start, including those that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerTotals {
     pub at_work: u64,
@@ -80,7 +87,7 @@ pub struct WorkerTotals {
 }
 
 impl Workers {
-    /// A worker that is known until it is dropped.
+    /// Begins a worker, which is listed until it is dropped.
     pub fn start(&self, name: &'static str, subject: Option<String>) -> Worker {
         let mut registry = self.shared.registry.lock();
         let id = registry.next;
@@ -95,29 +102,29 @@ impl Workers {
             last_error: None,
         };
         registry.at_work.insert(id, status);
-        Worker { shared: Arc::clone(&self.shared), id }
+        Worker { shared: Arc::clone(&self.shared), id, has_failed: AtomicBool::new(false) }
     }
 
-    /// All that have not ended, the first to start first.
+    /// All that have not ended, the first to start first, and then the last that failed.
     pub fn list(&self) -> Vec<WorkerStatus> {
         let registry = self.shared.registry.lock();
         let seen = |status: &WorkerStatus| match registry.stopping {
             true => WorkerStatus { state: WorkerState::Stopping, ..status.clone() },
             false => status.clone(),
         };
-        registry.at_work.values().map(seen).collect()
+        registry.at_work.values().map(seen).chain(registry.failed.iter().cloned()).collect()
     }
 
     pub fn totals(&self) -> BTreeMap<&'static str, WorkerTotals> {
         self.shared.registry.lock().totals.clone()
     }
 
-    /// Where failures are taken down, besides in the list. The first caller decides.
+    /// Where failures are logged, besides in the list. Only the first call counts.
     pub fn log_failures(&self, log: impl Fn(&str, &str) + Send + Sync + 'static) {
         let _ = self.shared.failure_log.set(Box::new(log));
     }
 
-    /// Tells all workers to stop, those that start from now on included.
+    /// Tells all workers to stop, including those that start later.
     pub fn stop(&self) {
         self.shared.registry.lock().stopping = true;
         self.shared.changed.notify_waiters();
@@ -146,6 +153,8 @@ impl Shared {
 pub struct Worker {
     shared: Arc<Shared>,
     id: u64,
+    /// The last piece of work did.
+    has_failed: AtomicBool,
 }
 
 impl Worker {
@@ -158,6 +167,7 @@ impl Worker {
     }
 
     pub fn has_finished_round(&self) {
+        self.has_failed.store(false, Ordering::Relaxed);
         self.change(|status, totals| {
             status.rounds += 1;
             totals.rounds += 1;
@@ -174,6 +184,7 @@ impl Worker {
     }
 
     pub fn has_failed(&self, at: Timestamp, error: &dyn fmt::Debug) {
+        self.has_failed.store(true, Ordering::Relaxed);
         let text = format!("{error:?}");
         let mut name = "";
         self.change(|status, totals| {
@@ -202,7 +213,16 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.change(|_, totals| totals.at_work -= 1);
-        self.shared.registry.lock().at_work.remove(&self.id);
+        let mut registry = self.shared.registry.lock();
+        if let Some(status) = registry.at_work.remove(&self.id)
+            && self.has_failed.load(Ordering::Relaxed)
+        {
+            if registry.failed.len() == FAILED_MAX {
+                registry.failed.pop_front();
+            }
+            registry.failed.push_back(WorkerStatus { state: WorkerState::Failed, ..status });
+        }
+        drop(registry);
         self.shared.changed.notify_waiters();
     }
 }
@@ -226,10 +246,27 @@ mod tests {
         assert_eq!((error.at, error.text.as_str()), (Timestamp::from_ticks(7), "\"no room\""));
         assert_eq!((second.subject.as_deref(), second.state), (Some("id"), WorkerState::Working));
         assert_eq!(second.progress.map(|progress| progress.bytes_done), Some(3));
-        drop(worker);
+        drop(copy);
         assert_eq!(workers.list().len(), 1);
+        drop(worker);
+        assert_eq!(workers.list()[0].state, WorkerState::Failed);
         let totals = WorkerTotals { at_work: 0, rounds: 1, errors: 1 };
         assert_eq!(workers.totals()["garbage"], totals, "what has ended still counts");
+    }
+
+    #[test]
+    fn only_the_last_of_those_that_ended_with_a_failure_stay() {
+        let workers = Workers::default();
+        for number in 0..FAILED_MAX + 2 {
+            let worker = workers.start("copy", Some(number.to_string()));
+            worker.has_failed(Timestamp::default(), &number);
+            if number == 1 {
+                worker.has_finished_round();
+            }
+        }
+        let left = workers.list();
+        assert_eq!(left.len(), FAILED_MAX);
+        assert_eq!(left[0].subject.as_deref(), Some("2"), "0 is too old, 1 recovered");
     }
 
     #[test]

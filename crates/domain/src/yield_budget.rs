@@ -1,14 +1,14 @@
-//! Giving way while many rows are read: other requests of the thread have their turn in between, and
-//! the request itself can be moved to threads that are meant for long ones.
+//! Yields while many rows are read: other requests of the thread run in between, and the request
+//! itself can be moved to threads that are meant for long ones.
 
 use holdfast_sync::yield_now;
 
-/// To read, decode and show so many rows takes a few hundred microseconds.
+/// Reading, decoding and writing out so many rows takes a few hundred microseconds.
 pub(crate) const ROWS_IN_TURN: usize = 100;
-/// What finding the first row of a range takes, in rows.
+/// The cost of finding the first row of a range, in rows.
 const SEEK_ROWS: usize = 10;
 
-/// Counts what is done, since no clock is known here.
+/// Counts work, since there is no clock here.
 #[derive(Debug)]
 pub(crate) struct YieldBudget {
     left: usize,
@@ -32,7 +32,7 @@ impl YieldBudget {
         }
     }
 
-    /// After a row was looked up by itself, or a range was looked for.
+    /// After looking up a single row, or seeking to a range.
     pub async fn sought(&mut self) {
         self.passed(SEEK_ROWS).await;
     }

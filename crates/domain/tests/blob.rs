@@ -1,5 +1,5 @@
-//! The Blob service on the memory store: what the operations leave behind, beyond the decisions
-//! that are tested beside them.
+//! The Blob service on the memory store: the effects of operations; their decisions are tested
+//! beside them.
 
 mod support;
 
@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 
 use support::{Store, TestClock, blob, container, content, get, put};
 
-/// Commits as the memory engine does, and then gives no answer while it is told to be silent.
+/// Commits like the memory engine, but does not answer while it is set to be silent.
 #[derive(Default)]
 struct SilentEngine {
     memory: MemoryEngine,

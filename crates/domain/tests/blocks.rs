@@ -1,4 +1,4 @@
-//! Block and append blobs on the memory store: what stays of blocks, and what goes.
+//! Block and append blobs on the memory store: which blocks are kept, and which are removed.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Copies: what they share, what they refuse, and how those from elsewhere come to an end.
+//! Copies: what they share, what they refuse, and how those from elsewhere end.
 
 mod support;
 
@@ -93,7 +93,7 @@ fn refusal<T>(result: Result<T, Failure<BlobRefusal>>) -> Option<BlobRefusal> {
     }
 }
 
-/// A block blob of `count` times the same block.
+/// A block blob made of `count` equal blocks.
 async fn put_blocks(store: &Store, name: &str, block: &[u8], count: usize) {
     let id = BlockId::new(&b"a"[..]).expect("an id");
     let Ok(content) = store.domain.receive_part(&mut Body::of(block), None).await else {
@@ -361,7 +361,7 @@ async fn a_copy_that_a_restart_interrupts_has_failed() {
     assert_eq!(ended, Some(CopyStatus::Success));
 }
 
-/// Nine bytes on another host, of which three come at once.
+/// Nine bytes on another host, of which three arrive at once.
 #[derive(Clone, Copy)]
 enum NineBytes {
     Whole,
@@ -446,8 +446,16 @@ async fn a_fetched_copy_ends_with_its_bytes_or_the_reason_why_not() {
         let engine = Arc::new(MemoryEngine::default());
         let domain = fetched(Arc::clone(&engine), source).await;
         domain.workers().all_ended().await;
-        let totals = WorkerTotals { at_work: 0, rounds: 1, errors: 0 };
+        let errors = u64::from(failure.is_some());
+        let totals = WorkerTotals { at_work: 0, rounds: 1 - errors, errors };
         assert_eq!(domain.workers().totals()["copy"], totals);
+        let shown: Vec<_> = domain.workers().list().into_iter().map(|it| it.last_error).collect();
+        let texts: Vec<_> = shown.iter().flatten().map(|error| error.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            failure.as_ref().map(|why| format!("{why:?}")).as_slice(),
+            "it stays to be seen"
+        );
         let store = Store::on(engine, Features::default()).await;
         let copied = current(&store, "copy").await;
         let state = copied.copy.expect("a copy");

@@ -1,5 +1,5 @@
-//! What blobs were before: snapshots, versions and what was deleted. The tests are named by the
-//! cells of the table of operations that they hold against.
+//! Earlier states of blobs: snapshots, versions and deleted states. The tests are named after cells
+//! of the table of operations.
 
 mod support;
 
@@ -41,7 +41,7 @@ const ALL: Show = Show {
     uncommitted: false,
 };
 
-/// What is kept of what was.
+/// Which earlier states the account keeps.
 #[derive(Clone, Copy, Default)]
 struct Keeping {
     versions: bool,
@@ -79,7 +79,7 @@ impl Kept {
         Self(store)
     }
 
-    /// Every change happens a second after the one before.
+    /// Moves the clock, so that changes are a second apart.
     fn tick(&self) {
         self.0.clock.pass(Duration::from_secs(1));
     }
@@ -215,7 +215,7 @@ impl Kept {
         self.list(ALL, None, 100).await
     }
 
-    /// Lets the retention end, and what is due be done.
+    /// Lets the retention end, and runs what is due.
     async fn outlive_retention(&self) {
         self.0.clock.pass(DAY * RETENTION_DAYS);
         while self.0.domain.do_what_is_due().await.expect("done") {}
@@ -594,7 +594,7 @@ async fn a_page_costs_what_it_shows_however_much_there_is() {
 }
 
 impl Kept {
-    /// The version that a blob is.
+    /// The current version of a blob.
     async fn version(&self, name: &str) -> Timestamp {
         let read = self.0.domain.get_blob_properties(&get(name)).await.expect("properties");
         read.blob.version.expect("a version")

@@ -1,5 +1,5 @@
 //! Blobs that expire, by a clock that the test moves: what readers see at each moment, and what the
-//! background gives back.
+//! background frees.
 
 mod support;
 
@@ -16,7 +16,7 @@ const KIB: usize = 1024;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A blob that is long enough to be in an extent.
+/// A blob long enough to be in an extent.
 async fn put_expiring(store: &Store, name: &str, expiry: Option<Expiry>) {
     let Ok(received) = store.domain.receive(&mut Body::of(&content(64 * KIB))).await else {
         panic!("a body in memory arrives");

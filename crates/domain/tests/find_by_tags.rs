@@ -1,5 +1,4 @@
-//! Find Blobs by Tags on the memory store: pages, what changes between them, and what the clock
-//! takes away.
+//! Find Blobs by Tags on the memory store: pages, changes between them, and expiry.
 
 mod support;
 
@@ -76,7 +75,7 @@ async fn pages_of_every_size_have_every_blob_once_and_in_order() {
     for limit in [1, 3, 7, 19, 20, 21] {
         let pages = pages(&store, "all = 'yes'", limit).await;
         assert_eq!(pages.concat(), numbered(0..20), "{limit} to a page");
-        // After a page that is full there may be more, as far as it knows.
+        // A full page does not know whether it is the last.
         assert!(pages.len() <= 20_usize.div_ceil(limit) + 1, "{limit} to a page");
         let full = &pages[..pages.len() - 1];
         assert!(full.iter().all(|page| page.len() == limit), "{limit} to a page");
@@ -108,7 +107,7 @@ async fn blobs_that_go_or_come_between_pages_do_not_disturb_the_others() {
     let page = |marker| store.domain.find_blobs(find("all = 'yes'", marker, 4));
     let first = page(None).await.expect("a page");
     assert_eq!(first.blobs.last().map(|found| found.name.as_str()), Some("003"));
-    // The one that the marker names goes, one that was passed comes, one ahead loses its tag.
+    // The blob of the marker is deleted, one before it is added, one after it loses its tag.
     store.delete("004").await.expect("deleted");
     put_tagged(&store, "photos", "0005", "all=yes").await;
     let command = SetBlobTags {

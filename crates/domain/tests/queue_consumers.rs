@@ -1,5 +1,5 @@
-//! Many consumers of one queue, and what getting messages costs, on an engine that counts what is
-//! asked of it and takes its time for a commit.
+//! Many consumers of one queue, and the cost of getting messages, on an engine that counts reads
+//! and delays commits.
 
 mod support;
 
@@ -31,7 +31,7 @@ struct Counted {
     rows_read: Arc<AtomicU64>,
     committing: AtomicUsize,
     committing_most: AtomicUsize,
-    /// How many other tasks go first between the decision and the commit.
+    /// How many other tasks run between the decision and the commit.
     turns_before_commit: usize,
 }
 
@@ -179,7 +179,7 @@ async fn a_message_is_never_with_two_consumers_and_never_lost() {
                 for message in messages {
                     let other = held.lock().insert(message.text.clone(), consumer);
                     assert_eq!(other, None, "{} is with two consumers", message.text);
-                    // Some are given back first, and then anybody may have them.
+                    // Some are released first, and then any consumer may get them.
                     if message.state.dequeue_count == 1 && consumer % 3 == 0 {
                         held.lock().remove(&message.text);
                         let command = UpdateMessage {
@@ -273,7 +273,7 @@ async fn expired_messages_cost_nothing() {
     for _ in 0..20_000 {
         put(&store, "short".to_owned(), Duration::ZERO, MINUTE / 2).await;
     }
-    // Somebody has seen them; they expire where they are.
+    // They were got once; they expire at their places.
     assert_eq!(get(&store, 20).await.len(), 20);
     store.clock.pass(MINUTE / 2);
     for _ in 0..20 {

@@ -27,7 +27,7 @@ fn random_seconds(bound: u64, random: &mut Random) -> Duration {
     Duration::from_secs(random.below(bound))
 }
 
-/// A message as it must be; `state` is what was last told of it.
+/// The expected state of a message; `state` is what was last returned for it.
 #[derive(Clone, Debug)]
 struct Expected {
     number: u64,
@@ -38,7 +38,7 @@ struct Expected {
 #[derive(Default)]
 struct Model {
     messages: Vec<Expected>,
-    /// What was told of messages at any time; receipts in it may be current or not.
+    /// All states ever returned; their receipts may be current or not.
     told: Vec<MessageState>,
     put: u64,
 }
@@ -168,7 +168,7 @@ async fn delete(store: &Store, model: &mut Model, random: &mut Random) {
     }
 }
 
-/// Mostly something told lately.
+/// Mostly one returned recently.
 fn chosen(model: &Model, random: &mut Random) -> Option<MessageState> {
     let recent = model.told.len().min(1 + random.below(60) as usize);
     let from = &model.told[model.told.len() - recent..];

@@ -342,7 +342,7 @@ async fn a_deleted_queue_is_gone_with_its_messages() {
     let command = GetMessages { path: jobs(), count: 1, visibility_timeout: SECOND };
     let refused = refusal(store.domain.get_messages(command).await);
     assert_eq!(refused, MessageRefusal::QueueNotFound);
-    // The name is free at once, and what was there is not seen again.
+    // The name is free at once, and the old messages are not seen again.
     create(&store).await;
     assert!(peek(&store, 32).await.is_empty());
     tend(&store).await;

@@ -1,5 +1,5 @@
-//! What was deleted with thousands of rows in it is removed step by step, and no step passes over what
-//! the steps before it have removed.
+//! Deleted resources with thousands of rows are removed step by step, and no step scans what the steps
+//! before have removed.
 
 mod support;
 
@@ -20,7 +20,7 @@ use support::share::Files;
 use support::{Store, container};
 
 const ROWS: usize = 2000;
-/// Sentences and the like: a few for each step.
+/// Rows such as those that condemn: a few for each step.
 const PASSED_OVER_MAX: u64 = 100;
 
 struct Filled {

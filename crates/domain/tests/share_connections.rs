@@ -1,5 +1,5 @@
-//! Clients that are connected to a share when it is deleted: another share that gets its name is none
-//! of theirs.
+//! Clients that are connected to a share when it is deleted: they cannot use another share that gets
+//! its name.
 
 #[path = "support/handles.rs"]
 mod handles;

@@ -1,4 +1,4 @@
-//! Copies onto files, from files, blobs and elsewhere; and links in shares of NFS.
+//! Copies onto files, from files, blobs and elsewhere; and links in NFS shares.
 
 #[path = "support/handles.rs"]
 mod handles;

@@ -1,5 +1,5 @@
-//! Directories that SMB clients have marked for deletion: nothing comes into them that would keep
-//! them, by either protocol, and they are gone with their last handle.
+//! Directories that SMB clients have marked for deletion: neither protocol can add to them, and
+//! they are deleted with their last handle.
 
 #[path = "support/handles.rs"]
 mod handles;
@@ -53,7 +53,7 @@ fn copy(to: &str, from: &str) -> CopyFile {
     }
 }
 
-/// Everything that would bring something into `doomed`.
+/// All operations that would add something to `doomed`.
 async fn nothing_comes_in(files: &Files, client: &Client) {
     let domain = &files.store.domain;
     let created = domain.rest_call(new_file("doomed/new", 1), PATIENCE).await;
@@ -156,7 +156,7 @@ async fn links_do_not_come_into_a_directory_that_goes() {
     assert_eq!(refused(domain.at_once(hard).await), PENDING);
 }
 
-/// What was told to both is true in the end, whoever came first.
+/// Both answers are true in the end, whichever came first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_and_an_addition_are_never_both_acknowledged() {
     let files = Arc::new(Files::new().await);

@@ -1,4 +1,4 @@
-//! Writes through handles: where they go and when they are told, on the memory store.
+//! Writes through handles: where they go and when their time is shown, on the memory store.
 
 #[path = "support/handles.rs"]
 mod handles;
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 const FILE: &str = "file.dat";
 
-/// Longer than the first write of a file is kept back.
+/// Longer than the time of a first write is delayed.
 const A_WHILE: Duration = Duration::from_millis(2100);
 
 #[tokio::test]

@@ -55,7 +55,7 @@ impl Model {
         }
     }
 
-    /// Of everything below, as it was written.
+    /// The paths of everything below, as written.
     fn paths(&self) -> Vec<Vec<String>> {
         let Self::Directory(children) = self else { return Vec::new() };
         let mut paths = Vec::new();
@@ -154,7 +154,7 @@ impl Run {
         }
     }
 
-    /// Mostly of something that is there, or would be beside it.
+    /// Mostly the path of an existing node, or of a possible neighbour.
     fn path(&mut self) -> Vec<String> {
         let known = self.model.paths();
         if known.is_empty() || self.random.below(4) == 0 {
@@ -276,7 +276,7 @@ impl Run {
             )) => Err(refusal),
             Err(failure) => panic!("{failure:?}"),
         };
-        // The destination is looked up first: without its parent nobody asks for the source.
+        // The destination is looked up first: without its parent the source is not read.
         let expected = self
             .model
             .siblings(path)
@@ -317,7 +317,7 @@ impl Run {
         })
     }
 
-    /// Takes everything away; nothing may be left of it.
+    /// Removes everything; no rows may be left.
     async fn end(mut self) {
         if self.random.below(2) == 0 {
             for (state, _) in std::mem::take(&mut self.snapshots) {

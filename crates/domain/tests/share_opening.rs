@@ -1,4 +1,4 @@
-//! Opening what is not there yet, by many at once, on the memory store.
+//! Opening a missing node by many clients at once, on the memory store.
 
 #[path = "support/handles.rs"]
 mod handles;

@@ -45,7 +45,7 @@ impl Runs {
         Self { engine, store, count: 0 }
     }
 
-    /// The process ends without a word, and another begins.
+    /// The process is killed, and another starts.
     async fn restart(&mut self) {
         self.count += 1;
         let engine: Arc<dyn Engine> = self.engine.clone();
@@ -58,7 +58,7 @@ impl Runs {
         self.engine.statistics().commits
     }
 
-    /// What a REST call meets.
+    /// Enters a REST call.
     async fn enter(&self, key: NodeKey, operation: RestOperation) -> Result<(), EnterRefusal> {
         self.store.domain.opens().enter(key, operation, PATIENCE).await.map(drop)
     }
@@ -230,7 +230,8 @@ async fn a_lease_comes_back_as_it_was_last_agreed_on() {
     let command = OpenNode { caching: lease_wanted(3, "RH", 0), ..persistent(&client) };
     let first = open(&runs.store, &command).await;
     assert_eq!(granted(&first), caching("RH"));
-    // Another open of the same lease makes it grow, whether that open is persistent or not.
+    // Another open with the same lease makes the lease grow, whether that open is persistent or
+    // not.
     let second = open(&runs.store, &client.wants_lease(FILE, 3, "RWH")).await;
     assert_eq!(granted(&second), Caching::ALL);
     runs.restart().await;
@@ -265,7 +266,7 @@ async fn only_who_knows_a_persistent_open_gets_it() {
         let refused = runs.store.domain.reconnect_handle(&wrong).await;
         assert_eq!(refusal(refused), HandleRefusal::NotFound, "{wrong:?}");
     }
-    // The number may be forgotten by who knows the CREATE.
+    // A client that knows the CREATE need not know the number.
     let by_create = Reconnect { handle: 1, ..right };
     let again = runs.store.domain.reconnect_handle(&by_create).await.expect("it is there");
     assert_eq!(again.handle.id, first.id);
@@ -307,7 +308,7 @@ async fn an_open_whose_client_stays_away_is_gone_for_good_before_others_are_let_
     let command = OpenNode { sharing: ShareMode::NONE, ..short(&client) };
     let first = open(&runs.store, &command).await.handle;
     tokio::time::sleep(Duration::from_millis(2 * u64::from(TIMEOUT_MILLISECONDS))).await;
-    // Its time begins when the server is there to be come back to.
+    // Its time begins when the server accepts reconnections.
     runs.restart().await;
     let contender = Client::new(2).wants(FILE);
     let early = runs.store.domain.open_handle(&contender).await;

@@ -1,4 +1,4 @@
-//! Ranges of files: what writing, clearing and resizing leave, and what is told of it.
+//! Ranges of files: the effects of writing, clearing and resizing, and what is listed.
 
 mod support;
 

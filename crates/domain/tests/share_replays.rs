@@ -1,4 +1,4 @@
-//! CREATEs that SMB clients send again, not knowing what came of them, on the memory store.
+//! CREATEs that SMB clients send again without having an answer, on the memory store.
 
 #[path = "support/handles.rs"]
 mod handles;
@@ -79,7 +79,7 @@ async fn a_create_is_over_once_its_handle_was_used() {
     let second = open(&store, &again(&command)).await;
     assert_ne!(first.handle.id, second.handle.id);
     assert_eq!(second.action, Action::Opened);
-    // The identifier is that of the second now; the end of the first changes nothing.
+    // The identifier now belongs to the second; closing the first changes nothing.
     close(&store, &first.handle).await;
     assert_eq!(open(&store, &again(&command)).await.handle.id, second.handle.id);
     close(&store, &second.handle).await;

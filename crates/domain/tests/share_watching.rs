@@ -1,4 +1,4 @@
-//! Clients of SMB that watch directories hear what is done by REST, as they hear of each other.
+//! SMB clients that watch directories are notified of changes by REST, as of those by SMB.
 
 #[path = "support/handles.rs"]
 mod handles;
@@ -42,7 +42,7 @@ impl<'a> Watcher<'a> {
         watcher
     }
 
-    /// What came since the last look, such as `+new *new`.
+    /// The notifications since the last call, such as `+new *new`.
     async fn heard(&self) -> String {
         let watching = self.files.store.domain.watch_handle(&self.handle, &self.watch);
         let Ok(watched) = tokio::time::timeout(Duration::ZERO, watching).await else {

@@ -1,4 +1,4 @@
-//! Shares on the memory store, with a clock that the tests move: their end and what comes after it,
+//! Shares on the memory store, with a clock that the tests move: deletion and what follows,
 //! snapshots, and what is left of them.
 
 mod support;
@@ -241,7 +241,7 @@ async fn past_nodes_go_with_the_last_snapshot_that_sees_them() {
     delete(&store, "photos", Some(second)).await;
     tidy(&store).await;
     assert_eq!(rows(&engine, PAST_NODES).await.len(), 2);
-    // Nothing is left behind for a snapshot that is gone.
+    // No past nodes are kept for a deleted snapshot.
     put_file(&store, "photos", "a", b"four").await;
     put_file(&store, "photos", "b", b"again").await;
     put_file(&store, "photos", "b", b"and again").await;

@@ -1,4 +1,4 @@
-//! Queries of entities: what is in a page, what it costs, and how pages follow each other.
+//! Queries of entities: the contents of pages, their cost, and continuation.
 
 mod support;
 
@@ -140,7 +140,7 @@ impl Tables {
         }
     }
 
-    /// How many rows are read by it, but for that of the table.
+    /// How many rows it reads, without that of the table.
     async fn rows_read(&self, query: QueryEntities) -> usize {
         let before = self.reads.rows.load(Ordering::Relaxed);
         self.page(query).await;
@@ -236,7 +236,7 @@ async fn only_the_rows_that_can_match_are_read() {
         let read = tables.rows_read(query(filter)).await;
         assert!(read <= at_most, "{filter}: {read} rows");
     }
-    // A small page of a large table is small work, too, even if all its rows match.
+    // A small page of a large table is cheap, too, even if all rows match.
     let read = tables.rows_read(QueryEntities { limit: 5, ..query("") }).await;
     assert!(read <= 7, "{read} rows");
 }
@@ -296,7 +296,7 @@ async fn pages_go_on_while_entities_come_and_go() {
     let domain = &tables.store.domain;
     let first = tables.page(QueryEntities { limit: 3, ..query("") }).await;
     assert_eq!(first.next, at("000", Some("003")));
-    // The one to go on from is gone, one before it and one behind it are new.
+    // The entity to continue from is deleted, one before it and one after it are new.
     let delete = |row: &str| EntityChange {
         key: EntityKey::new("000", row).expect("a key"),
         change: Change::Delete(EntityCondition::Any),

@@ -1,4 +1,4 @@
-//! Tables and their entities: what each operation does, alone, many at once, and side by side.
+//! Tables and their entities: each operation alone, in transactions, and concurrently.
 
 mod support;
 

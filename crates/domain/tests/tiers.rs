@@ -1,4 +1,5 @@
-//! The archive by a clock that the test moves: what a blob allows on its way in and out.
+//! The archive tier, with a clock that the test moves: what a blob allows while it is archived and
+//! rehydrated.
 
 mod support;
 
@@ -24,7 +25,7 @@ const HOURS: u64 = 60 * 60;
 const REHYDRATION: Duration = Duration::from_secs(15 * HOURS);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A store where a blob takes 15 hours to come back, with a blob in the archive.
+/// A store where rehydration takes 15 hours, with an archived blob.
 async fn with_archived() -> Store {
     let features = Features { rehydration: REHYDRATION, ..Features::default() };
     let store = Store::on(Arc::new(MemoryEngine::default()), features).await;

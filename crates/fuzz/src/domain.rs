@@ -41,7 +41,7 @@ pub fn tag_predicate(bytes: &[u8]) -> bool {
     }
     for scope in [QueryScope::Account, QueryScope::Container] {
         if let Ok(query) = TagQuery::parse(text, scope) {
-            // What the index is asked for must hold whatever the query matches.
+            // The ranges of the index must contain everything that the query matches.
             assert!(!query.matches("container", &tags) || query.ranges().len() <= tags.len());
             query.named(&tags);
             read = true;
@@ -50,7 +50,7 @@ pub fn tag_predicate(bytes: &[u8]) -> bool {
     read
 }
 
-/// As bytes and as text. What was read and written is read again as the same.
+/// As bytes and as text. What was read and written must be read again as the same.
 pub fn security_descriptor(bytes: &[u8]) -> bool {
     let from_text = std::str::from_utf8(bytes).ok().and_then(|t| Descriptor::parse_sddl(t).ok());
     let descriptors = [Descriptor::from_bytes(bytes), from_text];
@@ -58,7 +58,7 @@ pub fn security_descriptor(bytes: &[u8]) -> bool {
         let again = Descriptor::from_bytes(&descriptor.to_bytes());
         assert_eq!(again.as_ref(), Some(descriptor));
         if let Ok(text) = descriptor.to_sddl() {
-            // Some bits of the control have no text, so the descriptors may differ in them.
+            // Some control bits have no text, so the descriptors may differ in them.
             let again = Descriptor::parse_sddl(&text).ok().and_then(|again| again.to_sddl().ok());
             assert_eq!(again.as_ref(), Some(&text));
         }

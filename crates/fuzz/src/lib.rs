@@ -1,6 +1,6 @@
-//! Every parser that meets the network, by name. Each takes bytes and tells whether they were
-//! anything; none may panic, hang, or take more memory than its bound. `fuzz/` runs them under
-//! cargo-fuzz, `tests/mutations.rs` for a short while wherever the tests run.
+//! Every parser that meets the network, by name. Each takes bytes and returns whether they were
+//! valid; none may panic, hang, or take more memory than its bound. `fuzz/` runs them under
+//! cargo-fuzz, `tests/mutations.rs` briefly with the other tests.
 
 mod domain;
 pub mod mutate;
@@ -12,7 +12,7 @@ use holdfast_smb::fuzz as smb;
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
-/// A parser, and what it may take for inputs of a few kilobytes.
+/// A parser, and its memory limit for inputs of a few kilobytes.
 #[derive(Clone, Copy)]
 pub struct Target {
     pub name: &'static str,
@@ -51,7 +51,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("xml", rest::xml, MIB),
 ];
 
-/// Runs the target of that name.
+/// Runs the target with this name.
 ///
 /// # Panics
 ///

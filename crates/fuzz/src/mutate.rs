@@ -1,10 +1,10 @@
-//! Small changes to inputs that mean something, so that most of them get past the first check.
+//! Small changes to valid inputs, so that most of them get past the first check.
 
 use holdfast_random::Random;
 
 /// Values at which lengths and offsets go wrong.
 const EDGES: [u8; 8] = [0, 1, 0x10, 0x40, 0x7F, 0x80, 0xFE, 0xFF];
-/// What structures of text are made of.
+/// Characters of text formats.
 const MARKS: &[u8] = b"()'\"<>&;:,=%/?-*[]{}\r\n \t\\0";
 /// Longer inputs only take longer.
 const BYTES_MAX: usize = 16 * 1024;

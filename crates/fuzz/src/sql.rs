@@ -16,7 +16,7 @@ const DELIMITED: &[u8] = b"id,name,when\n1,Ada,1815-12-10T00:00:00Z\n-2.5,\"Gr\"
 const JSON: &[u8] = br#"{"id":1,"name":"Ada","in":{"a":[1,{"b":null}]}}
 {"id":"2","name":true}
 "#;
-/// So many pieces of an answer for a few kilobytes of a blob would be without end.
+/// More pieces of an answer for a few kilobytes of a blob count as endless.
 const PIECES_MAX: usize = 100_000;
 
 struct Bytewise {
@@ -45,7 +45,7 @@ thread_local! {
         tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
 }
 
-/// Whether the request made sense; its answer is read to the end.
+/// Whether the request was valid; its answer is read to the end.
 fn answer(request: QueryRequest, content: &[u8]) -> bool {
     let Ok(query) = Query::new(request) else { return false };
     let source = Bytewise { content: Bytes::copy_from_slice(content), given: false };
@@ -56,7 +56,7 @@ fn answer(request: QueryRequest, content: &[u8]) -> bool {
             pin_mut!(pieces);
             let mut count = 0;
             while let Some(piece) = pieces.next().await {
-                // The source never fails, so this is a step that broke off.
+                // The source never fails, so an error is a step that has panicked.
                 piece.expect("a step of the query does not panic");
                 count += 1;
                 assert!(count < PIECES_MAX, "the answer has an end");
@@ -99,14 +99,14 @@ pub fn text(bytes: &[u8]) -> bool {
     !bytes.is_empty()
 }
 
-/// A pattern of LIKE in the first line, and a text in the others. What is behind a first `!` in the
-/// pattern is escaped by it.
+/// A pattern of LIKE in the first line, and a text in the others. The first `!` in the pattern is
+/// the escape character.
 pub fn like(bytes: &[u8]) -> bool {
     let Ok(input) = std::str::from_utf8(bytes) else { return false };
     let Some((pattern, text)) = input.split_once('\n') else { return false };
     let escape = pattern.contains('!').then_some('!');
     let found = LikePattern::new(pattern, escape).matches(text);
-    // What takes text times pattern is for short ones only.
+    // The naive comparison takes text times pattern, so only for short ones.
     if pattern.len() * text.len() < COMPARED_MAX {
         assert_eq!(found, is_like(text, pattern, escape), "{text:?} LIKE {pattern:?}");
     }
@@ -115,7 +115,7 @@ pub fn like(bytes: &[u8]) -> bool {
 
 const COMPARED_MAX: usize = 1 << 20;
 
-/// By the definition: which beginnings of the text are like the pattern so far.
+/// By definition: which prefixes of the text match the pattern so far.
 fn is_like(text: &str, pattern: &str, escape: Option<char>) -> bool {
     let text: Vec<char> = text.chars().collect();
     let mut ends = vec![false; text.len() + 1];
@@ -140,7 +140,7 @@ fn is_like(text: &str, pattern: &str, escape: Option<char>) -> bool {
     ends[text.len()]
 }
 
-/// A blob that says it is Parquet.
+/// A blob queried as Parquet.
 pub fn parquet(bytes: &[u8]) -> bool {
     answer(
         QueryRequest {

@@ -1,5 +1,5 @@
-//! Every target, fed its seeds and changes of them, for a short while: nothing may panic, take
-//! longer than a moment or take more memory than its bound. `scripts/fuzz` runs them for longer.
+//! Runs every target briefly on its seeds and changes of them: nothing may panic, take long or take
+//! more memory than its bound. `scripts/fuzz` runs them for longer.
 //!
 //! `HOLDFAST_FUZZ_SEED` repeats a run, `HOLDFAST_FUZZ_MILLISECONDS` lengthens it.
 
@@ -14,18 +14,18 @@ use holdfast_fuzz::mutate::mutate;
 use holdfast_fuzz::{TARGETS, Target};
 use holdfast_random::{Random, seed, setting};
 
-/// For each target; enough for thousands of inputs.
+/// The time for each target; enough for thousands of inputs.
 const MILLISECONDS: u64 = 1000;
-/// One input. Far above what any takes, and far below what would be noticed as a hang.
+/// The limit for one input, far above what any takes.
 const INPUT_SECONDS_MAX: Duration = Duration::from_secs(2);
 
-/// What is allocated now, and the most there has been since it was last asked.
+/// The bytes allocated now, and their peak since the last reset.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 struct Counting;
 
-// SAFETY: everything is handed on to the system's allocator as it came.
+// SAFETY: everything is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -53,7 +53,7 @@ fn seeds(target: &Target) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).expect("a seed can be read")).collect()
 }
 
-/// Whether the input was anything. Says which input it was if it was too much.
+/// Returns whether the input was valid. Prints the input if it exceeded a limit.
 fn feed(target: &Target, input: &[u8], seed: u64) -> bool {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
@@ -73,7 +73,7 @@ fn feed(target: &Target, input: &[u8], seed: u64) -> bool {
     understood
 }
 
-/// One test, since the memory of two at once could not be told apart.
+/// One test, since the memory of concurrent tests could not be separated.
 #[test]
 fn no_parser_panics_hangs_or_takes_more_memory_than_it_may() {
     let seed = seed("HOLDFAST_FUZZ_SEED", 0x5EED_0000_0001);
@@ -81,7 +81,7 @@ fn no_parser_panics_hangs_or_takes_more_memory_than_it_may() {
     for target in TARGETS {
         let seeds = seeds(target);
         let known = seeds.iter().filter(|input| feed(target, input, seed)).count();
-        // Otherwise the changes would never get behind the first check.
+        // Otherwise the changes would never get past the first check.
         assert!(known > 0, "{}: its seeds mean something", target.name);
         let mut random = Random::new(seed);
         let (mut inputs, mut understood) = (0u64, 0u64);

@@ -1,5 +1,6 @@
-//! The loop of a listener: connections are accepted, get a place and are carried, until the server
-//! stops; then those at work may finish. What accepts them and what carries them is the front end's.
+//! The loop of a listener: connections are accepted, get a place and are served, until the server
+//! stops; then running ones may finish. The front end provides the functions that accept and serve
+//! them.
 
 use std::future::poll_fn;
 use std::io;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{Address, Entry};
 
-/// How many are looked at, at most, for one that does not work: what a newcomer costs is bounded.
+/// How many addresses are searched for an idle connection, to bound the cost of a new one.
 const ADDRESSES_LOOKED_AT: usize = 16;
 const ENTRIES_LOOKED_AT: usize = 256;
 
@@ -43,13 +43,13 @@ impl Crowd {
         self.by_address.get(&address)?.values().next().cloned()
     }
 
-    /// Of the address that has the most.
+    /// The oldest connection of the address that has the most.
     pub fn oldest(&self) -> Option<Arc<Entry>> {
         let (_, address) = self.by_size.last()?;
         self.oldest_of(*address)
     }
 
-    /// Likewise, of those that do not work.
+    /// Likewise, among idle connections.
     pub fn oldest_idle(&self) -> Option<Arc<Entry>> {
         let addresses = self.by_size.iter().rev().take(ADDRESSES_LOOKED_AT);
         let entries = addresses.filter_map(|(_, address)| self.by_address.get(address));

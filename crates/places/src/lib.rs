@@ -1,13 +1,13 @@
-//! Places of connections: how many there are, who holds them, and who gives one up when they run out.
-//! All listeners share them. Knows addresses and listeners, and nothing of what is said on a connection.
+//! Places of connections: how many there are, which connections hold them, and which is closed when they
+//! run out. All listeners share them. Knows addresses and listeners, and nothing of the protocols.
 //!
 //! A connection begins as a *stranger*. When it has authenticated it *keeps* its place, as long as its
 //! address keeps no more than its share and every other listener can still have its own; beyond that
-//! its place is *lent*. As long as there are places everybody gets one. When there are none, a newcomer
-//! gets that of a stranger or, if there is none, a lent one: of the address that has the most of them,
-//! the oldest, and rather one that waits for its client than one at work. What is kept is never taken
-//! away. So neither an address nor a listener nor a crowd without credentials can shut others out, and
-//! a single address can have all the places that nobody else wants.
+//! its place is *lent*. As long as there are free places every connection gets one. When there are
+//! none, a new connection gets that of a stranger or, if there is none, a lent one: the oldest of the
+//! address that has the most of them, preferably an idle one. A kept place is never taken away. So
+//! neither an address nor a listener nor many clients without credentials can shut others out, and a
+//! single address can have all the places that no other needs.
 
 #![forbid(unsafe_code)]
 
@@ -26,21 +26,21 @@ use tokio::sync::Notify;
 
 use crowd::Crowd;
 
-/// Connections that were told to go and have not closed yet. While there are so many, newcomers wait:
-/// each of them still has its descriptor.
+/// Connections that were told to close and have not yet. While there are so many, new ones wait: each
+/// of them still has its descriptor.
 pub const LEAVING_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of all listeners together.
+    /// The places of all listeners together.
     pub places: usize,
-    /// How many of them the connections of one address can keep.
+    /// How many places the connections of one address can keep.
     pub kept_by_address: usize,
-    /// How many of them no other listener can keep.
+    /// How many places are reserved for each listener.
     pub left_to_each_listener: usize,
 }
 
-/// Where a connection comes from: one customer usually has a whole /64 of IPv6.
+/// The source of a connection: one customer usually has a whole /64 of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Address(u128);
 
@@ -48,7 +48,7 @@ impl From<IpAddr> for Address {
     fn from(address: IpAddr) -> Self {
         const NETWORK: u128 = !0 << 64;
         match address.to_canonical() {
-            // Where no network is.
+            // Mapped to a range without IPv6 networks.
             IpAddr::V4(address) => Self(u128::from(u32::from(address))),
             IpAddr::V6(address) if address.is_loopback() => Self(1 << 63),
             IpAddr::V6(address) => Self(u128::from(address) & NETWORK),
@@ -62,18 +62,18 @@ enum Standing {
     Stranger,
     Kept,
     Lent,
-    /// Told to go: its place is another's already.
+    /// Told to close: its place belongs to another already.
     Leaving,
     /// It has closed.
     Gone,
 }
 
 struct Entry {
-    /// In the order in which they came.
+    /// Its number in the order of arrival.
     number: u64,
     address: Address,
     listener: usize,
-    /// Changed under the lock of the places only.
+    /// Changed only under the lock of the places.
     standing: AtomicU8,
     works: AtomicBool,
     told_to_go: Notify,
@@ -96,7 +96,7 @@ impl Entry {
 pub struct Places {
     limits: Limits,
     state: Mutex<State>,
-    /// A place is free, or could be had now.
+    /// Notified when a place is free, or can be taken now.
     changed: Notify,
 }
 
@@ -194,7 +194,7 @@ impl State {
         self.kept_by_address.get(&address).copied().unwrap_or(0)
     }
 
-    /// Whether one more place can be kept, and every other listener still have its own.
+    /// Whether one more place can be kept without using those reserved for other listeners.
     fn can_keep(&self, limits: &Limits, entry: &Entry) -> bool {
         let others = self.kept_by_listener.iter().enumerate();
         let others = others.filter(|(listener, _)| *listener != entry.listener);
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// Another of the same address that has only lent its place may keep it from now on.
+    /// Another connection of the same address with a lent place may keep it from now on.
     fn no_longer_kept(&mut self, limits: &Limits, entry: &Entry) {
         self.kept -= 1;
         self.kept_by_listener[entry.listener] -= 1;
@@ -231,8 +231,8 @@ impl State {
         }
     }
 
-    /// Who gives up a place. One that works only does for a newcomer whose address has not got its
-    /// share yet.
+    /// The connection that gives up its place. A busy one is chosen only for a new connection whose
+    /// address is below its share.
     fn victim(&self, within_share: bool) -> Option<Arc<Entry>> {
         let idle = || self.strangers.oldest_idle().or_else(|| self.lent.oldest_idle());
         let any = || self.strangers.oldest().or_else(|| self.lent.oldest());
@@ -250,7 +250,7 @@ impl State {
     }
 }
 
-/// The way of one listener to the places.
+/// The access of one listener to the places.
 #[derive(Clone)]
 pub struct Entrance {
     places: Arc<Places>,
@@ -258,13 +258,13 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// A place for a connection of this address. Waits while all are kept by others; none if the
+    /// A place for a connection of this address. Waits while all are kept by others; `None` if the
     /// address has its share already.
     pub async fn take(&self, address: IpAddr) -> Option<Place> {
         let address = Address::from(address);
         loop {
             let mut changed = std::pin::pin!(self.places.changed.notified());
-            // Before looking: what changes afterwards is not missed.
+            // Before the check, so that later changes are not missed.
             changed.as_mut().enable();
             match self.places.try_take(address, self.listener) {
                 Tried::Taken(entry) => {
@@ -277,16 +277,16 @@ impl Entrance {
     }
 }
 
-/// Held by a connection until it is closed, or says so.
+/// Held by a connection until this is dropped or [`Place::closed`] is called.
 pub struct Place {
     places: Arc<Places>,
     entry: Arc<Entry>,
 }
 
 impl Place {
-    /// The client has shown who it is.
+    /// The client has authenticated.
     pub fn authenticated(&self) {
-        // Of all the requests of a connection, only the first that is authenticated goes further.
+        // Only the first authenticated request of a connection goes further.
         if self.entry.is(Standing::Stranger) {
             self.places.authenticated(&self.entry);
         }
@@ -296,17 +296,17 @@ impl Place {
         !self.entry.is(Standing::Stranger)
     }
 
-    /// Whether the connection is doing something for its client, rather than waiting for it.
+    /// Sets whether the connection is busy rather than waiting for its client.
     pub fn works(&self, works: bool) {
         self.entry.works.store(works, Ordering::Relaxed);
     }
 
-    /// Returns when the place is another's: the connection is to be closed soon. For one waiter.
+    /// Returns when the place was taken away: the connection must be closed soon. For one waiter.
     pub async fn taken_away(&self) {
         self.entry.told_to_go.notified().await;
     }
 
-    /// The connection has closed, though what was begun on it is still being finished.
+    /// The connection has closed, though a request may still be running.
     pub fn closed(&self) {
         self.places.gone(&self.entry);
     }

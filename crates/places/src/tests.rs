@@ -154,8 +154,8 @@ fn network_of_an_address_counts_in_ipv6_and_mapped_addresses_are_those_of_ipv4()
     assert_ne!(address("::1"), address("0.0.0.0"));
 }
 
-/// Whatever happens, no more are there than places, beside those that are leaving, and nobody is
-/// forgotten.
+/// At any time there are no more connections than places, except those that are leaving, and none
+/// is lost.
 #[test]
 fn count_holds_through_a_long_history() {
     let places = places(20, 7, 3);

@@ -1,5 +1,5 @@
-//! Random choices that a seed repeats: for the runs of `holdfast verify`, for loads and for tests. Nothing that
-//! must not be guessed is made of them.
+//! Random choices that a seed repeats: for the runs of `holdfast verify`, for loads and for tests. Not for
+//! secrets.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A generator of its own for one of many users of a seed.
+    /// A separate generator for one of many users of a seed.
     pub fn for_user(seed: u64, user: u64) -> Self {
         let mut random = Self(seed ^ user.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         random.number();
@@ -45,12 +45,12 @@ impl Random {
         range.start + self.below((range.end - range.start) as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True with a probability of one in so many.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.within(0..times) == 0
     }
 
-    /// True so many times out of a hundred.
+    /// True with so many percent probability.
     pub fn percent(&mut self, share: u64) -> bool {
         self.below(100) < share
     }
@@ -87,7 +87,7 @@ pub fn seed(variable: &str, usual: u64) -> u64 {
     seed
 }
 
-/// The same where every run is to be another one.
+/// The same, with a different seed for every run.
 pub fn seed_of_this_run(variable: &str) -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     seed(variable, since_epoch.as_nanos() as u64)

@@ -41,7 +41,7 @@ fn main() {
         version: Version::V2026_10_06,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        target: NamedResource {
+        resource: NamedResource {
             account: "devstoreaccount1",
             service: Service::Blob,
             container: None,

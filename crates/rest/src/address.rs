@@ -10,12 +10,12 @@ use crate::auth::NamedResource;
 use crate::headers::byte_scan::split_at_byte;
 use crate::operation::Scope;
 use crate::service::Service;
-use crate::url_query::{Plus, Query, decode};
+use crate::url_query::{Plus, UrlQuery, decode};
 
 const SECONDARY_SUFFIX: &str = "-secondary";
 const ROOT_CONTAINER: &str = "$root";
 
-/// Whether a host such as `account.blob.localhost` names the account, or the path always does.
+/// Whether a host such as `account.blob.localhost` can name the account, or only the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostStyle {
     Recognized,
@@ -156,14 +156,14 @@ impl Resource<'_> {
 pub struct InvalidUri;
 
 impl<'a> Address<'a> {
-    /// `path` is as sent. The query takes part because a path of one segment is a blob of the
-    /// root container unless `restype` says that it is the container of that name.
+    /// `path` is as sent. The query is needed because a path of one segment is a blob in the root
+    /// container unless `restype` says that it is a container.
     pub fn parse(
         service: Service,
         host: Option<&'a str>,
         host_style: HostStyle,
         path: &'a str,
-        query: &Query<'_>,
+        query: &UrlQuery<'_>,
     ) -> Result<Self, InvalidUri> {
         let from_host = match host_style {
             HostStyle::Recognized => host.and_then(account_of_host),
@@ -199,7 +199,7 @@ impl<'a> Address<'a> {
 
 impl Address<'_> {
     /// What a shared access signature can be for.
-    pub fn target(&self, service: Service) -> NamedResource<'_> {
+    pub fn named_resource(&self, service: Service) -> NamedResource<'_> {
         let (container, object) = (self.resource.container(), self.resource.object());
         NamedResource { account: self.account, service, container, object }
     }
@@ -222,7 +222,7 @@ fn blob_name(raw: &str) -> Result<Cow<'_, str>, InvalidUri> {
     path_text(raw).map(with_slashes)
 }
 
-fn blob_resource<'a>(rest: &'a str, query: &Query<'_>) -> Result<Resource<'a>, InvalidUri> {
+fn blob_resource<'a>(rest: &'a str, query: &UrlQuery<'_>) -> Result<Resource<'a>, InvalidUri> {
     match split_at_byte(rest, b'/') {
         Some((container, "")) if query.get_nonempty("restype").is_some() => {
             Ok(Resource::Container { container: path_text(container)? })
@@ -254,14 +254,15 @@ fn queue_resource(rest: &str) -> Result<Resource<'_>, InvalidUri> {
     }
 }
 
-fn file_resource<'a>(rest: &'a str, query: &Query<'_>) -> Result<Resource<'a>, InvalidUri> {
+fn file_resource<'a>(rest: &'a str, query: &UrlQuery<'_>) -> Result<Resource<'a>, InvalidUri> {
     let (share, path) = rest.split_once('/').unwrap_or((rest, ""));
     let share = path_text(share)?;
     if path.is_empty() {
         let restype = query.get_nonempty("restype");
         let root_directory = match restype {
             Some(restype) => restype.eq_ignore_ascii_case("directory"),
-            // The calls on handles name no restype; a share has no handles, its root has.
+            // Operations on handles have no restype; handles belong to the root of a share, not to
+            // the share.
             None => query.get("comp").is_some_and(|comp| {
                 comp.eq_ignore_ascii_case("listhandles")
                     || comp.eq_ignore_ascii_case("forceclosehandles")
@@ -321,7 +322,7 @@ fn odata_resource(text: &str) -> Result<Resource<'_>, InvalidUri> {
     }
 }
 
-/// The slash at the end of an address means nothing; a second one is part of a name that is not valid.
+/// A slash at the end of an address is ignored; a second one makes the name invalid.
 fn without_slash(text: &str) -> &str {
     match text.strip_suffix('/') {
         Some(name) if !name.ends_with('/') => name,
@@ -351,8 +352,7 @@ fn entity_keys(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), InvalidUri> {
     Ok((partition_key.ok_or(InvalidUri)?, row_key.ok_or(InvalidUri)?))
 }
 
-/// A single-quoted literal at the start of `text`, where a doubled quote stands for one, and what
-/// follows it.
+/// A single-quoted literal at the start of `text`, where a quote is doubled, and what follows it.
 fn odata_string(text: &str) -> Result<(Cow<'_, str>, &str), InvalidUri> {
     let body = text.strip_prefix('\'').ok_or(InvalidUri)?;
     let bytes = body.as_bytes();
@@ -410,7 +410,7 @@ mod tests {
 
     fn parse<'a>(service: Service, host: &'a str, target: &'a str) -> Option<Address<'a>> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let query = Query::parse(query).expect("a readable query");
+        let query = UrlQuery::parse(query).expect("a readable query");
         Address::parse(service, Some(host), HostStyle::Recognized, path, &query).ok()
     }
 
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn host_style_can_be_switched_off() {
-        let (host, query) = (Some("azurite.blob.svc.cluster.local"), Query::default());
+        let (host, query) = (Some("azurite.blob.svc.cluster.local"), UrlQuery::default());
         let address =
             Address::parse(Service::Blob, host, HostStyle::Ignored, "/acct/con/b", &query);
         assert_eq!(address.map(|address| address.account), Ok("acct"));

@@ -1,4 +1,4 @@
-//! What is sent back: status, headers and a body that is never held whole unless it is small.
+//! An answer: status, headers and a body, which is streamed unless it is small.
 
 use std::fmt::Display;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::headers::AnswerHeaders;
 
 pub struct Answer {
     pub status: StatusCode,
-    /// What stands behind the status, if it is not what HTTP has for it. Visible ASCII.
+    /// The reason phrase, if it is not that of HTTP. Visible ASCII.
     pub reason: Option<Box<str>>,
     pub headers: AnswerHeaders,
     pub body: AnswerBody,
@@ -32,18 +32,18 @@ impl Answer {
         }
     }
 
-    /// Sets a header, whose name is in lower case. A value that cannot stand in one (a stored
-    /// value from elsewhere, say) is left out rather than failing the answer.
+    /// Sets a header, whose name is in lower case. A header with an invalid value (such as a stored
+    /// value from elsewhere) is left out rather than failing the answer.
     pub fn header(&mut self, name: &'static str, value: impl AsRef<str>) {
         self.headers.set(name, value.as_ref());
     }
 
-    /// The same with what a value is shown as: an ETag, a date, a number.
+    /// The same with a value that is formatted: an ETag, a date, a number.
     pub fn show(&mut self, name: &'static str, value: impl Display) {
         self.headers.show(name, value);
     }
 
-    /// Sets the header of one pair of metadata. A name that cannot stand in one is left out, too.
+    /// Sets the header of one pair of metadata. A header with an invalid name is left out, too.
     pub fn metadata_header(&mut self, name: &str, value: &str) {
         self.headers.set_named(&["x-ms-meta-", name].concat(), value);
     }
@@ -62,13 +62,13 @@ impl Answer {
     }
 }
 
-/// The work that an answer comes from.
+/// The future of an answer.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
 
 pub enum AnswerBody {
     Empty,
     Whole(Bytes),
-    /// So many bytes will come, if their number is known.
+    /// A stream, with its length if that is known.
     Stream(Option<u64>, Pin<Box<dyn Stream<Item = Piece> + Send>>),
 }
 
@@ -97,7 +97,7 @@ impl AnswerBody {
         Self::Stream(Some(length), Box::pin(stream::once(async { Ok(start) }).chain(content)))
     }
 
-    /// `None` if it is known only when it has been sent.
+    /// `None` if it is not known before the end.
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),
@@ -119,8 +119,8 @@ fn pieces(first: Option<Bytes>, reader: ContentReader) -> impl Stream<Item = Pie
             Ok(Some(bytes)) => Some((Ok(bytes), (None, reader))),
             Ok(None) => None,
             Err(fault) => {
-                // The status is sent already: breaking the connection off is the only way left to
-                // tell the client.
+                // The status is sent already: closing the connection is the only way left to tell
+                // the client.
                 tracing::error!(?fault, "a download was broken off");
                 Some((Err(std::io::Error::other(fault)), (None, reader)))
             }

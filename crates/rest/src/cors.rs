@@ -1,4 +1,4 @@
-//! Requests of pages of other origins: the limits of rules, which rule a request falls under, and
+//! Requests of pages of other origins: the limits of rules, which rule applies to a request, and
 //! the headers of its answer.
 
 use holdfast_domain::account::CorsRule;
@@ -54,7 +54,7 @@ pub fn actual(
     request: &RequestHeaders,
     response: &AnswerHeaders,
 ) -> Added {
-    // Only what caches keep needs to say that it depends on the origin.
+    // Only answers that caches keep need to say that they depend on the origin.
     let cached = matches!(*method, Method::GET | Method::HEAD);
     if rules.is_empty() {
         return Added::new();
@@ -62,7 +62,7 @@ pub fn actual(
     let origin = text(request, "origin");
     let rule = match origin {
         Some(origin) => select(rules, origin, method.as_str()),
-        // Without an origin only a rule for all of them can apply, and only to what is cached.
+        // Without an origin only a rule for all origins can apply, and only to cacheable answers.
         None if cached => select(rules, "", method.as_str()),
         None => None,
     };
@@ -86,7 +86,7 @@ pub fn actual(
     added
 }
 
-/// The first rule whose origins and methods match; its headers are not a reason to look further.
+/// The first rule whose origins and methods match, even if its headers do not.
 fn select<'a>(rules: &'a [CorsRule], origin: &str, method: &str) -> Option<&'a CorsRule> {
     rules.iter().find(|rule| {
         rule.allowed_origins.iter().any(|allowed| origin_matches(allowed, origin))
@@ -98,8 +98,8 @@ fn for_any_origin(rule: &CorsRule) -> bool {
     rule.allowed_origins.iter().any(|origin| origin == "*")
 }
 
-/// Exactly, by `*`, or by a wildcard for subdomains as in `http://*.example.org`, or as in
-/// `*.example.org` whatever the scheme.
+/// Matches exactly, by `*`, or by a wildcard for subdomains as in `http://*.example.org`, or
+/// `*.example.org` for any scheme.
 fn origin_matches(allowed: &str, origin: &str) -> bool {
     if allowed == "*" || allowed == origin {
         return allowed == "*" || !origin.is_empty();
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(ask("http://one.example", "PUT", "x-other"), Err(PreflightRefusal));
         assert!(ask("http://two.example", "PUT", "x-other").is_ok());
         assert_eq!(ask("http://two.example", "GET", ""), Err(PreflightRefusal));
-        // Origins are compared with regard to case.
+        // Origins are compared with case.
         assert_eq!(ask("http://ONE.example", "GET", ""), Err(PreflightRefusal));
         assert_eq!(preflight(&[], &headers(&[("origin", "http://a")])), Err(PreflightRefusal));
     }

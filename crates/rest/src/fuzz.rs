@@ -1,6 +1,6 @@
 //! One entry point per parser of untrusted HTTP input, for fuzzers. None of them may panic,
-//! take long, or take more memory than a small multiple of what it is given. Each tells whether the
-//! bytes were anything, so that a run can show that it reached behind the first check.
+//! take long, or take more memory than a small multiple of what it is given. Each returns whether
+//! the bytes were valid, so that a run can show that it got past the first check.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -24,31 +24,31 @@ use crate::service::properties_document;
 use crate::service::signed_identifiers;
 use crate::source::{SourceUrl, Vicinity, locate};
 use crate::table;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 use crate::version::negotiation::{named, negotiate};
 use crate::xml::document;
 
 const ACCOUNT: &str = "devstoreaccount1";
-/// As the golden requests of the tests are dated.
+/// The date of the golden requests of the tests.
 const NOW: &str = "Sat, 01 Jun 2024 12:00:00 GMT";
 const PARTS_MAX: usize = 256;
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 fn accounts() -> Accounts {
-    // Text that says what it is; nothing is protected by it.
+    // A dummy key that protects nothing.
     let primary = Key::from_bytes(b"a key of the fuzzers");
     Accounts::from_iter([(ACCOUNT.to_owned(), AccountKeys { primary, secondary: None })])
 }
 
-/// The head of a request: its line and headers, its address for each service, its operation, who is
-/// calling by it and whether they may.
+/// The head of a request: its line and headers, its address for each service, its operation,
+/// authentication and authorization.
 pub fn request(bytes: &[u8]) -> bool {
     let mut input = BytesMut::from(bytes);
     let Ok(Some(head)) = take_head(&mut input, HEAD_BYTES_MAX) else { return false };
     let parts = &head.parts;
     let _ = range::requested(&parts.headers);
-    let Ok(query) = Query::parse(parts.uri.query().unwrap_or_default()) else { return true };
+    let Ok(query) = UrlQuery::parse(parts.uri.query().unwrap_or_default()) else { return true };
     for service in Service::ALL {
         addressed(service, &parts.headers, parts.method.as_str(), parts.uri.path(), &query);
     }
@@ -60,7 +60,7 @@ fn addressed(
     headers: &RequestHeaders,
     method: &str,
     path: &str,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Option<()> {
     let host = headers.text("host");
     let address = Address::parse(service, host, HostStyle::Recognized, path, query).ok()?;
@@ -78,12 +78,12 @@ fn addressed(
         version,
         tls: false,
         client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        target: address.target(service),
+        resource: address.named_resource(service),
     };
     let now = Timestamp::parse_rfc1123(NOW)?;
     let bearer = BearerSettings::development();
     let identity = authenticate(&presented, &accounts(), &bearer, now).ok()?;
-    authorize(&identity, &operation.need(query), version, &presented.target).ok().map(drop)
+    authorize(&identity, &operation.need(query), version, &presented.resource).ok().map(drop)
 }
 
 /// A path with its query on the first line, the value of Authorization on the second.
@@ -91,7 +91,7 @@ pub fn authorization(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let (target, authorization) = text.split_once('\n').unwrap_or((text, ""));
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let Ok(query) = Query::parse(query) else { return false };
+    let Ok(query) = UrlQuery::parse(query) else { return false };
     let mut headers = RequestHeaders::from_iter([
         ("x-ms-version", "2026-04-06"),
         ("x-ms-date", NOW),
@@ -117,7 +117,7 @@ pub fn xml(bytes: &[u8]) -> bool {
     read | blob::can_be_document(bytes) | message
 }
 
-/// The value of Content-Type on the first line, the body of a batch behind it.
+/// The value of Content-Type on the first line, then the body of a batch.
 pub fn batch(bytes: &[u8]) -> bool {
     let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (line, body) = bytes.split_at(line);
@@ -147,7 +147,7 @@ pub fn entity(bytes: &[u8]) -> bool {
     true
 }
 
-/// A structured body, whole and byte by byte: where reads end must make no difference.
+/// A structured body, whole and byte by byte: the boundaries of reads must not matter.
 pub fn structured_body(bytes: &[u8]) -> bool {
     let mut length = [0; 8];
     let mut segments = [0; 2];
@@ -155,7 +155,7 @@ pub fn structured_body(bytes: &[u8]) -> bool {
         length.copy_from_slice(&header[1..9]);
         segments.copy_from_slice(&header[11..13]);
     }
-    // What the header of the request would have to say for the body to be read at all.
+    // The length that the header of the request must have for the body to be read at all.
     let around = 21 + 18 * u64::from(u16::from_le_bytes(segments));
     let content_length = u64::from_le_bytes(length).wrapping_sub(around);
     let whole = decode_structured(bytes, content_length, bytes.len().max(1));
@@ -182,7 +182,7 @@ pub fn chunked_body(bytes: &[u8]) -> bool {
     whole.is_some()
 }
 
-/// The URL of a copy source, and where a redirect to it would lead.
+/// The URL of a copy source, and the target of a redirect to it.
 pub fn source_url(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let base = SourceUrl::parse("http://127.0.0.1:10000/devstoreaccount1/a/b?sig=c");
@@ -201,7 +201,7 @@ pub fn source_url(bytes: &[u8]) -> bool {
         }
         let shown = url.without_signature();
         let (_, query) = shown.split_once('?').unwrap_or_default();
-        let query = Query::parse(query).unwrap_or_default();
+        let query = UrlQuery::parse(query).unwrap_or_default();
         assert!(query.get("sig").is_none(), "{text:?} is shown as {shown:?}");
     }
     asked.is_ok()

@@ -3,7 +3,7 @@
 //!
 //! Recording takes no lock. A series is found by hashing its labels into a table whose slots are
 //! filled once and never move, and its numbers are atomics spread over shards by thread, so that
-//! two cores that answer the same operation do not pass a cache line to and fro.
+//! cores that answer the same operation do not contend for a cache line.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ const BUCKETS: [u64; 16] = [
 /// More than the services have operations, or error codes; what does not fit is counted as `other`.
 const SERIES_MAX: usize = 1024;
 const SHARDS: usize = 8;
-/// Others on the lane notice a turn that takes longer.
+/// A longer turn delays others on the lane noticeably.
 const LONG_TURN_NANOSECONDS: u64 = 1_000_000;
-/// Counters order nothing but themselves.
+/// No other memory depends on the counters.
 const RELAXED: Ordering = Ordering::Relaxed;
-/// More different statuses than one operation ever answers with; the rest is counted as 0.
+/// More than the statuses of one operation; further ones are counted as 0.
 const STATUSES_MAX: usize = 24;
 
 /// One recorder for the process. Labels are `'static` because they come from the operation table:
@@ -38,8 +38,7 @@ pub struct Metrics {
     lanes: LaneTurns,
 }
 
-/// Of all lanes. A line of its own in the processors' caches: it is read at every turn and seldom
-/// written.
+/// For all lanes. In its own cache line: it is read at every turn and seldom written.
 #[derive(Default)]
 #[repr(align(128))]
 struct LaneTurns {
@@ -97,7 +96,7 @@ impl Metrics {
         OpenConnection(counts)
     }
 
-    /// A lane has run one connection for so long without a break.
+    /// Counts a turn of this length of one connection on a lane.
     pub fn lane_turn(&self, nanoseconds: u64) {
         if nanoseconds > LONG_TURN_NANOSECONDS {
             add(&self.lanes.long, 1);
@@ -259,7 +258,7 @@ struct Totals {
 struct Shards<T>([T; SHARDS]);
 
 impl<T> Shards<T> {
-    /// The shard of this thread; threads take them in turn.
+    /// The shard of this thread; threads get shards round-robin.
     fn mine(&self) -> &T {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -335,7 +334,7 @@ impl<T: Default> Series<T> {
     }
 }
 
-/// FNV-1a: short keys of our own, so speed matters and flooding does not.
+/// FNV-1a: keys are short and not chosen by clients, so speed matters and flooding does not.
 fn hash(first: &str, second: &str) -> usize {
     let bytes = first.bytes().chain(std::iter::once(0)).chain(second.bytes());
     let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
@@ -352,12 +351,12 @@ fn labels(service: &str, operation: &str) -> String {
     format!("service=\"{service}\",operation=\"{operation}\"")
 }
 
-/// The two lines that open a family of samples.
+/// The two lines before the samples of a metric.
 pub fn family(text: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// One sample; `labels` as they stand between the braces, or empty.
+/// One sample; `labels` is the text between the braces, or empty.
 pub fn sample(text: &mut String, name: &str, labels: &str, value: impl std::fmt::Display) {
     let _ = match labels {
         "" => writeln!(text, "{name} {value}"),

@@ -1,5 +1,5 @@
-//! Requests as a log may show them. What is shown is listed, not what is hidden: a parameter or
-//! header nobody thought of stays out of the log.
+//! Redacts requests for the log. It lists what is shown, not what is hidden: unknown parameters and
+//! headers stay out of the log.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use hyper::header::{HeaderMap, HeaderName};
 
 const HIDDEN: &str = "REDACTED";
 
-/// Parameters that say what is asked for. All of a SAS (its `sig` above all) is absent here.
+/// Parameters that describe the request. Those of a SAS (above all `sig`) are not in the list.
 const SHOWN_PARAMETERS: [&str; 34] = [
     "$filter",
     "$select",
@@ -87,7 +87,7 @@ const SHOWN_HEADERS: [&str; 38] = [
     "x-ms-write",
 ];
 
-/// Headers whose value is a URL, perhaps with a SAS of its own.
+/// Headers whose value is a URL, possibly with a SAS.
 const URL_HEADERS: [&str; 4] =
     ["referer", "x-ms-copy-source", "x-ms-file-rename-source", "x-ms-rename-source"];
 
@@ -107,7 +107,7 @@ pub fn url(text: &str) -> String {
                 let _ = write!(shown, "{}={HIDDEN}", name_of(name));
             }
             Some(_) => shown.push_str(parameter),
-            // A token pasted without its parameter names is all value.
+            // A token pasted without parameter names is one value.
             None if !parameter.is_empty() && !is_shown_parameter(parameter) => {
                 shown.push_str(HIDDEN);
             }
@@ -117,7 +117,7 @@ pub fn url(text: &str) -> String {
     shown
 }
 
-/// What is asked for by the request line; see [`url`].
+/// The URI of the request line; see [`url`].
 pub fn uri(uri: &Uri) -> String {
     url(&uri.to_string())
 }
@@ -148,7 +148,7 @@ fn is_shown_header(name: &HeaderName) -> bool {
     SHOWN_HEADERS.contains(&name.as_str())
 }
 
-/// The name of a hidden parameter helps a reader, unless it is itself something unexpected.
+/// The name of a hidden parameter is shown, unless the name itself is unexpected.
 fn name_of(name: &str) -> &str {
     let plain = name.len() <= 24 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if plain { name } else { HIDDEN }

@@ -1,4 +1,4 @@
-//! What handlers see of a request, and how they take its headers apart.
+//! What handlers see of a request, and how they read its headers.
 
 use std::cell::Cell;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::error::{Code, Error};
 use crate::frontend::{Frontend, Peer};
 use crate::headers::RequestHeaders;
 use crate::operation::{Need, Operation, Second};
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 
 /// A request that was understood and allowed, without its body.
@@ -28,17 +28,17 @@ pub struct Call<'a> {
     pub frontend: &'a Frontend,
     pub operation: Operation,
     pub address: &'a Address<'a>,
-    pub query: &'a Query<'a>,
+    pub query: &'a UrlQuery<'a>,
     pub headers: &'a RequestHeaders,
     /// The case of metadata names, which `headers` does not keep.
     pub case: &'a RequestCase,
     pub version: Version,
-    /// Who is calling, for what else the request names besides its address.
+    /// The caller, for authorizing other resources that the request names.
     pub caller: &'a Identity,
-    /// What they may do to what the address names.
+    /// What the caller may do with the resource of the address.
     pub granted: &'a Granted,
     pub peer: Peer,
-    /// As the client wrote it.
+    /// As written by the client.
     pub host: Option<&'a str>,
 }
 
@@ -46,7 +46,7 @@ pub struct Call<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct RequestId(uuid::Uuid);
 
-/// So many ids are counted by a thread alone, before it asks where all threads count.
+/// A thread reserves so many ids at once from the shared counter.
 const IDS_OF_A_THREAD: u64 = 4096;
 
 impl RequestId {
@@ -56,7 +56,7 @@ impl RequestId {
             (process, AtomicU64::new(first))
         });
         thread_local! {
-            /// The next count, and how many follow it.
+            /// The next number, and how many are left.
             static OWN: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
         }
         let (process, counted) = &*PROCESS;
@@ -76,9 +76,9 @@ impl fmt::Display for RequestId {
 }
 
 impl Call<'_> {
-    /// What the address names.
-    pub fn target(&self) -> NamedResource<'_> {
-        self.address.target(self.operation.service())
+    /// The resource of the address.
+    pub fn named_resource(&self) -> NamedResource<'_> {
+        self.address.named_resource(self.operation.service())
     }
 
     /// Whether the caller may use `second`, the other resource that the operation needs.
@@ -89,14 +89,19 @@ impl Call<'_> {
         self.authorize_second_for(&need, second).map(drop)
     }
 
-    /// Whether the caller may do what needs `need` to `second`, which is not what the address names.
+    /// Whether the caller has `need` for `second`, a resource other than that of the address.
     pub fn authorize_second_for(
         &self,
         need: &Need,
         second: &NamedResource<'_>,
     ) -> Result<Granted, Error> {
-        let granted =
-            auth::authorize_second(self.caller, need, self.version, &self.target(), second)?;
+        let granted = auth::authorize_second(
+            self.caller,
+            need,
+            self.version,
+            &self.named_resource(),
+            second,
+        )?;
         Ok(granted)
     }
 
@@ -151,19 +156,19 @@ impl Call<'_> {
         Ok(AccountName::new(self.address.account)?)
     }
 
-    /// The table of an operation on it or on one of its entities.
+    /// The table of an operation on a table or its entities.
     pub fn table_path(&self) -> Result<TablePath, Error> {
         let table = self.address.resource.container().ok_or(Code::InvalidUri)?;
         Ok(TablePath { account: self.account()?, table: TableName::new(table)? })
     }
 
-    /// The share of an operation on it or on something in it.
+    /// The share of an operation on a share or its contents.
     pub fn share_path(&self) -> Result<SharePath, Error> {
         let share = self.address.resource.container().ok_or(Code::InvalidUri)?;
         Ok(SharePath { account: self.account()?, share: ShareName::new(share)? })
     }
 
-    /// The container of an operation on it or on one of its blobs.
+    /// The container of an operation on a container or its blobs.
     pub fn container_path(&self) -> Result<ContainerPath, Error> {
         let container = self.address.resource.container().ok_or(Code::InvalidUri)?;
         Ok(ContainerPath { account: self.account()?, container: ContainerName::new(container)? })
@@ -183,7 +188,7 @@ pub fn header<'a>(
 ) -> Result<Option<&'a str>, Error> {
     let mut sent = headers.all(name);
     let Some(value) = sent.next() else { return Ok(None) };
-    // To look at one of them and not at the others would be to guess which was meant.
+    // Using one of several would be a guess.
     if sent.next().is_some() {
         return Err(Error::from(Code::InvalidHeaderValue)
             .detail("HeaderName", name)
@@ -195,7 +200,7 @@ pub fn header<'a>(
     }
 }
 
-/// Header values are ASCII by the protocol; clients that put UTF-8 there are understood.
+/// Header values are ASCII by the protocol; UTF-8 is accepted, too.
 fn text(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(value.trim_ascii()).ok()
 }

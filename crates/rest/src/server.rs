@@ -49,13 +49,12 @@ impl ConnectionLimits {
     }
 }
 
-/// No client needs more than one packet for its headers; whoever takes this long wants the
-/// connection, not the answer.
+/// Headers usually fit one packet; a client that takes this long only wants to hold the connection.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 const TLS_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves one listener until `shutdown` turns true, then waits for the requests at work. The
-/// caller bounds that wait by dropping the future.
+/// Serves one listener until `shutdown` turns true, then waits for running requests. The caller
+/// bounds that wait by dropping the future.
 pub async fn serve(
     listener: TcpListener,
     endpoint: Endpoint,
@@ -146,8 +145,8 @@ impl Connection {
     }
 }
 
-/// Those of one connection. It is counted by itself, so that requests that outlast their turn on a
-/// lane share no counter with those of other connections.
+/// The requests of one connection. Each connection has its own reference count, so that requests
+/// that leave their lane share no counter with other connections.
 struct Requests {
     frontend: Arc<Frontend>,
     endpoint: Endpoint,
@@ -168,7 +167,7 @@ impl connection::Handler for Requests {
     }
 
     fn begins_answer(&self) {
-        // Who has shown no credentials can read an answer for as long as places are not needed.
+        // An unauthenticated client can read its answer as long as its place is not needed.
         if !self.place.is_authenticated() {
             self.place.works(false);
         }

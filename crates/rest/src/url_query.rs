@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 
-/// More parameters than any client sends; a bound on what one request can make us look through.
+/// More parameters than any client sends; bounds the cost of lookups in one request.
 const PARAMETERS_MAX: usize = 256;
 
 #[derive(Clone, Debug, Default)]
-pub struct Query<'a> {
+pub struct UrlQuery<'a> {
     parameters: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
@@ -25,9 +25,9 @@ pub enum QueryRefusal {
     OutOfRange { name: &'static str, value: String, minimum: i64, maximum: i64 },
 }
 
-impl<'a> Query<'a> {
-    /// `raw` is what follows the `?`. A plus sign is a space: the SDKs write a space as `%20` and a
-    /// plus as `%2B`, and form encoders write a space as `+`.
+impl<'a> UrlQuery<'a> {
+    /// `raw` is what follows the `?`. A plus sign is a space: SDKs write a space as `%20` and a
+    /// plus as `%2B`, form encoders write a space as `+`.
     pub fn parse(raw: &'a str) -> Result<Self, QueryRefusal> {
         let mut parameters = Vec::new();
         for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
@@ -106,7 +106,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What a plus sign stands for: it is itself in a path and a space in a query.
+/// What a plus sign means: itself in a path, a space in a query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plus {
     IsPlus,
@@ -141,8 +141,8 @@ pub(crate) fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
 mod tests {
     use super::*;
 
-    fn parsed(raw: &str) -> Query<'_> {
-        Query::parse(raw).expect(raw)
+    fn parsed(raw: &str) -> UrlQuery<'_> {
+        UrlQuery::parse(raw).expect(raw)
     }
 
     #[test]
@@ -182,10 +182,10 @@ mod tests {
     #[test]
     fn broken_escapes_foreign_bytes_and_floods_are_refused() {
         for raw in ["a=%", "a=%4", "a=%zz", "%GG=1", "a=%FF", "a=%C3%28", "a=%é"] {
-            assert_eq!(Query::parse(raw).err(), Some(QueryRefusal::Unreadable), "{raw}");
+            assert_eq!(UrlQuery::parse(raw).err(), Some(QueryRefusal::Unreadable), "{raw}");
         }
         let flood = "a&".repeat(PARAMETERS_MAX + 1);
-        assert_eq!(Query::parse(&flood).err(), Some(QueryRefusal::Unreadable));
+        assert_eq!(UrlQuery::parse(&flood).err(), Some(QueryRefusal::Unreadable));
         assert_eq!(parsed(&"a&".repeat(PARAMETERS_MAX)).iter().count(), PARAMETERS_MAX);
     }
 

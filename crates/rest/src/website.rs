@@ -1,6 +1,6 @@
-//! Static websites: what a browser gets at the web endpoint of an account, out of its container
-//! `$web`. Anybody may read there, whatever the public access of the container, and nobody may do
-//! anything else; there is no signature, no version and no CORS.
+//! Static websites: serves the container `$web` of an account at its web endpoint. Everybody may
+//! read there, whatever the public access of the container, and nothing else is allowed; there are
+//! no signatures, versions or CORS.
 
 use std::borrow::Cow;
 
@@ -19,11 +19,11 @@ use crate::frontend::{Frontend, Peer};
 use crate::headers::RequestHeaders;
 use crate::operation::{BlobOperation, Verbs};
 use crate::request::Call;
-use crate::url_query::{Plus, Query, decode};
+use crate::url_query::{Plus, UrlQuery, decode};
 use crate::version::Version;
 
 const CONTAINER: &str = "$web";
-/// The version that web endpoints read with, and tell.
+/// The version that web endpoints use and return.
 pub const VERSION: Version = Version::V2018_03_28;
 pub const SERVER_HEADER: &str = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0";
 
@@ -101,7 +101,7 @@ pub async fn answer(
     let Some(document) = &website.error_document_404_path else {
         return Err(Code::WebContentNotFound.into());
     };
-    // The conditions and the range were for what is not there.
+    // The conditions and the range were for the missing blob.
     match read.blob(unslashed(document), &RequestHeaders::default()).await? {
         Some(mut answer) => {
             answer.status = StatusCode::NOT_FOUND;
@@ -112,16 +112,15 @@ pub async fn answer(
     }
 }
 
-/// Of the headers that came, those that mean something to a website.
+/// The request headers that apply to a website.
 fn asked_headers(sent: &RequestHeaders) -> RequestHeaders {
     let conditions = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
-    // A range that is wanted only of a certain state is not answered with one: the whole always may
-    // be, and then is right.
+    // A range with If-Range is ignored: answering with the whole is always correct.
     let range = (!sent.contains("if-range")).then_some("range");
     let mut asked = RequestHeaders::default();
     for name in conditions.into_iter().chain(range) {
         if let Some(value) = sent.get(name) {
-            // What came as a header can be one.
+            // It was a valid header in the request.
             let _ = asked.append(name, value);
         }
     }
@@ -151,7 +150,7 @@ impl Read<'_> {
             frontend: self.frontend,
             operation: self.operation.into(),
             address: &address,
-            query: &Query::default(),
+            query: &UrlQuery::default(),
             headers,
             case: &RequestCase::default(),
             version: VERSION,
@@ -174,7 +173,7 @@ impl Read<'_> {
 #[allow(clippy::wildcard_enum_match_arm, reason = "every other code is an answer to what is there")]
 fn is_absent(code: Code) -> bool {
     match code {
-        // A path that cannot be the name of a blob is that of none.
+        // A path that is not a valid blob name matches no blob.
         Code::BlobNotFound
         | Code::ContainerNotFound
         | Code::InvalidResourceName
@@ -184,12 +183,12 @@ fn is_absent(code: Code) -> bool {
     }
 }
 
-/// A browser gets the content and what belongs to it, not what the service knows of the blob.
+/// A browser gets the headers of the content, but not the service's headers about the blob.
 fn keep_web_headers(answer: &mut Answer) {
     answer.headers.retain(|name| !name.starts_with("x-ms-"));
 }
 
-/// An error as a page, where there is no document for it.
+/// An error page, if there is no error document.
 pub fn page(status: StatusCode, code: Code, request_id: &str, bodiless: bool) -> Answer {
     let mut answer = Answer::new(status);
     answer.header("x-ms-error-code", code.name());

@@ -1,4 +1,4 @@
-//! Bearer tokens: those that PyJWT signed, and what each mode of the server makes of them.
+//! Bearer tokens signed by PyJWT, in each mode of the server.
 
 mod golden_request;
 

@@ -1,4 +1,4 @@
-//! What each kind of caller may do, and what operations must still respect.
+//! What each kind of caller may do, and the restrictions that operations must check.
 
 mod golden_request;
 
@@ -208,7 +208,7 @@ fn development() -> BearerSettings {
     BearerSettings::development()
 }
 
-/// Nobody but the holder of the object id has a role, and that of these actions.
+/// Only the holder of the object id has a role, with these actions.
 fn assigned(actions: &[&str]) -> BearerSettings {
     let actions: Vec<String> = actions.iter().map(|action| (*action).to_owned()).collect();
     development().with_assignments(vec![assignment(OBJECT_ID, &actions)])

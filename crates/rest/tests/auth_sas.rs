@@ -1,6 +1,6 @@
-//! Shared access signatures that official clients made, or, for versions that none makes any more,
-//! an implementation of its own in the generator: accepted as they are, refused once any signed
-//! part is changed, and each other reason for refusal told by its own variant.
+//! Shared access signatures made by official clients or, for versions that no client makes any
+//! more, by code in the generator: accepted unchanged, refused if any signed part is changed, and
+//! each other reason for refusal has its own variant.
 
 mod golden_request;
 
@@ -21,7 +21,7 @@ fn goldens(kind: Option<&str>) -> Vec<Golden> {
     valid.filter(|golden| kind.is_none_or(|kind| golden.kind == kind)).collect()
 }
 
-/// A signature for one user comes with that user's token.
+/// A signature for one user is sent with that user's token.
 fn with_token(mut golden: Golden) -> Golden {
     if let Some(user) = golden.delegated_user.clone() {
         golden.bearer = BearerSettings::development();

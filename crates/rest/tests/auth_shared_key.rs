@@ -1,5 +1,5 @@
 //! Requests that official clients signed with Shared Key, captured by the scripts in `golden`, are
-//! accepted as they are and refused once any signed part is changed.
+//! accepted unchanged and refused if any signed part is changed.
 
 mod golden_request;
 
@@ -7,7 +7,7 @@ use golden_request::Golden;
 use holdfast_rest::auth::{AuthRefusal, Identity};
 use holdfast_rest::version::Version;
 
-/// The golden files, with those of the forms that no official client uses in the first of them.
+/// The golden files; the first has the forms that no official client uses.
 const FILES: [&str; 2] = [
     include_str!("golden/shared_key_python.json"),
     include_str!("golden/shared_key_javascript.json"),

@@ -1,4 +1,4 @@
-//! Every operation, asked for with every scheme, letter, kind of resource and role action: allowed
+//! Every operation, requested with every scheme, letter, kind of resource and role action: allowed
 //! exactly where the reference says so.
 
 mod authorization;
@@ -40,7 +40,7 @@ fn letter_sets_for(fits: bool) -> Vec<String> {
     if fits { letter_sets() } else { vec![every_letter()] }
 }
 
-/// All but the preflight of CORS, which is answered whatever credentials come with it.
+/// All except the CORS preflight, which is answered with any credentials.
 fn asked() -> impl Iterator<Item = Fact> {
     facts().into_iter().filter(|fact| fact.anonymous != "always")
 }
@@ -100,8 +100,8 @@ fn an_account_sas_opens_its_letters_on_its_types_of_its_services() {
     assert!(cells > 30_000, "{cells}");
 }
 
-/// The kinds of signatures for one resource: what `sr` says, what is signed, and whether it is for
-/// what the request names.
+/// The kinds of signatures for one resource: the value of `sr`, the signed resource, and whether it
+/// covers that of the request.
 fn kinds(fact: &Fact) -> Vec<(&'static str, String, bool)> {
     let signed = |path: &str| format!("/{}/{ACCOUNT}/{path}", fact.service.name());
     let depth = fact.depth();
@@ -126,7 +126,7 @@ fn kinds(fact: &Fact) -> Vec<(&'static str, String, bool)> {
         ],
         Service::Queue => vec![("", signed("queue"), depth > 0), ("", signed("other"), false)],
         Service::Table => {
-            // These two name no table; each part of a batch is held against the signature's.
+            // These two name no table; each part of a batch is compared with the signature's.
             let unnamed = ["$batch", "$metadata"].iter().any(|name| fact.target.contains(name));
             vec![("", signed("people"), true), ("", signed("others"), unnamed)]
         }
@@ -239,7 +239,7 @@ fn delegation_key(service: Service) -> (Vec<u8>, Vec<(&'static str, String)>) {
     (STANDARD.decode(key.value).expect("Base64"), named)
 }
 
-/// Whether a user delegation SAS opens what `fact` is about, if both letters and role are there.
+/// Whether a user delegation SAS can open the resource of `fact`, given both letters and role.
 fn can_be_delegated(fact: &Fact) -> bool {
     // There are no such signatures for tables.
     fact.service != Service::Table && fact.service_sas && fact.key

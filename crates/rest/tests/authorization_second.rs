@@ -1,5 +1,5 @@
-//! Every operation that names a second resource, asked for with every kind of credentials: the second
-//! resource is opened exactly where those are for it, too.
+//! Every operation with a second resource, requested with every kind of credentials: the second
+//! resource is opened exactly if they cover it, too.
 
 mod authorization;
 mod golden_request;
@@ -22,9 +22,9 @@ enum Said {
     Copied,
     /// Read by its own credentials only.
     FromUrl,
-    /// Opened by one of these sets of letters, by whoever has them for it.
+    /// Opened by credentials that have one of these sets of letters for it.
     Used(&'static [&'static str]),
-    /// Parts are requests of their own.
+    /// Parts are separate requests.
     Parts,
 }
 
@@ -80,7 +80,7 @@ fn used() -> Vec<(Fact, Need)> {
     facts().into_iter().filter_map(of).collect()
 }
 
-/// What the request itself names, as in the facts.
+/// The resource of the request itself, as in the facts.
 fn own(fact: &Fact) -> NamedResource<'static> {
     let (container, object) = match fact.service {
         Service::Blob => ("container", None),
@@ -91,7 +91,7 @@ fn own(fact: &Fact) -> NamedResource<'static> {
     NamedResource { account: ACCOUNT, service: fact.service, container: Some(container), object }
 }
 
-/// Other resources beside `own`, and whether they are in its container.
+/// Other resources than `own`, and whether they are in its container.
 fn seconds(own: NamedResource<'static>) -> Vec<(NamedResource<'static>, bool)> {
     let there = NamedResource { object: own.object.and(Some("private/secret")), ..own };
     vec![

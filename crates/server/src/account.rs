@@ -1,4 +1,4 @@
-//! Accounts and their keys, as they are configured.
+//! The configured accounts and their keys.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
-/// Public: every storage emulator and SDK has it built in, and `UseDevelopmentStorage=true` means
-/// it. It protects nothing.
+/// Public: every storage emulator and SDK has it built in, for `UseDevelopmentStorage=true`. It
+/// protects nothing.
 pub const WELL_KNOWN_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 pub const ACCOUNT_FORM: &str = "NAME:KEY or NAME:KEY:KEY2, with a NAME of 3 to 24 lowercase \
                                 letters and digits and KEYs in Base64";
 
-/// SDKs differ in whether they pad keys they print.
+/// SDKs differ in padding printed keys.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -25,7 +25,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub struct Account {
     pub name: String,
     pub keys: Vec<Key>,
-    /// Its data is kept, but nothing is done for it.
+    /// Its data is kept, but its requests are refused.
     pub disabled: bool,
 }
 

@@ -1,5 +1,5 @@
 //! The admin listener: `/healthz`, `/readyz`, `/metrics` and `/background`, without authentication and
-//! without anything secret. It answers from before the store is open until the process ends.
+//! without secrets. It answers from before the store is open until the process ends.
 
 mod background;
 
@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 const CONNECTIONS_MAX: usize = 64;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the admin listener tells about.
+/// What the admin listener reports on.
 pub trait Observed: Send + Sync + 'static {
     /// Why writes can no longer be accepted, if they cannot.
     fn unhealthy(&self) -> Option<String>;
@@ -180,7 +180,7 @@ fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     response
 }
 
-/// Answers until it is dropped.
+/// Serves until it is dropped.
 pub async fn serve<O: Observed>(listener: TcpListener, status: Arc<Status<O>>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
@@ -189,7 +189,7 @@ pub async fn serve<O: Observed>(listener: TcpListener, status: Arc<Status<O>>) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "the admin listener cannot accept a connection");
-                // Out of file descriptors, most likely: trying again at once would only spin.
+                // Probably out of file descriptors: trying again at once would only spin.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }

@@ -1,5 +1,5 @@
-//! The allocator of the whole program, mimalloc. A request makes and drops tens of small values, which
-//! the C library's allocator spends several times as much on.
+//! The allocator of the whole program, mimalloc. A request makes and drops tens of small values; the C
+//! library's allocator takes several times as long for them.
 
 #![allow(unsafe_code, reason = "an allocator hands out memory, and mimalloc is written in C")]
 
@@ -7,20 +7,20 @@ use std::alloc::{GlobalAlloc, Layout};
 
 use libmimalloc_sys as mi;
 
-/// What mimalloc aligns everything by that is as large as this.
+/// mimalloc aligns every block of at least this size by it.
 const NATURAL_ALIGNMENT: usize = 16;
 
-/// Asks for an alignment only where there would be none by itself. A block of more than 1 KiB that
-/// mimalloc is told to align takes it two to three times as long, and has room that nobody needs.
+/// Asks for an alignment only if mimalloc would not give it anyway. Explicitly aligned blocks of
+/// more than 1 KiB take two to three times as long, and waste memory.
 pub struct Allocator;
 
 /// The number of mimalloc's option `purge_delay`, which has no name in the crate.
 const PURGE_DELAY: mi::mi_option_t = 15;
 const PURGE_DELAY_MILLISECONDS: i64 = 100;
 
-/// To be called once, before there are other threads. mimalloc keeps memory that was freed for a second unless it is told
-/// otherwise, and within a second a memtable of 16 MiB is filled and flushed several times over, each
-/// time by other threads than those that allocate for the next one.
+/// To be called once, before there are other threads. By default mimalloc keeps freed memory for a second;
+/// within a second a memtable of 16 MiB is filled and flushed several times, each time by other threads than
+/// those that allocate the next one.
 pub fn give_memory_back_soon() {
     // SAFETY: the option is one of mimalloc's and takes any number, and nobody else reads it now.
     unsafe { mi::mi_option_set(PURGE_DELAY, PURGE_DELAY_MILLISECONDS) }
@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
-        // SAFETY: the caller got the block from here.
+        // SAFETY: the block was allocated here.
         unsafe { mi::mi_free(block.cast()) }
     }
 

@@ -1,4 +1,4 @@
-//! The lines on standard output that tell a script, or a test container, what is served where.
+//! The lines on standard output that tell scripts and test containers what is served where.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::settings::Announcement;
 #[derive(Clone, Debug)]
 pub struct Served {
     pub endpoint: Endpoint,
-    /// As the user wrote it.
+    /// As written by the user.
     pub host: String,
     pub requested_port: u16,
     pub bound: SocketAddr,
@@ -89,7 +89,7 @@ fn title(service: Service) -> &'static str {
     }
 }
 
-/// The single-service commands of Azurite word their lines differently from the one for all.
+/// Azurite's commands for single services have other lines than the one for all.
 fn azurite_started(name: AzuriteName, served: &Served) -> [String; 2] {
     let (service, url) = (title(served.endpoint.service()), served.url());
     let requested = format!("{}:{}", served.host, served.requested_port);
@@ -109,7 +109,7 @@ fn azurite_started(name: AzuriteName, served: &Served) -> [String; 2] {
     }
 }
 
-/// A reader that has gone away is no reason to stop serving.
+/// A closed pipe is no reason to stop serving.
 fn print(lines: &[String]) {
     let mut output = std::io::stdout().lock();
     let written = lines.iter().try_for_each(|line| writeln!(output, "{line}"));

@@ -1,5 +1,5 @@
-//! The command line of Azurite 3.37, for those who run this server in its place: under one of its
-//! four names the process takes its flags and variables, binds what it binds and prints the lines
+//! The command line of Azurite 3.37, for running this server in its place: under one of its four
+//! names the process accepts its flags and variables, binds the same ports and prints the lines
 //! that tools wait for. No flag, variable or file of `holdfast` is read.
 
 use std::ffi::{OsStr, OsString};
@@ -16,9 +16,9 @@ use crate::settings::{
     Storage, TlsFiles, accounts, default_limits,
 };
 
-/// Azurite's own files stay untouched beside it.
+/// Azurite's own files are left alone.
 const DATA_FOLDER: &str = "holdfast";
-/// The Azurite whose flags these are, and what is really running.
+/// The version of Azurite with these flags, and the real version.
 const VERSION: &str = concat!("3.37.0 (holdfast ", env!("CARGO_PKG_VERSION"), ")");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl AzuriteName {
     }
 }
 
-/// One of the three services, by the names of its flags.
+/// One of the three services, with the names of its flags.
 struct Emulated {
     host: &'static str,
     port: &'static str,
@@ -86,7 +86,7 @@ const TABLE: Emulated = Emulated {
     default_port: 10002,
 };
 
-/// Switches: Azurite asks only whether they are there, so a value after one changes nothing.
+/// Switches: Azurite checks only their presence, so a value after one is ignored.
 #[rustfmt::skip]
 const SWITCHES: [(&str, Option<char>, &str); 6] = [
     ("silent", Some('s'), "Log warnings and errors only"),
@@ -311,7 +311,7 @@ impl Flags {
         }
     }
 
-    /// Idle connections are closed alike on all listeners, so the most patient timeout counts.
+    /// All listeners have one idle timeout, so the longest counts.
     fn limits(&self, name: AzuriteName) -> Result<Limits, SettingsError> {
         let mut limits = default_limits();
         let mut longest = None;

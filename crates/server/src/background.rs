@@ -1,4 +1,4 @@
-//! How often each piece of background work is done; the work itself is in the domain.
+//! How often each kind of background work runs; the work itself is in the domain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use holdfast_domain::workers::Worker;
 
 use crate::wiring::Node;
 
-/// A run that crashes goes on from a time at most this old.
+/// After a crash the next run continues from a time at most this old.
 const TIME_RECORDED_EVERY: Duration = Duration::from_secs(5);
-/// How soon the space of what was deleted begins to come back.
+/// How soon the space of deleted data begins to be freed.
 const GARBAGE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 /// How late something that is due may begin.
 const DUE_LOOKED_FOR_EVERY: Duration = Duration::from_secs(1);
 
 /// Works until the workers of the domain are told to stop. Each ends between two pieces of work, and
-/// the time is recorded once more when the last has ended, those started by requests included.
+/// the time is recorded once more when the last has ended, including those started by requests.
 pub async fn work(node: Arc<Node>) {
     tokio::join!(
         collect_orphaned_extents(&node),
@@ -46,7 +46,7 @@ async fn collect_orphaned_extents(node: &Node) {
     }
 }
 
-/// Does pieces of work that say whether there is more: at once then, and else after a pause.
+/// Repeats a piece of work: at once if there is more to do, else after a pause.
 async fn repeat<F>(node: &Node, name: &'static str, pause: Duration, work: impl Fn() -> F)
 where
     F: Future<Output = Result<bool, Failure<()>>>,
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// Whether it is time to stop, at once or within `pause`.
+/// Whether it is told to stop, now or within `pause`.
 async fn told_to_stop_within(worker: &Worker, pause: Duration) -> bool {
     tokio::time::timeout(pause, worker.told_to_stop()).await.is_ok()
 }

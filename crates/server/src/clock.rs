@@ -1,5 +1,4 @@
-//! The clock of the process: the wall clock when it started, moved on by a clock that no operator
-//! and no time server can set back.
+//! The clock of the process: the wall clock at its start, advanced by the monotonic clock.
 
 use std::time::{Instant, SystemTime};
 
@@ -13,13 +12,13 @@ pub struct SteadyClock {
 
 impl SteadyClock {
     pub fn new() -> Self {
-        // A machine whose clock is before 1970 counts from there.
+        // A clock before 1970 counts as 1970.
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self { start: Timestamp::from_unix(wall), started: Instant::now() }
     }
 
-    /// The same clock, but never before `floor`: the latest time an earlier run has acted on. What
-    /// had expired then stays expired, even if the wall clock was set back in between.
+    /// The same clock, but never before `floor`: the latest time used by an earlier run. What had
+    /// expired then stays expired, even if the wall clock was set back since.
     #[must_use]
     pub fn starting_at_least(self, floor: Timestamp) -> Self {
         if self.now() >= floor {

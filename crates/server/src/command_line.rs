@@ -1,8 +1,8 @@
 //! Every setting of the command `holdfast`, in one table: its flag, its environment variable, its
 //! key in the configuration file, its default and its help all come from the same row.
 //!
-//! Values are collected as text with where they came from, so that a bad one is reported by the
-//! name under which the user gave it; `settings` gives them their meaning.
+//! Values are collected as text with their origin, so that an invalid one is reported under the
+//! name that the user has used; `settings` parses them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,14 +13,14 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::configuration_file;
 
-/// The environment of the process, as a value: tests need not change their own.
+/// The environment of the process, as a value, so that tests need not change their own.
 pub type Environment = BTreeMap<OsString, OsString>;
 
 pub struct Setting {
-    /// Of the flag, and of the key in the configuration file.
+    /// The name of the flag, and of the key in the configuration file.
     pub name: &'static str,
     pub kind: Kind,
-    /// What stands for the value in the help; empty for a switch.
+    /// The placeholder of the value in the help; empty for a switch.
     pub placeholder: &'static str,
     pub default: &'static str,
     section: &'static str,
@@ -184,7 +184,7 @@ pub const SETTINGS: &[Setting] = &[
         "How log lines are written to standard error"),
 ];
 
-/// Where a value came from, by the name its author knows it by.
+/// The origin of a value, as the user knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Flag(String),
@@ -213,13 +213,13 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One setting as somebody gave it.
+/// One setting as given by the user.
 pub struct Given {
     pub texts: Vec<String>,
     pub origin: Origin,
 }
 
-/// What the command line, the environment and the file said, by name of the setting.
+/// The values from the command line, the environment and the file, by name of the setting.
 pub type AllGiven = BTreeMap<&'static str, Given>;
 
 #[derive(Debug, thiserror::Error)]
@@ -228,7 +228,7 @@ pub enum SettingsError {
     Value { origin: Origin, value: String, allowed: String },
     #[error("{0}")]
     Rule(String),
-    /// A usage error, or the help or version that was asked for, with its own exit code.
+    /// A usage error, or the requested help or version, with its exit code.
     #[error("{0}")]
     Usage(clap::Error),
 }
@@ -239,7 +239,7 @@ impl SettingsError {
     }
 }
 
-/// A flag wins over a variable, a variable over the file.
+/// A flag overrides a variable, a variable the file.
 pub fn collect(
     arguments: &[OsString],
     environment: &Environment,
@@ -267,7 +267,7 @@ fn from_flags(setting: &Setting, matches: &ArgMatches) -> Option<Given> {
     Some(Given { texts, origin: Origin::Flag(setting.flag()) })
 }
 
-/// An empty variable counts as absent: that is how compose files and shells spell "not set".
+/// An empty variable counts as absent: compose files and shells write "not set" so.
 fn from_environment(
     setting: &Setting,
     environment: &Environment,
@@ -287,7 +287,7 @@ fn from_environment(
     Ok(None)
 }
 
-/// The text of a variable; none if it is absent or empty.
+/// The text of a variable; `None` if it is absent or empty.
 pub fn variable(environment: &Environment, name: &str) -> Result<Option<String>, SettingsError> {
     let Some(value) = environment.get(&OsString::from(name)) else { return Ok(None) };
     match value.to_str() {
@@ -300,7 +300,7 @@ pub fn split_list(value: &str) -> Vec<String> {
     value.split(';').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
-/// A path from the file is relative to where the file is, not to where the server was started.
+/// A path from the file is relative to the folder of the file, not to the working directory.
 pub fn relative_to_file(path: &str, file: &Path) -> String {
     match file.parent() {
         Some(folder) => folder.join(path).to_string_lossy().into_owned(),

@@ -7,8 +7,8 @@ use toml::{Table, Value};
 use crate::command_line::relative_to_file;
 use crate::command_line::{Given, Kind, Origin, SETTINGS, Setting, SettingsError};
 
-/// The settings of a file, by name. A key that is no setting is refused, so that a misspelled one
-/// is never silently without effect.
+/// The settings of a file, by name. An unknown key is refused, so that a misspelled one is never
+/// silently ignored.
 pub fn read(path: &Path) -> Result<Vec<(&'static str, Given)>, SettingsError> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         SettingsError::rule(format!("cannot read configuration file {}: {error}", path.display()))
@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Result<Vec<(&'static str, Given)>, SettingsError> {
         .collect()
 }
 
-/// A file does not name another one.
+/// The settings allowed in a file; a file cannot name another one.
 fn in_files() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| setting.name != "config")
 }
@@ -61,7 +61,7 @@ fn texts_of(setting: &Setting, value: Value, path: &Path) -> Result<Vec<String>,
     Ok(vec![if setting.kind == Kind::Path { relative_to_file(&text, path) } else { text }])
 }
 
-/// A table whose values are texts, as `key=value` on lines of their own.
+/// A table of texts, as lines of `key=value`.
 fn lines_of(setting: &Setting, table: &Table, path: &Path) -> Result<String, SettingsError> {
     let mut lines = String::new();
     for (key, value) in table {

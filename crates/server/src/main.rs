@@ -44,7 +44,7 @@ const BAD_SETTINGS: u8 = 2;
 
 fn main() -> ExitCode {
     allocator::give_memory_back_soon();
-    // Not every file of the data folder is made by code of ours that could say for whom it is.
+    // Some files of the data folder are created by libraries, which set no permissions.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let arguments: Vec<_> = std::env::args_os().collect();
     let environment = std::env::vars_os().collect();
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything that can be refused before anything is opened.
+/// Checks everything that can be refused before anything is opened.
 fn prepare(arguments: &[OsString], environment: &Environment) -> Result<Prepared, SettingsError> {
     let settings = settings::read(arguments, environment)?;
     let tls = settings.tls.as_ref().map(tls::load).transpose()?;

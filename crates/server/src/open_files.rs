@@ -1,20 +1,19 @@
-//! How many files the process may have open, and for what. The system closes nothing when there are
-//! too many: the next attempt fails, be it of a connection or of the store. So the store has its share,
-//! and there are never more connections than the rest is enough for.
+//! How many files the process may have open, and for what. At the limit the next open fails, of a
+//! connection or of the store. So the store has its share, and connections are limited to the rest.
 
 use std::io;
 
 use holdfast_places::LEAVING_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files of the store beside those it keeps open for reading: the log, folders, tables that are being
-/// merged, segments that are being filled.
+/// Files of the store besides those it keeps open for reading: the log, folders, tables being merged,
+/// segments being filled.
 const STORE_AT_WORK: usize = 128;
-/// Standard streams, listeners, threads that wait for events, connections of the admin listener and
+/// Standard streams, listeners, event queues of threads, connections of the admin listener and
 /// copies in the background.
 const OTHERS: usize = 192;
 
-/// What the limit is divided into.
+/// The parts of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
     /// Tables of rows that are open at once.
@@ -26,19 +25,19 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Where each connection may be `descriptors_each`: a request that copies from another host has
-    /// a connection there as well.
+    /// Each connection may need `descriptors_each`: a request that copies from another host has a
+    /// connection there, too.
     pub fn of(limit: usize, descriptors_each: usize) -> Self {
         let tables = (limit / 8).clamp(16, 256);
         let segments = (limit / 16).clamp(8, 256);
         let taken = tables + 2 * segments + STORE_AT_WORK + OTHERS + LEAVING_MAX;
-        // Where it is not enough for all of that, some of it waits now and then.
+        // If the limit is not enough for all of that, some of it waits from time to time.
         let connections = limit.saturating_sub(taken).max(limit / 4).max(1) / descriptors_each;
         Self { tables, segments, connections: connections.max(1) }
     }
 }
 
-/// Raises the limit of open files as far as it goes, and returns it.
+/// Raises the limit of open files to its maximum, and returns it.
 pub fn raise_limit() -> io::Result<usize> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {

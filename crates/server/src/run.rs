@@ -1,4 +1,4 @@
-//! The life of the process: bind, open, announce, serve, and stop in order when a signal comes.
+//! The life of the process: bind, open, announce, serve, and stop in order at a signal.
 
 use std::error::Error;
 use std::future::Future;
@@ -31,10 +31,10 @@ type Fault = Box<dyn Error + Send + Sync>;
 
 /// Connections the system holds for us while all threads are busy.
 const BACKLOG: u32 = 1024;
-/// After the requests have had their time, what is left of the runtime gets this long.
+/// How long remaining tasks of the runtime may take after the timeout of requests.
 const RUNTIME_GRACE: Duration = Duration::from_secs(1);
 
-/// Settings, and what the files they name held.
+/// Settings, and the contents of the files they name.
 pub struct Prepared {
     pub settings: Settings,
     pub tls: Option<TlsAcceptor>,
@@ -193,12 +193,12 @@ fn bind(what: &str, listen: &Listen) -> Result<TcpListener, Fault> {
 
 fn listen_on(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Connections of a run that has just ended must not keep the port from the next one.
+    // Connections of a run that has just ended must not block the port for the next one.
     socket.set_reuseaddr(true)?;
     if address.ip().is_loopback() {
-        // Within a machine there is no congestion. The system's control of it may measure and space out
-        // every packet all the same, as BBR does; the simplest one makes a small request cheaper.
-        // Connections begin with what their listener has. Where it is not to be had, any will do.
+        // Within a machine there is no congestion, but some congestion control (BBR) measures and paces
+        // every packet; the simplest one makes small requests cheaper. Connections inherit it from
+        // their listener. If it is not available, any other works.
         let _ = SockRef::from(&socket).set_tcp_congestion(b"reno");
     }
     socket.bind(address)?;

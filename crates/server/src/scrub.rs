@@ -1,6 +1,6 @@
 //! `holdfast scrub --data DIR`: compares everything in a data folder that no server has open with its
 //! checksums, and prints one line per damaged place. Exit code 0: no damage; 1: damage; 2: the command
-//! cannot be followed.
+//! cannot be run.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::wiring::engine_options;
 const DAMAGED: u8 = 1;
 const USAGE: u8 = 2;
 
-/// `arguments` are those behind the word `scrub`.
+/// `arguments` are those after the word `scrub`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let data = Arg::new("data").long("data").value_name("DIR").required(true);
     let command = Command::new("holdfast scrub")
@@ -71,7 +71,7 @@ fn scrub(path: &Path) -> Result<Vec<String>, AnyError> {
     };
     let rows = scrub_rows(&folder)?;
     if !rows.is_empty() {
-        // Without its rows nobody can tell what is in a segment.
+        // Without the rows it is unknown what is in a segment.
         return Ok(rows.iter().map(describe).collect());
     }
     let engine = EmbeddedEngine::open(&folder, &engine_options(Durability::Fsync))?;

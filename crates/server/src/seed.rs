@@ -1,9 +1,9 @@
-//! What `--seed FILE` asks to have at start: containers with blobs, queues with messages, tables
-//! with entities, shares with files. The file is checked whole before anything is created, and
-//! every complaint names the entry it is about.
+//! The contents of `--seed FILE`, created at start: containers with blobs, queues with messages,
+//! tables with entities, shares with files. The whole file is checked before anything is created,
+//! and every error names its entry.
 //!
-//! What is there already is left as it is, so a server can be restarted on its folder with the
-//! same file.
+//! Existing resources are left unchanged, so a server can be restarted on its folder with the same
+//! file.
 
 mod apply;
 mod check;
@@ -77,7 +77,7 @@ pub struct Blob {
     pub file: Option<PathBuf>,
 }
 
-/// By the name that requests find it by.
+/// Normalized to the name by which requests find it.
 fn blob_name<'de, D: Deserializer<'de>>(name: D) -> Result<String, D::Error> {
     Ok(with_slashes(String::deserialize(name)?.into()).into_owned())
 }
@@ -89,7 +89,7 @@ pub struct Queue {
     pub name: String,
     #[serde(default)]
     pub metadata: Pairs,
-    /// Stored as they stand here; a client that expects Base64 needs them so.
+    /// Stored as written here; for a client that expects Base64 they must be so.
     #[serde(default)]
     pub messages: Vec<String>,
 }
@@ -99,8 +99,7 @@ pub struct Queue {
 pub struct Table {
     pub account: Option<String>,
     pub name: String,
-    /// As Insert Entity takes them, with `Name@odata.type` beside a property whose type JSON does
-    /// not say.
+    /// As for Insert Entity, with `Name@odata.type` for a property whose type JSON does not show.
     #[serde(default)]
     pub entities: Vec<Map<String, Value>>,
 }
@@ -113,7 +112,7 @@ pub struct Share {
     pub quota_gib: Option<u64>,
     #[serde(default)]
     pub metadata: Pairs,
-    /// Folders without files; those of a file need not be named.
+    /// Empty directories; those of files need not be listed.
     #[serde(default)]
     pub directories: Vec<String>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What the server is told to do, typed and checked. Nothing here opens a socket or a store.
+//! The settings of the server, typed and checked. Nothing here opens a socket or a store.
 
 mod tokens;
 
@@ -56,7 +56,7 @@ pub struct Settings {
     pub seed: Option<PathBuf>,
     pub shutdown_timeout: Duration,
     pub announcement: Announcement,
-    /// What the user should hear about once there is a log.
+    /// Warnings to be logged once there is a log.
     pub warnings: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ pub enum Durability {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// As the user wrote it.
+    /// As written by the user.
     pub host: String,
     pub address: SocketAddr,
 }
@@ -90,15 +90,15 @@ pub struct TlsFiles {
 pub struct CopySources {
     pub hosts: AllowedHosts,
     pub authorities: Option<PathBuf>,
-    /// As Azurite has it.
+    /// As in Azurite.
     pub key_opens_copy_from_url: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub connections_max: usize,
-    /// Of the connections there may be, how many an address can keep and how many are left to each
-    /// service.
+    /// How many of the possible connections one address can keep, and how many are reserved for
+    /// each service.
     pub connections_of_address: Part,
     pub connections_of_service: Part,
     pub idle_timeout: Duration,
@@ -106,7 +106,7 @@ pub struct Limits {
     pub header_bytes_max: usize,
 }
 
-/// Of a number that is known later.
+/// A part of a number that is known later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Count(usize),
@@ -130,7 +130,7 @@ impl Part {
 }
 
 impl Limits {
-    /// Where so many connections can be had.
+    /// The limits for so many possible connections.
     pub fn places(&self, possible: usize) -> PlaceLimits {
         let places = self.connections_max.min(possible);
         PlaceLimits {
@@ -146,7 +146,7 @@ pub struct Log {
     /// What goes to standard error.
     pub filter: String,
     pub format: LogFormat,
-    /// Where everything down to debug goes as well.
+    /// A file that also gets everything down to debug.
     pub debug_file: Option<PathBuf>,
 }
 
@@ -156,7 +156,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is printed to standard output when the server is up.
+/// What is printed to standard output when the server is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
     Ready,
@@ -195,7 +195,7 @@ impl Settings {
         [&self.blob, &self.queue, &self.table, &self.file, &self.smb].into_iter().flatten()
     }
 
-    /// An account with the public key that somebody other than this machine could use, and where.
+    /// An account with the public key on a listener that other machines can reach.
     pub fn exposed_well_known_key(&self) -> Option<(&Account, &Listen)> {
         let account = self.accounts.iter().find(|account| account.has_well_known_key())?;
         let listener = self.storage_listeners().find(|listener| !listener.is_loopback())?;
@@ -208,7 +208,7 @@ pub fn default_limits() -> Limits {
     defaults.limits().expect("the defaults are allowed")
 }
 
-/// Gives meaning to what was given, setting by setting.
+/// Parses the given values, setting by setting.
 struct Reader {
     given: AllGiven,
 }
@@ -256,7 +256,7 @@ impl Reader {
         }
     }
 
-    /// A server that believes every token belongs to everybody who can reach it.
+    /// A server that accepts every token is open to everybody who can reach it.
     fn check_development(&self, settings: &Settings) -> Result<(), SettingsError> {
         let exposed = settings.storage_listeners().find(|listener| !listener.is_loopback());
         match (&settings.bearer, exposed) {
@@ -299,7 +299,7 @@ impl Reader {
         }
         match (self.given.get("memory"), self.given.get("data")) {
             // An image that sets the folder in its environment can still be run with --memory; the
-            // other way round, data somebody asked to keep would be lost.
+            // other way round would lose data that was meant to be kept.
             (Some(memory), Some(data)) if memory.origin.rank() <= data.origin.rank() => {
                 Err(SettingsError::rule(format!(
                     "{} keeps no data, but {} names a folder for it: give one of the two",

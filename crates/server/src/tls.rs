@@ -34,8 +34,8 @@ pub fn load(files: &TlsFiles) -> Result<TlsAcceptor, SettingsError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// A certificate with its key. rustls reads no certificate of X.509 version 1, as `openssl x509 -req`
-/// makes it; clients that were told to trust one do, so it is presented all the same.
+/// A certificate with its key. rustls does not parse certificates of X.509 version 1, which `openssl
+/// x509 -req` makes; clients may be configured to trust one, so it is presented anyway.
 fn certified(
     certificates: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -54,8 +54,8 @@ fn certified(
     }
 }
 
-/// Whether a certificate that cannot be read is about the key, which every version of X.509 holds as
-/// it is; `None` if it is no certificate of version 1.
+/// Whether a certificate that rustls cannot parse contains the public key, which every version of
+/// X.509 has in the same form; `None` if it is not a certificate of version 1.
 fn holds_key(certified: &CertifiedKey) -> Option<bool> {
     let certificate = certified.end_entity_cert().ok().filter(|bytes| is_version_1(bytes))?;
     let key = certified.key.public_key()?;
@@ -63,13 +63,14 @@ fn holds_key(certified: &CertifiedKey) -> Option<bool> {
     Some(certificate.windows(key.len()).any(|part| part == key))
 }
 
-/// In DER, what is signed begins with its version from 2 on, and else with the serial number.
+/// In DER, the signed part begins with the version from version 2 on, and before with the serial
+/// number.
 fn is_version_1(certificate: &[u8]) -> bool {
     const SEQUENCE: u8 = 0x30;
     const INTEGER: u8 = 0x02;
     let content = |bytes: &[u8]| match bytes {
         [SEQUENCE, length, rest @ ..] => {
-            // A long length says first of how many bytes it is.
+            // A long length begins with its own number of bytes.
             let skipped = if length & 0x80 == 0 { 0 } else { usize::from(length & 0x7F) };
             rest.get(skipped..).map(<[u8]>::to_vec)
         }
@@ -98,7 +99,7 @@ fn unusable(path: &Path, what: &str, error: &dyn std::fmt::Display) -> SettingsE
 mod tests {
     use super::*;
 
-    /// Of `openssl x509 -req -signkey`, for the key below, which is used for nothing else.
+    /// Made by `openssl x509 -req -signkey` with the key below, which is used only here.
     const VERSION_1: &str = "-----BEGIN CERTIFICATE-----\n\
         MIIBJDCBywIUDYb/ILkMPFoJCdP4lPjeS5uJ2d0wCgYIKoZIzj0EAwIwFDESMBAG\n\
         A1UEAwwJbG9jYWxob3N0MCAXDTI2MTExODA4MjIwM1oYDzIxMjYxMDI1MDgyMjAz\n\

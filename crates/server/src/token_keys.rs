@@ -1,5 +1,5 @@
-//! Keeps the keys that bearer tokens are verified with as new as their source: a file that is
-//! replaced, or the key set that an issuer publishes.
+//! Keeps the keys for verifying bearer tokens up to date with their source: a file that may be
+//! replaced, or the key set published by an issuer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,17 +14,18 @@ use tokio::time::{Instant, sleep_until};
 use crate::settings::KeySource;
 use crate::wiring::Node;
 
-/// How soon a changed file is seen.
+/// How soon a changed file is noticed.
 const FILE_PERIOD: Duration = Duration::from_secs(1);
-/// How often a published key set is looked at without a reason.
+/// How often a published key set is fetched without a reason.
 const URL_PERIOD: Duration = Duration::from_secs(15 * 60);
-/// How often at most, however many tokens name unknown keys, and how soon again after a failure.
+/// The shortest time between two fetches, however many tokens name unknown keys, and after a
+/// failure.
 const URL_PERIOD_MIN: Duration = Duration::from_secs(10);
-/// Far more than the key set of any issuer.
+/// Far more than any issuer's key set.
 const KEY_SET_BYTES_MAX: u64 = 1024 * 1024;
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reads the keys of a file once, where a start without keys would be a mistake.
+/// Reads the keys of a file at the start, where missing keys are an error.
 pub fn read_file(path: &Path) -> Result<KeySet, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read the key set {}: {error}", path.display()))?;
@@ -32,8 +33,8 @@ pub fn read_file(path: &Path) -> Result<KeySet, String> {
         .map_err(|error| format!("cannot use the key set {}: {error}", path.display()))
 }
 
-/// Reads the keys again when they may have changed, until the server stops. Keys that cannot be read
-/// leave those that are known.
+/// Reads the keys again when they may have changed, until the server stops. If that fails, the known
+/// keys stay.
 pub async fn follow(
     source: KeySource,
     keys: Arc<KeyRing>,
@@ -113,8 +114,8 @@ async fn follow_url(
     }
 }
 
-/// May read from the host of the URL, which the operator has named by giving it, and from no other,
-/// wherever that host sends it.
+/// A fetcher that may read only from the host of the URL, which the operator has given, even if
+/// that host redirects elsewhere.
 fn fetcher(url: &str, sources: SourceSettings) -> Option<(Fetcher, SourceUrl)> {
     let url = SourceUrl::parse(url).ok()?;
     let host: HostPattern = url.authority().parse().ok()?;

@@ -1,6 +1,6 @@
-//! `holdfast verify`: records what many clients do to a running server at once, judges it, and
-//! says what it found. Exit code 0 is nothing found, 1 a broken promise, 2 a command line that
-//! cannot be used or a server that cannot be reached.
+//! `holdfast verify`: records the requests of many concurrent clients to a running server, checks
+//! the history, and prints the result. Exit code 0: no violation; 1: a violation; 2: an invalid
+//! command line or an unreachable server.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

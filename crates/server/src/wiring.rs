@@ -1,5 +1,5 @@
-//! Puts the layers together: which store the services stand on, and which front end answers on
-//! which listener. Nothing else in this crate names the insides of the other crates.
+//! Connects the layers: the store below the services, and the front end of each listener. Nothing
+//! else in this crate names internals of the other crates.
 
 mod seed_target;
 mod smb;
@@ -70,7 +70,7 @@ impl Node {
             Domain::open(engine, extents, Arc::new(clock), settings.features.clone()).await?,
         );
         domain.workers().log_failures(|worker, error| {
-            tracing::error!(worker, error, "background work failed");
+            tracing::warn!(worker, error, "background work failed");
         });
         domain.fail_interrupted_copies().await.map_err(|failure| format!("{failure:?}"))?;
         domain.restore_opens().await.map_err(|failure| format!("{failure:?}"))?;
@@ -86,7 +86,7 @@ impl Node {
         &self.domain
     }
 
-    /// Answers on `listener` until `shutdown` says so and what is running has finished.
+    /// Serves `listener` until `shutdown` is set and running requests have finished.
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -99,7 +99,7 @@ impl Node {
         serve(listener, endpoint, frontend, lanes, tls, entrance, shutdown).await;
     }
 
-    /// As [`Node::serve`], for the other protocol of files.
+    /// As [`Node::serve`], for SMB.
     pub async fn serve_smb(
         self: Arc<Self>,
         listener: TcpListener,
@@ -187,14 +187,14 @@ fn account_keys(account: &Account) -> Option<(String, AccountKeys)> {
     Some((account.name.clone(), keys))
 }
 
-/// The tokens that are accepted, and the keys that are to be kept new.
+/// The accepted tokens, and the keys to be kept up to date.
 pub struct Tokens {
     pub settings: BearerSettings,
     pub keys: Option<(KeySource, Arc<KeyRing>)>,
 }
 
-/// The tokens that are accepted, with the keys that the settings name. Those that an issuer publishes
-/// are fetched once the server runs.
+/// The accepted tokens, with the keys that the settings name. Keys published by an issuer are fetched
+/// once the server runs.
 pub fn read_tokens(bearer: Option<&Bearer>) -> Result<Tokens, SettingsError> {
     match bearer {
         None => Ok(Tokens { settings: BearerSettings::off(), keys: None }),
@@ -238,7 +238,7 @@ pub fn read_sources(sources: &CopySources) -> Result<SourceSettings, SettingsErr
     })
 }
 
-/// Where sources can be; none on the listener of websites.
+/// The address for sources on this server; `None` for the website listener.
 pub fn own_address(
     endpoint: Endpoint,
     listen: &Listen,

@@ -1,21 +1,21 @@
 //! A flipped bit on disk, seen through the real binary: a clear 500 and a log line, never wrong
-//! bytes; and a line of `holdfast scrub` that names what is damaged.
+//! bytes; and a line of `holdfast scrub` that names the damage.
 
 mod support;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use holdfast_testkit::client::Client;
+use holdfast_testkit::process::{command, output};
 use support::{Server, binary};
 
 /// The folders of the two trees of rows.
 const TREES: [&str; 2] = ["rows", "rows-apart"];
 
-/// More than fits in a row, and recognizable on disk.
+/// More than fits in a row, and easy to find on disk.
 fn content() -> Vec<u8> {
     (0..200_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
@@ -63,7 +63,7 @@ async fn a_flipped_bit_is_a_500_and_a_log_line_that_names_the_extent() {
     let answer = client.send("GET", "/rot/damaged", &[], &[], Vec::new()).await.expect("an answer");
     assert_eq!(answer.status, 500);
     assert_eq!(answer.header("x-ms-error-code"), Some("InternalError"));
-    // A range that does not touch the damaged piece is still good, and so is everything else.
+    // A range outside of the damaged piece can still be read, and so can everything else.
     let range = [("x-ms-range", "bytes=0-999")];
     let part =
         client.send("GET", "/rot/damaged", &[], &range, Vec::new()).await.expect("an answer");
@@ -77,7 +77,7 @@ async fn a_flipped_bit_is_a_500_and_a_log_line_that_names_the_extent() {
 
 /// The exit code and what is printed.
 fn scrub(data: &Path) -> (i32, String) {
-    let done = Command::new(binary()).arg("scrub").arg("--data").arg(data).output().expect("run");
+    let done = output(command(binary(), data).arg("scrub").arg("--data").arg(data));
     let text = String::from_utf8(done.stdout).expect("UTF-8");
     (done.status.code().expect("an exit code"), text)
 }
@@ -88,7 +88,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     paths.map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
 }
 
-/// The segment of the log that was begun last: its header has the highest number.
+/// The newest segment of the log: its header has the highest number.
 fn newest_log(folder: &Path) -> PathBuf {
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
     let segments =
@@ -104,7 +104,7 @@ fn manifests(data: &Path) -> [Vec<u8>; 2] {
     TREES.map(|rows| fs::read(data.join(rows).join("levels")).expect("the list of tables"))
 }
 
-/// Flushing goes on behind the answers; a tree has a table once its manifest is another one.
+/// Flushing runs in the background; a tree has a table once its manifest has changed.
 async fn wait_for_tables(data: &Path, at_start: &[Vec<u8>; 2]) {
     for _ in 0..1000 {
         if manifests(data).iter().zip(at_start).all(|(now, at_start)| now != at_start) {
@@ -126,7 +126,7 @@ async fn scrub_names_every_kind_of_file_that_is_hurt() {
     let created = client.send("PUT", "/rot", &container, &[], Vec::new()).await.expect("an answer");
     assert_eq!(created.status, 201);
     let put = [("x-ms-blob-type", "BlockBlob")];
-    // Enough in rows that some of them are flushed.
+    // Enough rows that some of them are flushed.
     for number in 0..700 {
         let name = format!("/rot/row-{number}");
         let body = vec![number as u8; 15_000];

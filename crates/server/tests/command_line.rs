@@ -11,7 +11,7 @@ struct Case {
     arguments: &'static [&'static str],
     variables: &'static [(&'static str, &'static str)],
     file: &'static str,
-    /// All of them are in the message.
+    /// The message must contain all of them.
     parts: &'static [&'static str],
 }
 

@@ -1,5 +1,5 @@
-//! Connections and descriptors under the real binary: neither strangers nor a single address shut others
-//! out, and what runs short of descriptors goes on when there are some again.
+//! Connections and descriptors under the real binary: neither unauthenticated clients nor a single
+//! address block others, and after a shortage of descriptors everything works again.
 
 mod support;
 
@@ -17,7 +17,7 @@ use support::{FREE_PORTS, binary};
 
 const JSON: &[(&str, &str)] =
     &[("accept", "application/json;odata=nometadata"), ("content-type", "application/json")];
-/// Far more than are taken before one is refused.
+/// Far more than are accepted before one is refused.
 const WRITES_MAX: u64 = 4000;
 
 fn started(folder: &Path, limit: &str, more: &[&str]) -> (ChildProcess, String) {
@@ -29,7 +29,7 @@ fn started(folder: &Path, limit: &str, more: &[&str]) -> (ChildProcess, String) 
     (server, ready)
 }
 
-/// Connections that say nothing.
+/// Connections that send nothing.
 fn strangers(to: SocketAddr, count: usize) -> Vec<TcpStream> {
     (0..count).map(|_| TcpStream::connect(to).expect("connected")).collect()
 }
@@ -43,7 +43,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// The status that a client at this address of the machine gets without credentials.
+/// The status for a client without credentials at this local address.
 fn status_from(here: &str, to: SocketAddr) -> u16 {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     let here: SocketAddr = format!("{here}:0").parse().expect("an address");
@@ -163,8 +163,8 @@ async fn strangers_shut_nobody_out_of_any_service() {
     assert_eq!(list(&mut known).await, 200);
     let mut idle = strangers(socket_address(&ready, "smb"), 60);
     idle.extend(strangers(socket_address(&ready, "blob"), 60));
-    // Until all are accepted, and those are sent away that are too many: forty that come at the very same
-    // time as a client may take its place before it has said who it is.
+    // Wait until all are accepted and the surplus is closed: forty that connect at the same time as a
+    // client could take its place before it has authenticated.
     let begun = Instant::now();
     while idle.iter_mut().filter_map(|it| is_closed(it).then_some(())).count() < idle.len() - 40 {
         assert!(begun.elapsed() < PATIENCE, "too many are open");
@@ -181,7 +181,7 @@ async fn strangers_shut_nobody_out_of_any_service() {
     assert!((1..=40).contains(&open), "{open} are open");
 }
 
-/// One that asks for answers over SMB without end and reads none of them.
+/// Sends SMB requests without end and reads no answers.
 fn deaf_stranger(to: SocketAddr) -> TcpStream {
     let message = |body: &[u8]| [&(body.len() as u32).to_be_bytes(), body].concat();
     let header = |command: u16, charge: u16, message_id: u64| {
@@ -203,7 +203,7 @@ fn deaf_stranger(to: SocketAddr) -> TcpStream {
     stream.read_exact(&mut length).expect("answered");
     let mut answer = vec![0; u32::from_be_bytes(length) as usize];
     stream.read_exact(&mut answer).expect("answered");
-    // ECHO, until the server takes no more because nobody reads.
+    // ECHO, until the server reads no more because its answers are not read.
     stream.set_write_timeout(Some(Duration::from_millis(200))).expect("set");
     for message_id in 1.. {
         let echo = message(&[header(13, 1, message_id), vec![4, 0, 0, 0]].concat());
@@ -224,7 +224,7 @@ async fn strangers_who_read_no_answers_shut_nobody_out() {
         made.into_iter().map(|made| made.join().expect("no panic")).collect()
     });
     let begun = Instant::now();
-    // More than may be on their way out at once.
+    // More than may be waiting to be sent at once.
     for _ in 0..80 {
         assert!(status_from("127.0.0.2", socket_address(&ready, "blob")) >= 400);
     }
@@ -243,7 +243,7 @@ async fn address_with_every_connection_gives_some_up_for_others() {
     for _ in 0..10 {
         assert!(status_from("127.0.0.2", blob) >= 400);
     }
-    // Its own are not lost to it: a client whose connection was closed makes another.
+    // Legitimate clients still get in: one whose connection was closed makes another.
     for client in &mut clients {
         assert_eq!(list(client).await, 200);
     }

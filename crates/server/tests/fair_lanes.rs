@@ -1,5 +1,5 @@
-//! Many heavy requests beside a small one, with the real binary: no lane is held for long, and whoever
-//! asks for little is answered meanwhile.
+//! Many heavy requests beside small ones, with the real binary: no lane is held for long, and small
+//! requests are answered meanwhile.
 
 mod support;
 
@@ -18,14 +18,14 @@ use tokio::task::JoinSet;
 const BLOBS: usize = 3000;
 const ENTITIES: usize = 3000;
 const DOWNLOAD_BYTES: usize = 32 * 1024 * 1024;
-/// Of each kind of load.
+/// How many clients send each kind of load.
 const HEAVY_CLIENTS: usize = 4;
 const LOAD_TIME: Duration = Duration::from_secs(4);
-/// What a lane takes for one turn at most, of the processor. In a build for tests, on a busy machine,
-/// the longest was 1.5 to 5 ms; without hand-over and without giving way it was 16 ms.
+/// The longest turn of a lane, in processor time. In a test build on a busy machine the longest was
+/// 1.5 to 5 ms; without hand-over and yielding it was 16 ms.
 const TURN_MAX: Duration = Duration::from_millis(10);
-/// Of the small requests. It is 0.2 ms; 6 ms when heavy requests give way but stay on their lanes, and
-/// 84 ms when they do not even give way.
+/// The median time of small requests. It is 0.2 ms; 6 ms if heavy requests yield but stay on their
+/// lanes, and 84 ms if they do not even yield.
 const MEDIAN_MAX: Duration = Duration::from_millis(3);
 const JSON: &[(&str, &str)] =
     &[("accept", "application/json;odata=nometadata"), ("content-type", "application/json")];
@@ -94,7 +94,7 @@ enum Heavy {
     Scan,
 }
 
-/// One request after the other; returns how many there were.
+/// Sends one request after the other; returns how many.
 async fn load(heavy: Heavy, blobs: SocketAddr, tables: SocketAddr, ends: Arc<AtomicBool>) -> usize {
     let (mut client, mut of_tables) = (Client::new(blobs), Client::of_tables(tables));
     let mut count = 0;

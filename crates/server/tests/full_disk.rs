@@ -1,9 +1,9 @@
-//! A full disk under the real binary: writes are refused with a clear answer, reads and deletes go on,
-//! and when there is room again so do writes, without a restart.
+//! A full disk under the real binary: writes are refused with a clear answer, reads and deletes work,
+//! and when there is space again so do writes, without a restart.
 //!
-//! The disk is mounted in a mount namespace of the server's own, with which it goes. A small tmpfs needs
-//! no privileges where the kernel lets users have namespaces; an ext4 in an image file needs root and
-//! loop devices. Where they cannot be had, there is nothing to test with, and the test says so.
+//! The disk is mounted in a mount namespace of the server and disappears with it. A small tmpfs needs no
+//! privileges if the kernel allows user namespaces; an ext4 in an image file needs root and loop
+//! devices. Without these the test is skipped and says so.
 
 mod support;
 
@@ -25,7 +25,7 @@ const BLOB: &[(&str, &str)] = &[("x-ms-blob-type", "BlockBlob")];
 const WRITES_MAX: u64 = 2000;
 const RECOVERY_MAX: Duration = Duration::from_secs(20);
 
-/// What is mounted, by a script in the folder where it is to be.
+/// What is mounted, by a script that runs in the folder of the mount.
 struct Disk {
     namespaces: &'static [&'static str],
     mount: &'static str,
@@ -35,7 +35,7 @@ const TMPFS: Disk = Disk {
     namespaces: &["--map-root-user", "--mount"],
     mount: "mount -t tmpfs -o size=384m tmpfs \"$PWD\"",
 };
-/// Without blocks that only root may have: what is left is left for everybody.
+/// Without blocks reserved for root.
 const EXT4: Disk = Disk {
     namespaces: &["--mount"],
     mount: "truncate -s 416M \"$PWD.img\" && mkfs.ext4 -q -F -m 0 \"$PWD.img\" \
@@ -43,7 +43,7 @@ const EXT4: Disk = Disk {
 };
 
 impl Disk {
-    /// The program, in one process, with a disk of its own at `folder`.
+    /// The program in one process, with its own disk at `folder`.
     fn under(&self, folder: &Path, program: &Path) -> Command {
         let mut command = command(Path::new("unshare"), folder);
         let script = format!("{} && exec \"$@\"", self.mount);
@@ -63,7 +63,7 @@ impl Disk {
 struct Node {
     server: ChildProcess,
     ready: String,
-    /// The server's disk as seen from here.
+    /// The path of the server's disk for this process.
     disk: PathBuf,
 }
 
@@ -88,7 +88,7 @@ impl Node {
         get(&self.address("admin").to_string(), "/healthz").0
     }
 
-    /// Takes all the room that is left.
+    /// Uses up all free space.
     fn fill(&self) -> PathBuf {
         let path = self.disk.join("filler");
         let mut file = File::create(&path).expect("a file of others");
@@ -226,8 +226,8 @@ fn is_full(answer: &Answer) -> bool {
     true
 }
 
-/// Fills the disk to the last block; then neither rows nor bytes are taken. Returns how many rows were
-/// taken before, and what is to be removed.
+/// Fills the disk to the last block, so that neither rows nor bytes are accepted. Returns how many
+/// rows were accepted before, and the file to remove.
 async fn fill(node: &Node, clients: &mut Clients, name: &str) -> (u64, PathBuf) {
     let filler = node.fill();
     let mut rows = 0;

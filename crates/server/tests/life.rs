@@ -46,7 +46,7 @@ fn the_ready_line_names_the_websites_if_they_have_a_port_of_their_own() {
 
 #[test]
 fn it_starts_quickly_on_an_empty_folder() {
-    // The promise is 200 ms; a shared machine gets ten times that, and three tries.
+    // The documented time is 200 ms; a shared machine gets ten times that, and three tries.
     let quickest = (0..3).map(|_| {
         let folder = tempfile::tempdir().expect("a folder");
         let begun = Instant::now();
@@ -110,7 +110,7 @@ fn either_signal_ends_it_cleanly() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut server, ready) = started(folder.path(), &["--memory"]);
-        // An idle connection must not hold up the end.
+        // An idle connection must not delay the shutdown.
         let _idle = TcpStream::connect(address(&ready, "blob")).expect("connected");
         server.signal(signal);
         assert_eq!(server.ended().code(), Some(0));
@@ -150,7 +150,7 @@ fn a_seed_is_applied_once_and_found_again() {
     }
 }
 
-/// A server under the most generous umask there is, with a data folder as an earlier version made it.
+/// A server with umask 0, and a data folder as made by an earlier version.
 fn started_with_umask_0(folder: &Path) -> ChildProcess {
     let mut shell = command(Path::new("sh"), folder);
     let umask = r#"umask 0; exec "$@""#;
@@ -162,7 +162,7 @@ fn started_with_umask_0(folder: &Path) -> ChildProcess {
 
 /// The modes of a folder and everything in it.
 fn modes(path: &Path, found: &mut Vec<(PathBuf, u32)>) {
-    // A server at work removes files.
+    // A running server removes files.
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
     found.push((path.to_path_buf(), metadata.permissions().mode() & 0o7777));
     if metadata.is_dir() {
@@ -186,7 +186,7 @@ fn only_the_user_of_the_server_gets_at_the_data_whatever_the_umask() {
     server.signal(libc::SIGTERM);
     assert_eq!(server.ended().code(), Some(0));
 
-    // What the log holds becomes tables of the trees when it is opened again.
+    // Opening again turns the contents of the log into tables.
     let _server = started_with_umask_0(folder.path());
     let begun = Instant::now();
     while fs::read_dir(data.join("rows/tables")).expect("a folder").count() == 0 {

@@ -1,17 +1,17 @@
-//! The SMB port of the real binary, without authentication: whatever is sent, nothing can be done.
+//! The SMB port of the real binary, without authentication: nothing can be done, whatever is sent.
 
 mod support;
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use holdfast_random::Random;
 use holdfast_smb::status::Status;
 use holdfast_smb::wire::header::TreeOrAsync;
 use holdfast_smb::wire::{Command as Smb, Flags, Header};
-use holdfast_testkit::process::{ChildProcess, socket_address};
+use holdfast_testkit::process::{ChildProcess, command, socket_address};
 use support::binary;
 
 struct Server {
@@ -21,17 +21,17 @@ struct Server {
 
 fn start() -> Server {
     let off = ["--blob-port", "--queue-port", "--table-port", "--file-port", "--admin-port"];
-    let mut command = Command::new(binary());
+    let mut command = command(binary(), &std::env::temp_dir());
     command
         .args(["--memory", "--smb-port", "0", "--log", "error"])
         .args(off.iter().flat_map(|port| [*port, "off"]))
-        .stdin(Stdio::null());
+        .stderr(Stdio::inherit());
     let process = ChildProcess::spawn(&mut command);
     let address = socket_address(&process.line(), "smb");
     Server { _process: process, address }
 }
 
-/// A client that sends what it likes.
+/// A client that sends arbitrary bytes.
 struct Client(TcpStream);
 
 impl Client {
@@ -44,11 +44,11 @@ impl Client {
     fn send(&mut self, message: &[u8]) {
         let mut packet = (message.len() as u32).to_be_bytes().to_vec();
         packet.extend_from_slice(message);
-        // A server that has hung up already is as good as one that does so next.
+        // The server may have closed the connection already.
         let _ = self.0.write_all(&packet);
     }
 
-    /// The next message; none if the server has hung up.
+    /// The next message; `None` if the server has closed.
     fn receive(&mut self) -> Option<Vec<u8>> {
         let mut prefix = [0; 4];
         match self.0.read_exact(&mut prefix) {
@@ -61,7 +61,7 @@ impl Client {
         Some(message)
     }
 
-    /// The status of the next answer; none if the server has hung up.
+    /// The status of the next answer; `None` if the server has closed.
     fn status(&mut self) -> Option<Status> {
         self.receive().map(|message| Status(Header::decode(&message).expect("a header").status))
     }

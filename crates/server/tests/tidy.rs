@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const LINES_MAX: usize = 800;
 
 /// Which workspace crates each crate may depend on. A crate that is not listed is a finding: a new one
-/// takes its place in the layers here.
+/// must be given its layer here.
 const LAYERS: &[(&str, &[&str])] = &[
     ("random", &[]),
     ("sync", &[]),
@@ -64,6 +64,11 @@ const BANS: &[(&str, &[&str], &str)] = &[
         &["holdfast_domain", "holdfast_store", "hyper", "tokio::net", "x-ms-"],
         "places knows addresses and listeners: what is said on a connection is for the front ends",
     ),
+    (
+        "verify random",
+        &["holdfast_store", "holdfast_rest", "holdfast_smb"],
+        "verify judges a server by its answers alone, and random by nothing",
+    ),
     ("rest", &["holdfast_store", "holdfast_server"], "rest goes through holdfast_domain"),
     ("smb", &["holdfast_store", "holdfast_rest"], "smb goes through holdfast_domain"),
     (
@@ -97,7 +102,7 @@ fn root() -> PathBuf {
     root
 }
 
-/// Every file of ours below `folder`, with the folders that tools fill left out.
+/// Every file below `folder`, except in folders that tools generate.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     const SKIPPED: &[&str] =
         &[".git", ".local", "target", "node_modules", "__pycache__", "holdfast-data"];
@@ -152,7 +157,7 @@ fn crate_names() -> Vec<String> {
     names
 }
 
-/// The code of a Rust source but for its unit tests, line by line, without comments.
+/// The code of a Rust source without unit tests and comments, line by line.
 fn code_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_test = false;
     source.lines().enumerate().filter_map(move |(index, line)| {
@@ -160,7 +165,7 @@ fn code_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
         if !is_test {
             return Some((index + 1, line.split("//").next().unwrap_or_default()));
         }
-        // The item behind the attribute ends where a line at its own indentation closes it.
+        // The item after the attribute ends at the line that closes it with the same indentation.
         is_test = line.starts_with([' ', '#']) || !line.ends_with([';', '}']);
         None
     })
@@ -206,8 +211,8 @@ fn crates_depend_only_downwards() {
     assert_none(&findings);
 }
 
-/// The one word that a file may use although its layer must not: opens wait, and deadlines of waits are
-/// compared with the runtime's clock, which is no time of day.
+/// The only exception to the bans: deadlines of waiting opens are compared with the runtime's clock,
+/// which is not a time of day.
 const ALLOWED: (&str, &str) = ("crates/domain/src/share/opens/waiting_time.rs", "Instant::now");
 
 #[test]
@@ -223,7 +228,7 @@ fn layers_do_not_name_what_they_must_not_know() {
             for path in
                 found.iter().filter(|path| path.extension().is_some_and(|kind| kind == "rs"))
             {
-                // Files of tests may reach around the layer they test.
+                // Test files may use other layers than the one they test.
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 if name == "tests.rs" || path.components().any(|part| part.as_os_str() == "tests") {
                     continue;
@@ -285,8 +290,8 @@ fn every_module_says_what_it_owns() {
     assert_none(&findings);
 }
 
-/// Where what is shipped may use `unsafe`; each says why at its top. Nothing else compiles with it, as
-/// long as every crate denies it.
+/// Which shipped files may use `unsafe`; each says why at its top. Nothing else compiles with it, as
+/// every crate denies it.
 const UNSAFE: &[&str] = &[
     "crates/rest/src/connection/io.rs",
     "crates/server/src/allocator.rs",
@@ -298,7 +303,7 @@ const UNSAFE: &[&str] = &[
 ];
 /// Never shipped.
 const TOOLS: &[&str] = &["bench", "fuzz", "testkit"];
-/// What tests of any crate may use, beside the crate itself with other features.
+/// What tests of any crate may use, besides the crate itself with other features.
 const FOR_TESTS: &[&str] = &["random", "testkit", "verify"];
 
 #[test]

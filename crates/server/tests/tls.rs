@@ -23,7 +23,7 @@ fn get_over_tls(address: &str, client: &Arc<ClientConfig>) -> std::io::Result<St
     )?;
     let mut answer = String::new();
     match stream.read_to_string(&mut answer) {
-        // Servers that close without a farewell are common; what was read counts.
+        // Many servers close without close_notify; what was read counts.
         Ok(_) => Ok(answer),
         Err(_) if !answer.is_empty() => Ok(answer),
         Err(error) => Err(error),

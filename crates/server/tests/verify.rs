@@ -1,4 +1,4 @@
-//! Histories of many clients against the real binary, judged: as it runs, and across `kill -9`.
+//! Checked histories of many clients against the real binary: while it runs, and across `kill -9`.
 //!
 //! `HOLDFAST_VERIFY_SECONDS` lengthens each run, `HOLDFAST_VERIFY_SEED` makes its choices again.
 
@@ -6,10 +6,10 @@ mod support;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use holdfast_random::{seed_of_this_run, setting};
+use holdfast_testkit::process::{command, output};
 use holdfast_verify::account::{Account, Service};
 use holdfast_verify::report::Report;
 use holdfast_verify::run::{Plan, Progress, run};
@@ -87,7 +87,7 @@ fn histories_across_kills_and_restarts_are_explained() {
     assert!(maybes > 0, "nothing was under way when the server was killed\n{report}");
 }
 
-/// For Blob, Queue, Table and File, in this order; free a moment ago, and the same after a restart.
+/// Free ports for Blob, Queue, Table and File, in this order, to be the same after a restart.
 fn free_ports() -> [u16; 4] {
     let listeners = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
     listeners.map(|listener| listener.local_addr().expect("it is bound").port())
@@ -109,11 +109,11 @@ fn the_command_says_what_it_found_and_leaves_nothing_behind() {
     let blobs = format!("BlobEndpoint=http://{}/devstoreaccount1", server.blob);
     let account = account(|_| server.blob).development_connection();
     let credentials = account.split(';').take(2).collect::<Vec<_>>().join(";");
-    let output = Command::new(binary())
-        .args(["verify", "--seconds", "2", "--clients", "4", "--seed", "5"])
-        .args(["--connection-string", &format!("{credentials};{blobs}")])
-        .output()
-        .expect("the binary starts");
+    let output = output(
+        command(binary(), folder.path())
+            .args(["verify", "--seconds", "2", "--clients", "4", "--seed", "5"])
+            .args(["--connection-string", &format!("{credentials};{blobs}")]),
+    );
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("with seed 5: no violation found"), "{text}");

@@ -1,4 +1,4 @@
-//! One file written and read by clients of REST and of SMB at once, judged as one history.
+//! One file written and read by REST and SMB clients at once, checked as one history.
 //!
 //! SMB is spoken by the package smbprotocol, in processes of their own (`tests/smb/slots.py`);
 //! `scripts/setup` installs it.
@@ -22,7 +22,7 @@ use holdfast_verify::record::{Extent, Target, Workload, record};
 use holdfast_verify::scratch_space;
 use support::Server;
 
-/// A client of SMB, which answers line by line.
+/// An SMB client process, which answers line by line.
 struct Smb(ChildProcess);
 
 impl Smb {

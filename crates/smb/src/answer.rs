@@ -1,4 +1,4 @@
-//! What a command answers, before it is known how the connection will send it.
+//! The answer of a command, independent of how the connection sends it.
 
 use bytes::Bytes;
 
@@ -38,7 +38,7 @@ impl Answer {
         Self::new(status, |out| error::encode(&[], out))
     }
 
-    /// A refusal that tells more, as [MS-SMB2] 2.2.2 has it for a few statuses.
+    /// A refusal with data, as [MS-SMB2] 2.2.2 defines for a few statuses.
     pub fn refusal_with(status: Status, data: &[u8]) -> Self {
         Self::new(status, |out| error::encode(data, out))
     }
@@ -48,7 +48,7 @@ impl Answer {
         self
     }
 
-    /// Of header, body and payload.
+    /// The length of header, body and payload.
     pub fn length(&self) -> usize {
         self.head.len() + self.payload.iter().map(Bytes::len).sum::<usize>()
     }

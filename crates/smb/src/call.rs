@@ -1,5 +1,5 @@
-//! One request on its way to its command: who asks, for what, and what earlier requests of its
-//! compound have found.
+//! One request for its command: the caller, the message, and results of earlier requests in its
+//! compound.
 
 use std::sync::Arc;
 
@@ -25,29 +25,29 @@ pub struct Call {
     pub session: Option<Arc<Session>>,
     pub tree: Option<Arc<Tree>>,
     pub ticket: Arc<Ticket>,
-    /// With a signature that fits.
+    /// Whether it has a valid signature.
     pub is_signed: bool,
     pub is_encrypted: bool,
     pub chain: Chain,
-    /// Where the answer, as it is sent, belongs to what keys are made of.
+    /// The preauthentication hash, if the answer as sent must be added to it.
     pub preauth: Option<Arc<Mutex<PreauthHash>>>,
     /// Whether the answer is signed even if the request is not.
     pub must_sign: bool,
     /// Whether the connection ends without an answer.
     pub disconnects: bool,
-    /// For the open that it means.
+    /// The count of its open.
     pub outstanding: Option<Outstanding>,
 }
 
-/// What a related request takes from those before it in its compound.
+/// What a related request uses from earlier ones in its compound.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chain {
     pub session_id: u64,
     pub tree_id: u32,
     pub file_id: Option<FileId>,
-    /// Why there is no file to relate to.
+    /// Why there is no file for related requests.
     pub failure: Option<Status>,
-    /// The first request was related to nothing, so that none can be.
+    /// The first request was marked as related, so that all are refused.
     pub is_broken: bool,
 }
 
@@ -81,7 +81,7 @@ impl Call {
         Ok(self.negotiated()?.dialect)
     }
 
-    /// The way on which the client comes.
+    /// The connection, session and tree of the client.
     pub fn opener(&self) -> Result<Opener, Status> {
         Ok(Opener {
             connection: self.connection.id,
@@ -95,7 +95,7 @@ impl Call {
         })
     }
 
-    /// Whether the client may have sent the request before.
+    /// Whether the client marks the request as sent before.
     pub fn is_replay(&self) -> bool {
         self.header.flags.contains(Flags::REPLAY)
     }
@@ -104,7 +104,7 @@ impl Call {
         self.header.flags.contains(Flags::RELATED)
     }
 
-    /// The id that a request means: its own, or that of the request before.
+    /// The id that a request uses: its own, or that of the request before.
     pub fn resolve(&mut self, id: FileId) -> Result<FileId, Status> {
         let id = match (id, self.is_related()) {
             (FileId::RELATED, true) => match (self.chain.file_id, self.chain.failure) {
@@ -118,7 +118,7 @@ impl Call {
         Ok(id)
     }
 
-    /// The open that a request means, in the tree of the request.
+    /// The open that a request uses, in the tree of the request.
     pub fn open(&mut self, id: FileId) -> Result<Arc<Open>, Status> {
         let id = self.resolve(id)?;
         let open = self.session()?.opens.get(id).ok_or(Status::FILE_CLOSED)?;
@@ -129,8 +129,8 @@ impl Call {
         Ok(open)
     }
 
-    /// A request that came too late changes nothing, and whoever knows an open does not ask for it
-    /// again.
+    /// Refuses requests that came too late; after using an open the client does not replay its
+    /// CREATE.
     pub fn use_open(&mut self, open: &Arc<Open>) -> Result<(), Status> {
         if let OpenKind::File(file) = &open.kind {
             self.connection.frontend.domain.use_handle(&file.handle);

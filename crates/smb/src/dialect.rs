@@ -1,9 +1,9 @@
-//! The dialects that are spoken here, and what a connection has agreed on.
+//! The supported dialects, and what a connection has negotiated.
 
 use crate::crypto::{Cipher, SigningAlgorithm};
 use crate::wire::negotiate::capabilities;
 
-/// The most that one request moves, in any dialect.
+/// The most bytes that one request transfers, in any dialect.
 pub const TRANSFER_BYTES_MAX: u32 = 8 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| offered.contains(&(*dialect as u16)))
     }
 
-    /// Whether a request may be for more than 64 KiB, at the price of more credits.
+    /// Whether a request may transfer more than 64 KiB, for more credits.
     pub fn has_large_requests(self) -> bool {
         self >= Self::Smb2_1
     }
@@ -45,23 +45,23 @@ impl Dialect {
         all
     }
 
-    /// The most that one read, write or other transfer moves.
+    /// The most bytes of one read, write or other transfer.
     pub fn transfer_bytes_max(self) -> u32 {
         if self.has_large_requests() { TRANSFER_BYTES_MAX } else { 64 * 1024 }
     }
 }
 
-/// What a connection has agreed on.
+/// What a connection has negotiated.
 #[derive(Clone, Debug)]
 pub struct Negotiated {
     pub dialect: Dialect,
     pub client_guid: [u8; 16],
-    /// As the client said them, to be compared when it asks again.
+    /// As sent by the client, to be compared when it sends them again.
     pub client_capabilities: u32,
     pub client_security_mode: u16,
     pub offered_dialects: Vec<u16>,
     pub signing: SigningAlgorithm,
-    /// None where client and server have none in common.
+    /// `None` if client and server have none in common.
     pub cipher: Option<Cipher>,
     pub capabilities: u32,
     pub security_mode: u16,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdfast_domain::Domain;
 use parking_lot::Mutex;
 
-use crate::connection::{Connection, Ending, ProcessRoom, ProcessWork};
+use crate::connection::{Connection, Ending, ProcessAnswerMemory, ProcessRequestMemory};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::status::Status;
@@ -18,8 +18,8 @@ pub struct Frontend {
     pub domain: Arc<Domain>,
     pub settings: Settings,
     pub guid: [u8; 16],
-    pub(crate) answer_room: Arc<ProcessRoom>,
-    pub(crate) work_room: Arc<ProcessWork>,
+    pub(crate) answer_memory: Arc<ProcessAnswerMemory>,
+    pub(crate) request_memory: Arc<ProcessRequestMemory>,
     sessions: Mutex<HashMap<u64, LoggedOn>>,
     session_ids: AtomicU64,
     open_ids: AtomicU64,
@@ -27,7 +27,7 @@ pub struct Frontend {
     observer: Arc<dyn Observer>,
 }
 
-/// Who counts what is answered.
+/// Counts connections and answers.
 pub trait Observer: Send + Sync + 'static {
     /// A connection is open until the answer is dropped.
     fn connection_opened(&self) -> Box<dyn Send + '_>;
@@ -53,12 +53,12 @@ impl Frontend {
         Self {
             domain,
             guid: random(),
-            answer_room: Arc::default(),
-            work_room: Arc::default(),
+            answer_memory: Arc::default(),
+            request_memory: Arc::default(),
             settings,
             sessions: Mutex::default(),
-            // Numbers of another run must not be good in this one. Those of sessions are short: there
-            // are clients that keep 32 bits of them.
+            // Numbers of another run must not be valid in this one. Session ids are short: some
+            // clients keep only 32 bits.
             session_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 33),
             open_ids: AtomicU64::new(u64::from_le_bytes(random()) >> 16),
             connection_ids: AtomicU64::new(0),
@@ -74,7 +74,7 @@ impl Frontend {
         self.session_ids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// For an open, and never given again.
+    /// The id of a new open, never reused.
     pub fn next_open_id(&self) -> u64 {
         self.open_ids.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -85,7 +85,7 @@ impl Frontend {
 
     pub(crate) fn logged_on(&self, session: &Arc<Session>, connection: &Arc<Connection>) {
         connection.place.authenticated();
-        // Even when it says nothing, it may have files open.
+        // Even an idle connection may have files open.
         connection.place.works(true);
         let session_id = session.id;
         let (session, connection) = (Arc::downgrade(session), Arc::downgrade(connection));
@@ -96,12 +96,12 @@ impl Frontend {
         self.sessions.lock().remove(&session_id);
     }
 
-    /// A session on whatever connection it is.
+    /// Finds a session on any connection.
     pub(crate) fn session(&self, session_id: u64) -> Option<Arc<Session>> {
         self.sessions.lock().get(&session_id)?.session.upgrade()
     }
 
-    /// Ends a session that its client has left behind, on whatever connection it was.
+    /// Ends a previous session of a client, on any connection.
     pub(crate) async fn end_previous(&self, session_id: u64, account: &str) {
         let found = {
             let sessions = self.sessions.lock();

@@ -23,12 +23,12 @@ pub fn packet(bytes: &[u8]) -> bool {
         | ipc::can_be_received(bytes)
 }
 
-/// Reads `bytes` as the requests of a compound, each of which is answered with all that it asks for.
+/// Reads `bytes` as the requests of a compound, each answered with the most that it asks for.
 pub fn answers(bytes: &[u8]) -> bool {
     answers_of(bytes)
 }
 
-/// Reads `bytes` as the tokens of a logon, each with two bytes in front that tell its length.
+/// Reads `bytes` as the tokens of a logon, each after its length in two bytes.
 pub fn logon(bytes: &[u8]) -> bool {
     let mut accounts = Accounts::default();
     accounts.insert("account", ["password"].into_iter());

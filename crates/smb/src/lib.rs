@@ -1,5 +1,5 @@
-//! The SMB front end: packets to commands of the domain and back. What a share is and what may be
-//! done with it is the domain's; statuses and bytes are this crate's.
+//! The SMB front end: packets to commands of the domain and back. The domain has the rules of
+//! shares; this crate has statuses and bytes.
 
 #![forbid(unsafe_code)]
 

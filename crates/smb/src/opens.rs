@@ -16,10 +16,10 @@ pub const OPENS_MAX: usize = 10_000;
 
 pub struct Open {
     pub id: FileId,
-    /// Of the tree it was opened in.
+    /// The tree it was opened in.
     pub tree_id: u32,
     pub kind: OpenKind,
-    /// Shared by requests at work; who closes waits for those that came before.
+    /// Held shared by running requests; CLOSE waits for earlier ones.
     pub at_work: tokio::sync::RwLock<()>,
     sequence: Mutex<ChannelSequence>,
 }
@@ -44,26 +44,26 @@ pub enum OpenKind {
 /// A file or directory.
 pub struct OpenFile {
     pub handle: Arc<Handle>,
-    /// How the client said to read and write, which it may ask for.
+    /// The mode of reads and writes as given by the client, which can query it.
     pub mode: u32,
     /// Whether it was opened to survive its connection.
     pub is_durable: bool,
 }
 
 impl Open {
-    /// `channel_sequence` is that of the request that opens it.
+    /// `channel_sequence` is that of the CREATE.
     pub fn new(id: FileId, tree_id: u32, kind: OpenKind, channel_sequence: u16) -> Self {
         let sequence = Mutex::new(ChannelSequence::new(channel_sequence));
         Self { id, tree_id, kind, at_work: tokio::sync::RwLock::default(), sequence }
     }
 
-    /// Counts a request until the answer is dropped; none if it must change nothing.
+    /// Counts a request until the result is dropped; `None` if it must not change anything.
     pub fn begin(self: &Arc<Self>, channel_sequence: u16, is_replay: bool) -> Option<Outstanding> {
         let counted = self.sequence.lock().begin(channel_sequence, is_replay)?;
         Some(Outstanding { open: Arc::clone(self), counted })
     }
 
-    /// What can be done with files only is refused for pipes.
+    /// Refuses pipes, for operations on files.
     pub fn file(&self) -> Result<&OpenFile, Status> {
         match &self.kind {
             OpenKind::File(file) => Ok(file),
@@ -72,15 +72,15 @@ impl Open {
     }
 }
 
-/// By the volatile half of their ids.
+/// Opens by the volatile half of their ids.
 #[derive(Default)]
 pub struct Opens {
     by_id: Mutex<HashMap<u64, Arc<Open>>>,
 }
 
 impl Opens {
-    /// Gives an open its place, if its id has none yet: a CREATE that came twice has opened it once.
-    /// False, and nothing done, if there are too many.
+    /// Adds an open unless its id is there already: a CREATE that was sent twice has opened it once.
+    /// Returns false, without adding it, if there are too many.
     pub fn insert(&self, open: Arc<Open>) -> bool {
         let mut opens = self.by_id.lock();
         let has_room = opens.len() < OPENS_MAX || opens.contains_key(&open.id.volatile);
@@ -94,7 +94,7 @@ impl Opens {
         self.by_id.lock().get(&id.volatile).filter(|open| open.id == id).cloned()
     }
 
-    /// The caller that gets it closes it.
+    /// The caller that gets the open closes it.
     pub fn remove(&self, id: FileId) -> Option<Arc<Open>> {
         let mut opens = self.by_id.lock();
         opens.get(&id.volatile).filter(|open| open.id == id)?;

@@ -12,12 +12,12 @@ use tokio::task::JoinSet;
 use crate::connection::Connection;
 use crate::frontend::Frontend;
 
-/// A client that says nothing is asked after this long whether it is still there: what it has open
-/// is in the way of others.
+/// After this idle time TCP keep-alive checks that a client is still there: its opens may block
+/// others.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
 
-/// Serves one listener until `shutdown` turns true, then waits for the requests at work. The
-/// caller bounds that wait by dropping the future.
+/// Serves one listener until `shutdown` turns true, then waits for running requests. The caller
+/// bounds that wait by dropping the future.
 pub async fn serve(
     listener: TcpListener,
     frontend: Arc<Frontend>,

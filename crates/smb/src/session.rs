@@ -1,4 +1,4 @@
-//! Sessions: who is logged on over a connection, with which keys, and what they have open.
+//! Sessions: the user logged on over a connection, with keys and opens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub const TREES_MAX: usize = 1024;
 
 pub struct Session {
     pub id: u64,
-    /// An authentication under way: the first, or one more of a session that is there.
+    /// An authentication under way: the first, or a reauthentication of an existing session.
     pub exchange: tokio::sync::Mutex<Option<Exchange>>,
     /// Up to the last message of the first authentication.
     pub preauth: Arc<Mutex<PreauthHash>>,
@@ -34,17 +34,17 @@ struct Trees {
     last_id: u32,
 }
 
-/// A session whose client has proved who it is.
+/// An authenticated session.
 pub struct Established {
     pub user: User,
-    /// Of its connection.
+    /// The dialect of its connection.
     pub dialect: Dialect,
     pub signing: SigningAlgorithm,
     pub cipher: Option<Cipher>,
     pub signer: Signer,
     pub ciphers: Option<Ciphers>,
     pub signing_required: bool,
-    /// Whether everything has to be encrypted.
+    /// Whether all messages must be encrypted.
     pub encryption_required: bool,
 }
 
@@ -66,7 +66,7 @@ impl Ciphers {
         })
     }
 
-    /// The key towards the client, with a nonce that it was never used with.
+    /// The key for messages to the client, with an unused nonce.
     pub fn to_client(&self) -> (&CipherKey, [u8; 16]) {
         let mut nonce = [0; 16];
         let number = self.nonces.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +103,7 @@ impl Established {
     }
 }
 
-/// What a session has to do, by the settings or because its client says so.
+/// What a session requires, by the settings or by its client.
 #[derive(Clone, Copy, Debug)]
 pub struct Requirements {
     pub signing: bool,
@@ -122,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Once; later authentications change nothing.
+    /// Only the first call has an effect; later authentications change nothing.
     pub fn establish(&self, established: Established) {
         let _ = self.established.set(established);
     }
@@ -131,7 +131,7 @@ impl Session {
         self.established.get()
     }
 
-    /// Gives a tree its number; none if there are too many.
+    /// Adds a tree under a new number; `None` if there are too many.
     pub fn add_tree(&self, tree: impl FnOnce(u32) -> Tree) -> Option<Arc<Tree>> {
         let mut trees = self.trees.lock();
         if trees.by_id.len() >= TREES_MAX {
@@ -140,7 +140,7 @@ impl Session {
         loop {
             trees.last_id = trees.last_id.wrapping_add(1);
             let id = trees.last_id;
-            // 0 is no tree, and all ones stand for that of a related request.
+            // 0 is no tree, and all ones mean the tree of a related request.
             if id != 0 && id != u32::MAX && !trees.by_id.contains_key(&id) {
                 let tree = Arc::new(tree(id));
                 trees.by_id.insert(id, Arc::clone(&tree));

@@ -11,15 +11,15 @@ pub struct Settings {
     pub encryption: Encryption,
     pub signing: Signing,
     pub limits: Limits,
-    /// Whether opens can outlive the process: where they are kept does.
+    /// Whether opens can outlive the process: only if their store does.
     pub persistent_handles: bool,
 }
 
-/// Which sessions have to be encrypted. Others are if the client asks for it.
+/// Which sessions must be encrypted. Others are if the client asks for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encryption {
     Required,
-    /// Of clients on other machines.
+    /// Sessions of clients on other machines.
     #[default]
     RequiredFromOutside,
     WhenAsked,
@@ -44,7 +44,7 @@ pub enum Signing {
 
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How long a connection may be there without a session.
+    /// How long a connection may exist without a session.
     pub logon_timeout: Duration,
     /// How long a client may leave an answer unread, or a message unfinished.
     pub stall_timeout: Duration,

@@ -1,4 +1,4 @@
-//! The shares of an account, as the domain has them.
+//! The shares of an account, read from the domain.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use holdfast_domain::share::{ListShares, Protocol, SharePath};
 
 use crate::status::Status;
 
-/// More are not listed.
+/// The most shares that are listed.
 const LISTED_MAX: usize = 10_000;
 
 /// A share that a tree is connected to.
@@ -43,7 +43,7 @@ pub async fn list(domain: &Domain, account: &str) -> Result<Vec<String>, Status>
     }
 }
 
-/// Names of shares are in lower case; what clients send need not be.
+/// Names of shares are in lower case; clients may send any case.
 pub async fn find(domain: &Domain, account: &str, name: &str) -> Result<Option<Share>, Status> {
     let name = ShareName::new(name.to_ascii_lowercase());
     let (Ok(account), Ok(share)) = (AccountName::new(account), name) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The snapshots of a share, which SMB clients name to the second.
+//! The snapshots of a share, which SMB clients name by the second.
 
 use holdfast_domain::Domain;
 use holdfast_domain::share::{ListShares, ListedState, SharePath};

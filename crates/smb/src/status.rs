@@ -1,4 +1,4 @@
-//! The statuses that this server answers with, by the numbers of [MS-ERREF].
+//! The statuses that this server returns, as numbered in [MS-ERREF].
 
 /// An NTSTATUS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,12 +95,12 @@ statuses! {
 }
 
 impl Status {
-    /// Whether the request was refused. An authentication that needs one more step was not.
+    /// Whether the request was refused. An authentication that needs another step was not.
     pub const fn is_error(self) -> bool {
         self.0 >> 30 == 3 && self.0 != Self::MORE_PROCESSING_REQUIRED.0
     }
 
-    /// Whether something of ours is broken.
+    /// Whether it is a fault of this server.
     pub const fn is_fault(self) -> bool {
         matches!(self, Self::INTERNAL_ERROR)
     }

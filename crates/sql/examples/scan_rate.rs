@@ -12,7 +12,7 @@ use holdfast_sql::{Delimited, InputFormat, JsonText, OutputFormat, Query, QueryR
 const BLOB_BYTES: usize = 256 << 20;
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The same bytes again and again.
+/// A source that repeats the same bytes.
 struct Repeated {
     piece: Bytes,
     remaining: usize,

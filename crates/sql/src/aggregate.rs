@@ -1,4 +1,4 @@
-//! The one number or value that an aggregate makes of all records.
+//! Aggregates over all records.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ impl Accumulator {
         Self { function, count: 0, total: Number::Integer(0), extreme: None }
     }
 
-    /// Takes in the argument of one record, or any value for `COUNT(*)`. NULL is not counted.
+    /// Adds the argument for one record, or any value for `COUNT(*)`. NULL is not counted.
     pub fn add(&mut self, value: &Value<'_>) -> Result<(), Problem> {
         if value.is_null() {
             return Ok(());
@@ -46,7 +46,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Of no values, a count is 0 and everything else NULL.
+    /// Without values, a count is 0 and everything else NULL.
     #[allow(clippy::cast_precision_loss, reason = "an average is a float")]
     pub fn finish(self) -> Value<'static> {
         match self.function {

@@ -1,4 +1,4 @@
-//! What an expression is worth for one record.
+//! Evaluates expressions for one record.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,10 +12,10 @@ use crate::work::Work;
 
 /// One record of an input.
 pub trait Record {
-    /// The value that the reference of this number has here.
+    /// The value of the reference with this number.
     fn column(&self, reference: usize) -> Result<Value<'_>, Problem>;
 
-    /// How many steps it may take to find that.
+    /// How many steps it may take to find it.
     fn column_steps(&self) -> u64 {
         1
     }
@@ -24,7 +24,7 @@ pub trait Record {
 type Evaluated<'r> = Result<Value<'r>, Problem>;
 
 pub struct Evaluator {
-    /// The time that UTCNOW is for the whole query.
+    /// The value of UTCNOW for the whole query.
     pub now: Timestamp,
     pub work: Work,
 }
@@ -168,7 +168,7 @@ impl Evaluator {
         Ok(pattern.matches(&String::from_utf8_lossy(&text)))
     }
 
-    /// AND for `all`, OR for not: one term of the other value decides.
+    /// AND if `all`, otherwise OR: one term of the other value decides.
     fn all(
         &self,
         terms: &[Expression],
@@ -243,7 +243,7 @@ fn holds(comparison: Comparison, order: Ordering) -> bool {
     }
 }
 
-/// A function of values none of which is NULL; the parser has counted them.
+/// Applies a function to values, none of which is NULL; the parser has checked their number.
 fn apply(function: Function, values: &[Value<'_>]) -> Result<Value<'static>, Problem> {
     let text = |at: usize| String::from_utf8_lossy(&values[at].to_text()).into_owned();
     Ok(match function {
@@ -295,7 +295,7 @@ fn substring(text: &str, start: i64, length: Option<i64>) -> String {
 }
 
 fn trim<'a>(text: &'a str, characters: &str, side: TrimSide) -> &'a str {
-    // Not the text itself: that may be as long as the statement.
+    // Not the text itself, which may be as long as the statement.
     let characters: HashSet<char> = characters.chars().collect();
     let cut = |letter: char| characters.contains(&letter);
     match side {

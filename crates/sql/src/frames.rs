@@ -3,16 +3,15 @@
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-/// The names and fields that the SDKs look for; a record is written as the number of its place
-/// here, and its fields.
+/// The names and fields that the SDKs expect; a record is written as its index here and its fields.
 const SCHEMA: &str = r#"[{"type":"record","name":"com.microsoft.azure.storage.queryBlobContents.resultData","doc":"Result data in the format asked for.","fields":[{"name":"data","type":"bytes"}]},{"type":"record","name":"com.microsoft.azure.storage.queryBlobContents.error","doc":"An error that occurred while the query ran.","fields":[{"name":"fatal","type":"boolean","doc":"Whether the error ended the query."},{"name":"name","type":"string"},{"name":"description","type":"string"},{"name":"position","type":"long","doc":"The offset in the blob at which the error occurred."}]},{"type":"record","name":"com.microsoft.azure.storage.queryBlobContents.progress","doc":"How much has been read.","fields":[{"name":"bytesScanned","type":"long"},{"name":"totalBytes","type":"long"}]},{"type":"record","name":"com.microsoft.azure.storage.queryBlobContents.end","doc":"The last record.","fields":[{"name":"totalBytes","type":"long"}]}]"#;
 const RESULT_DATA: u64 = 0;
 const ERROR: u64 = 1;
 const PROGRESS: u64 = 2;
 const END: u64 = 3;
 
-/// Stands behind every block. Readers compare it with the one in the header; it need not differ
-/// from one answer to the next, because nobody seeks in a stream.
+/// Follows every block. Readers compare it with the one in the header; it can be the same in all
+/// answers, because nobody seeks in a stream.
 const SYNC: [u8; 16] = *b"holdfast query\r\n";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +71,7 @@ impl Frames {
         self.block(&record, b"");
     }
 
-    /// How much of the blob has been read; said once for each amount.
+    /// Reports how much of the blob has been read; once for each amount.
     pub fn progress(&mut self, scanned: u64) {
         if self.progress == Some(scanned) {
             return;
@@ -112,7 +111,7 @@ fn put_bytes(bytes: &mut BytesMut, value: &[u8]) {
     bytes.put_slice(value);
 }
 
-/// Avro's long: the sign in the lowest bit, seven bits a byte, lowest first. Nothing here is
+/// Avro's long: the sign in the lowest bit, seven bits per byte, lowest first. Nothing here is
 /// negative or needs the highest bit.
 fn put_long(bytes: &mut BytesMut, number: u64) {
     let mut rest = number << 1;

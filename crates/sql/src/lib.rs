@@ -1,9 +1,9 @@
-//! SQL over the bytes of one blob. Delimited text, JSON or Parquet comes in as a [`Source`];
-//! delimited text, JSON or Arrow goes out, framed as the Avro records that the SDKs read. Knows
+//! SQL over the bytes of one blob. Input is delimited text, JSON or Parquet from a [`Source`];
+//! output is delimited text, JSON or Arrow, framed as the Avro records that the SDKs read. Knows
 //! neither HTTP nor where the bytes are kept; the time is an argument.
 //!
 //! Memory is bounded whatever the length of the blob: a record of text up to 4 MiB, a batch and the
-//! pages of the named columns of Parquet, and the answer up to 256 KiB before it is handed on.
+//! pages of the named columns of Parquet, and the answer up to 256 KiB before it is sent.
 
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,19 @@
-//! LIKE: `%` stands for any text, `_` for one character.
+//! LIKE: `%` matches any text, `_` one character.
 //!
-//! A pattern is taken apart once, at its `%`. The first part has to begin the text and the last to end
-//! it; those between are looked for one after the other, each from where the one before ended, which
-//! finds a place for all of them if there is one. A part of letters alone takes time in proportion to
-//! the text. One with `_` in it takes a step for each character of the text and each 64 of the part:
-//! which beginnings of the part end at this character is one bit for each.
+//! A pattern is split once, at its `%`. The first part must begin the text and the last must end it;
+//! those between are searched one after the other, each after the end of the one before, which finds a
+//! match if there is one. A part of letters only takes time linear in the text. One with `_` takes a
+//! step for each character of the text and each 64 of the part: one bit for each prefix of the part
+//! says whether it ends at this character.
 
 use std::collections::HashMap;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 
 /// Longer patterns match nothing useful (the maximum is that of Transact-SQL).
 pub const PATTERN_BYTES_MAX: usize = 8000;
+
+const SHORT_BYTES_MAX: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
@@ -22,7 +24,7 @@ enum Sign {
 /// A pattern, ready to be compared with any number of texts.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// As it was written.
+    /// As written.
     text: String,
     escape: Option<char>,
     /// The whole of it if it has no `%`.
@@ -45,6 +47,8 @@ struct Rest {
 
 #[derive(Clone, Debug)]
 enum Part {
+    /// So short that a finder would take a hundred times its room.
+    Short(Box<str>),
     Letters(Box<Finder<'static>>),
     WithGaps(Gapped),
 }
@@ -68,7 +72,7 @@ impl Pattern {
         let mut parts = parts.into_iter();
         let first = parts.next().unwrap_or_default();
         let rest = parts.next_back().map(|last| {
-            // What is empty between two `%` asks for nothing.
+            // An empty part between two `%` matches anywhere.
             let between = parts.filter(|part| !part.is_empty()).map(|part| Part::new(&part));
             Rest { between: between.collect(), last }
         });
@@ -93,14 +97,14 @@ impl Pattern {
     }
 }
 
-/// What follows the signs that the text begins with.
+/// The rest of the text after these signs, if it begins with them.
 fn behind<'t>(text: &'t str, signs: &[Sign]) -> Option<&'t str> {
     let mut letters = text.chars();
     signs.iter().all(|sign| letters.next().is_some_and(|it| fits(*sign, it))).then_some(())?;
     Some(letters.as_str())
 }
 
-/// What precedes the signs that the text ends with.
+/// The text before these signs, if it ends with them.
 fn before<'t>(text: &'t str, signs: &[Sign]) -> Option<&'t str> {
     let mut letters = text.chars();
     let mut signs = signs.iter().rev();
@@ -122,14 +126,19 @@ impl Part {
             Sign::Letter(letter) => Some(*letter),
         };
         match signs.iter().map(letter).collect::<Option<String>>() {
+            Some(letters) if letters.len() <= SHORT_BYTES_MAX => Self::Short(letters.into()),
             Some(letters) => Self::Letters(Box::new(Finder::new(&letters).into_owned())),
             None => Self::WithGaps(Gapped::new(signs)),
         }
     }
 
-    /// Where the part ends at its first occurrence.
+    /// The end of the first occurrence of the part.
     fn end_of_first_in(&self, text: &str) -> Option<usize> {
         match self {
+            Self::Short(letters) => {
+                let start = memmem::find(text.as_bytes(), letters.as_bytes())?;
+                Some(start + letters.len())
+            }
             Self::Letters(finder) => {
                 let start = finder.find(text.as_bytes())?;
                 Some(start + finder.needle().len())
@@ -140,13 +149,13 @@ impl Part {
 
     fn steps(&self) -> u64 {
         match self {
-            Self::Letters(_) => 1,
+            Self::Short(_) | Self::Letters(_) => 1,
             Self::WithGaps(gapped) => gapped.words() as u64,
         }
     }
 }
 
-/// A part with `_` in it. Where each letter stands is a set of places in the part.
+/// A part with `_`. The places of each letter in the part are a set.
 #[derive(Clone, Debug)]
 struct Gapped {
     length: usize,
@@ -155,8 +164,8 @@ struct Gapped {
     letters: HashMap<char, Places>,
 }
 
-/// Whichever takes less time and room: a letter stands at many places only if others stand at few, so
-/// all of them together take no more room than the pattern does.
+/// Whichever takes less time and memory: a letter has many places only if others have few, so all
+/// together take no more memory than the pattern.
 #[derive(Clone, Debug)]
 enum Places {
     Few(Vec<usize>),
@@ -198,8 +207,9 @@ impl Gapped {
         self.gaps.len()
     }
 
-    /// A bit of `ends` is set if the part up to that place ends at the present character. Each of
-    /// those beginnings is to grow by one place at the next, and one may begin there.
+    /// A bit of `ends` is set if the prefix of the part up to that place ends at the current
+    /// character. At the next character each of them must grow by one place, and a new one may
+    /// begin.
     fn end_of_first_in(&self, text: &str) -> Option<usize> {
         let nowhere = vec![0; self.words()];
         let mut ends = nowhere.clone();
@@ -241,7 +251,7 @@ mod tests {
         Pattern::new(pattern, escape).matches(text)
     }
 
-    /// By the definition: every way to divide the text among the signs.
+    /// By definition: tries every way to divide the text among the signs.
     fn matches_naively(text: &[char], pattern: &[char], escape: Option<char>) -> bool {
         let Some((sign, rest)) = pattern.split_first() else { return text.is_empty() };
         let one = |expected: Option<char>, rest: &[char]| {
@@ -368,7 +378,7 @@ mod tests {
         assert!((50..350).contains(&found), "{found} of 400 match: they say little");
     }
 
-    /// What takes text times pattern takes minutes here.
+    /// An algorithm that takes text times pattern would need minutes here.
     #[test]
     fn the_worst_patterns_take_little_time() {
         let text = "a".repeat(512 * 1024);

@@ -1,4 +1,4 @@
-//! From the records of an input to the frames of the answer: filter, projection, limit.
+//! Turns the records of an input into frames of the answer: filter, projection, limit.
 
 use bytes::Bytes;
 
@@ -12,12 +12,12 @@ use crate::timestamp::Timestamp;
 use crate::value::{Problem, Value};
 use crate::work::{GivenUp, Work};
 
-/// Progress is told each time that this much has been read, as the service does.
+/// Progress is reported after each such amount, as by the service.
 pub const PROGRESS_BYTES: u64 = 4 * 1024 * 1024;
-/// Errors wait for the data before them, but no more than so many.
+/// Errors wait for the data before them, but at most so many.
 const PROBLEMS_MAX: usize = 1000;
 
-/// A record whose fields are known without being named.
+/// A record whose fields can be listed.
 pub trait Fields: Record {
     fn each(
         &self,
@@ -64,7 +64,7 @@ impl Pipeline {
         }
     }
 
-    /// Tells what the input calls each reference, and all its columns if it knows them.
+    /// Sets the input's name of each reference, and all its columns if they are known.
     pub fn name_columns(&mut self, names: &[Option<String>], all: Option<&[String]>) {
         self.names = match &self.projection {
             Projection::Columns(columns) => {
@@ -98,17 +98,17 @@ impl Pipeline {
         self.evaluator.work.begin_turn();
     }
 
-    /// Whether other queries have their turn before the next record.
+    /// Whether to yield to other queries before the next record.
     pub fn turn_is_over(&self) -> bool {
         self.evaluator.work.turn_is_over()
     }
 
-    /// What ended the query before the end of the blob, if something did.
+    /// The error that ended the query before the end of the blob, if any.
     pub fn take_fatal(&mut self) -> Option<QueryError> {
         self.fatal.take()
     }
 
-    /// Takes in the record that begins at this offset of the blob.
+    /// Processes the record that begins at this offset of the blob.
     pub fn record(&mut self, record: &impl Fields, position: u64) {
         self.evaluator.work.begin_record();
         if let Err(problem) = self.project(record) {
@@ -190,7 +190,7 @@ impl Pipeline {
         }
     }
 
-    /// How many bytes may be taken in before progress has to be told.
+    /// How many bytes may be read before progress must be reported.
     pub fn until_progress(&self) -> u64 {
         PROGRESS_BYTES - self.scanned % PROGRESS_BYTES
     }
@@ -203,12 +203,12 @@ impl Pipeline {
         }
     }
 
-    /// For an input that is not read from its beginning to its end.
+    /// For an input that is not read sequentially.
     pub fn scanned_all(&mut self) {
         self.scanned = self.frames.total();
     }
 
-    /// Ends the answer; nothing may be added afterwards but taken out.
+    /// Ends the answer; afterwards only [`Pipeline::take`] may be called.
     pub fn finish(&mut self, fatal: Option<QueryError>) {
         if let Some(accumulator) = self.accumulator.take()
             && fatal.is_none()
@@ -224,7 +224,7 @@ impl Pipeline {
         self.frames.end();
     }
 
-    /// Data, then the errors of the records between them.
+    /// Writes data, then the errors of the records among them.
     fn flush(&mut self, last: bool) {
         let data = self.writer.take(last);
         if !data.is_empty() {

@@ -1,14 +1,14 @@
-//! What is asked of a blob: an expression, how the blob is written and how the answer is to be.
+//! A query of a blob: an expression, the format of the blob and the format of the answer.
 
 use crate::sql::{self, Statement, SyntaxError};
 
-/// The longest expression that is read.
+/// The maximum length of an expression.
 pub const EXPRESSION_BYTES_MAX: usize = 256 * 1024;
-/// Far above the one or two characters that separators have.
+/// Far more than the one or two characters of separators.
 const SEPARATOR_BYTES_MAX: usize = 16;
-/// As many columns as SELECT may name, and some for SELECT *.
+/// More than SELECT may name, for SELECT *.
 const ARROW_FIELDS_MAX: usize = 1000;
-/// The most digits of a 128 bit decimal.
+/// The most digits of a 128-bit decimal.
 const DECIMAL_DIGITS_MAX: u8 = 38;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct QueryRequest {
     pub expression: String,
     /// Absent: delimited text with the default settings.
     pub input: Option<InputFormat>,
-    /// Absent: as the input, or delimited text if that is Parquet.
+    /// Absent: the format of the input, or delimited text for Parquet.
     pub output: Option<OutputFormat>,
 }
 
@@ -101,7 +101,7 @@ pub enum Refusal {
     Setting { setting: &'static str, value: String },
 }
 
-/// A request that makes sense, whatever the blob holds.
+/// A valid request, whatever the blob contains.
 #[derive(Clone, Debug)]
 pub struct Query {
     pub(crate) statement: Statement,
@@ -111,7 +111,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// The queries of one owner share the threads that they can have.
+    /// Queries of one owner share a limited number of threads.
     pub fn of_owner(self, owner: &str) -> Self {
         Self { owner: Some(owner.to_owned()), ..self }
     }
@@ -142,7 +142,7 @@ impl Query {
     }
 }
 
-/// Only JSON has paths, only delimited text can be split.
+/// Checks that the statement fits the input: only JSON has paths, only delimited text can be split.
 fn fits(statement: &Statement, input: &InputFormat) -> Result<(), Refusal> {
     let is_json = matches!(input, InputFormat::Json(_));
     if !is_json && !statement.from.is_empty() {
@@ -181,7 +181,7 @@ fn separator(setting: &'static str, value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Nothing, or one character of ASCII.
+/// Empty, or one ASCII character.
 fn character(setting: &'static str, value: &str) -> Result<(), Refusal> {
     if value.len() > 1 { refused(setting, value) } else { Ok(()) }
 }

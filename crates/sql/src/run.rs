@@ -1,4 +1,4 @@
-//! A query on its way: bytes in, frames out, neither more of them than is being worked on.
+//! Runs a query: bytes in, frames out, holding no more of either than the current step needs.
 
 use std::io;
 use std::ops::Range;
@@ -20,8 +20,8 @@ use crate::pipeline::Pipeline;
 use crate::request::{InputFormat, Query};
 use crate::threads::Turns;
 
-/// The text that is worked on before the answer goes on and others have their turn: so much, or so much
-/// less that it takes about this time.
+/// How much text is processed in one step, before output is sent and others run: at most this, or less
+/// so that it takes about the step time.
 const STEP_BYTES_MAX: usize = 256 * 1024;
 const STEP_BYTES_MIN: usize = 4 * 1024;
 const STEP_TIME: Duration = Duration::from_millis(50);
@@ -31,16 +31,16 @@ const STEP_TIME: Duration = Duration::from_millis(50);
 pub trait Source: Send + Sync + 'static {
     fn length(&self) -> u64;
 
-    /// The bytes from the beginning on, none of them empty; `None` at the end.
+    /// The next bytes from the beginning, never empty; `None` at the end.
     async fn next(&mut self) -> io::Result<Option<Bytes>>;
 
-    /// These bytes, all of them within the length; only Parquet needs them.
+    /// The bytes of a range within the length; only for Parquet.
     async fn read(&mut self, range: Range<u64>) -> io::Result<Bytes>;
 }
 
 impl Query {
     /// The answer. An error of the stream is one of the source; errors of the query are records. When
-    /// it is dropped, what is at work for it ends soon.
+    /// it is dropped, its work ends soon.
     pub fn run(
         self,
         source: Box<dyn Source>,
@@ -86,11 +86,11 @@ enum Scanner {
         scanner: Box<TextScanner>,
         source: Box<dyn Source>,
         rest: Bytes,
-        /// The source has nothing more.
+        /// The source is at its end.
         ended: bool,
     },
     Parquet(Box<ParquetScanner>),
-    /// The answer has its end.
+    /// The answer is complete.
     Finished,
 }
 
@@ -138,7 +138,7 @@ impl Running {
 
     async fn step_text(mut self, turns: &Turns) -> io::Result<Self> {
         let Scanner::Text { source, rest, ended, .. } = &mut self.scanner else { return Ok(self) };
-        // What was not done in the last turn comes first.
+        // What the last turn left comes first.
         if rest.is_empty() && !*ended && !self.pipeline.turn_is_over() {
             match source.next().await? {
                 Some(bytes) => *rest = bytes,
@@ -148,7 +148,7 @@ impl Running {
         turns.on_thread(move || Ok(self.step_text_blocking())).await
     }
 
-    /// Takes in a step, or the end of the blob.
+    /// Processes one step, or the end of the blob.
     fn step_text_blocking(mut self) -> Self {
         let begun = Instant::now();
         let Scanner::Text { scanner, rest, ended, .. } = &mut self.scanner else { return self };
@@ -183,11 +183,11 @@ impl Running {
         turns.on_thread(move || self.step_parquet_blocking(runtime)).await
     }
 
-    /// Opens the file or takes in one batch of it.
+    /// Opens the file, or processes one batch of it.
     fn step_parquet_blocking(mut self, runtime: Handle) -> io::Result<Self> {
         let Scanner::Parquet(scanner) = &mut self.scanner else { return Ok(self) };
         let pipeline = &mut self.pipeline;
-        // A file that is not what it claims to be may take the decoder by surprise.
+        // An invalid file may make the decoder panic.
         let stepped = catch_unwind(AssertUnwindSafe(|| scanner.step(runtime, pipeline)));
         if let Some(fault) = scanner.take_fault() {
             return Err(fault);

@@ -1,5 +1,4 @@
-//! The threads that queries work on, and whose turn it is. A query works in steps, and takes a thread for
-//! each of them.
+//! The threads of queries. A query runs in steps, and takes a thread for each of them.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,17 +8,17 @@ use tokio::sync::Semaphore;
 
 use crate::work::GivenUp;
 
-/// Threads that work on queries at the same time. One that reads Parquet may wait for bytes that
-/// another thread of the same pool reads, so they must not take the whole pool.
+/// Threads that run queries at the same time. One that reads Parquet may wait for bytes that
+/// another thread of the same pool reads, so queries must not take the whole pool.
 const THREADS_MAX: usize = 16;
-/// Those of one owner: whatever it asks for, others find a thread.
+/// The threads of one owner, so that others always find a thread.
 const THREADS_OF_OWNER_MAX: usize = 4;
 
 static THREADS: Semaphore = Semaphore::const_new(THREADS_MAX);
-/// Of those who have queries now.
+/// The owners that have queries now.
 static OWNERS: LazyLock<Mutex<HashMap<String, Weak<Semaphore>>>> = LazyLock::new(Mutex::default);
 
-/// The turns of one query. When they are dropped, what is at work is given up.
+/// The turns of one query. When they are dropped, its running work stops.
 pub struct Turns {
     owner: Arc<Semaphore>,
     given_up: GivenUp,
@@ -32,7 +31,7 @@ impl Drop for Turns {
 }
 
 impl Turns {
-    /// Of a query of this owner, if it has one.
+    /// For a query of this owner, if it has one.
     pub fn of(owner: Option<&str>) -> Self {
         let new = || Arc::new(Semaphore::new(THREADS_OF_OWNER_MAX));
         let owner = owner.map_or_else(new, |owner| {
@@ -52,8 +51,8 @@ impl Turns {
         self.given_up.clone()
     }
 
-    /// Runs a step where it may take its time: what a statement does with a record may be long work, and
-    /// reading Parquet waits. The thread counts until it is done, whether or not somebody waits.
+    /// Runs a step on a blocking thread: evaluating a record may take long, and reading Parquet blocks.
+    /// The thread counts as used until the step is done, even if nothing waits for it.
     pub async fn on_thread<T: Send + 'static>(
         &self,
         step: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -76,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// However many queries one owner has, it has so many threads, and another finds one at once.
+    /// However many queries one owner has, it uses so many threads, and another gets one at once.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn owner_leaves_threads_to_others() {
         let (begun, begins) = mpsc::channel();

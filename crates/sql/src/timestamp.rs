@@ -6,7 +6,7 @@ use crate::sql::DatePart;
 
 pub type Timestamp = DateTime<FixedOffset>;
 
-/// Any form of the W3C note on dates, from a year to a fraction of a second, with `T` behind a date
+/// Any form of the W3C note on dates, from a year to a fraction of a second, with `T` after a date
 /// that has no time; without a zone it is UTC.
 pub fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim();
@@ -102,7 +102,7 @@ fn add_months(months: i64, time: Timestamp) -> Option<Timestamp> {
     if months < 0 { time.checked_sub_months(count) } else { time.checked_add_months(count) }
 }
 
-/// How many whole units lie between the two, negative if the second is earlier.
+/// How many whole units lie between the two; negative if the second is earlier.
 pub fn difference(part: DatePart, from: Timestamp, to: Timestamp) -> i64 {
     let seconds = (to - from).num_seconds();
     match part {
@@ -126,8 +126,8 @@ fn months_between(from: Timestamp, to: Timestamp) -> i64 {
     if into_month(to) < into_month(from) { months - 1 } else { months }
 }
 
-/// The time in the letters of the language reference; others stand for themselves, and so does what
-/// is between single quotes. `None` for a run of letters that has no meaning.
+/// Formats the time by the letters of the language reference; other characters, and text in single
+/// quotes, are copied. `None` for a run of letters without a meaning.
 pub fn format(time: Timestamp, pattern: &str) -> Option<String> {
     let mut text = String::new();
     let mut rest = pattern;

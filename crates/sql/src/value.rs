@@ -1,4 +1,4 @@
-//! Values, and how one kind becomes another. Values of delimited text are texts; where an operator
+//! Values, and conversions between kinds. Values of delimited text are texts; where an operator
 //! needs another kind, they are converted by the precedence of kinds: timestamp, float, integer,
 //! boolean, text.
 
@@ -16,14 +16,14 @@ pub enum Value<'a> {
     Boolean(bool),
     Integer(i64),
     Float(f64),
-    /// As it stands in the blob, whatever its encoding.
+    /// As in the blob, in any encoding.
     Text(Cow<'a, [u8]>),
     Timestamp(Timestamp),
-    /// The text of a number, an object or an array as a JSON document writes it.
+    /// The text of a number, an object or an array as in the JSON document.
     Json(Cow<'a, [u8]>),
 }
 
-/// Why a record is left out of the answer, which goes on with the next one unless the query ends.
+/// Why a record is left out of the answer, which continues with the next one unless the query ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     InvalidTypeConversion,
@@ -32,7 +32,7 @@ pub enum Problem {
     DivideByZero,
     /// Ends the query.
     TooMuchWork,
-    /// Ends the query: nobody waits for its answer.
+    /// Ends the query: its client is gone.
     GivenUp,
 }
 
@@ -96,7 +96,7 @@ impl From<Number> for Value<'_> {
 }
 
 impl<'a> Value<'a> {
-    /// Of its text, if it has one.
+    /// The length of its text, if it has one.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) | Self::Json(text) => text.len() as u64,
@@ -130,7 +130,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As it is written in an answer of delimited text; nothing for NULL.
+    /// As written in delimited text; empty for NULL.
     pub fn to_text(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Missing | Self::Null => Cow::Borrowed(b""),
@@ -191,7 +191,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What CAST does; NULL stays NULL.
+    /// CAST; NULL stays NULL.
     pub fn cast(self, kind: Kind) -> Result<Self, Problem> {
         if self.is_null() {
             return Ok(Self::Null);
@@ -235,7 +235,7 @@ pub fn float_text(number: f64) -> String {
     text
 }
 
-/// Surrounding space is ignored.
+/// Surrounding white space is ignored.
 fn number(text: &[u8]) -> Option<Number> {
     let text = text.trim_ascii();
     if let Some(number) = short_integer(text) {
@@ -245,14 +245,14 @@ fn number(text: &[u8]) -> Option<Number> {
     if let Ok(number) = text.parse() {
         return Some(Number::Integer(number));
     }
-    // The names of infinity and of no number are texts, not numbers.
+    // Names of infinity and NaN are texts, not numbers.
     if !text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '.') {
         return None;
     }
     text.parse().ok().map(Number::Float)
 }
 
-/// Up to 18 digits cannot overflow; most numbers are of this kind.
+/// Up to 18 digits cannot overflow; most numbers are so short.
 fn short_integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),

@@ -1,6 +1,6 @@
-//! What a query may cost. Every value that an expression has for a record is paid for, by its length and
-//! by what it took to find it. A record that costs more than it may ends the query, and so do all of them
-//! together, and a client who has gone.
+//! Limits the cost of a query. Every value that an expression computes costs steps, by its length and by
+//! the work to find it. The query ends when a record exceeds its limit, when all records together do, or
+//! when its client is gone.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use crate::value::Problem;
 
-/// For one record. A step is a nanosecond or two; the longest record there can be may take five hundred
-/// of them for each of its bytes.
+/// The limit for one record. A step is one or two nanoseconds; the longest possible record may take
+/// five hundred steps per byte.
 const RECORD_STEPS_MAX: u64 = 1 << 31;
-/// For all records of a blob: as much as one may cost, and this for each byte of the blob.
+/// The limit for all records of a blob: that of one record, plus this for each byte of the blob.
 const STEPS_PER_BYTE: u64 = 1 << 12;
-/// What is worked on before others have their turn.
+/// The time of a step, before others run.
 const STEP_TIME: Duration = Duration::from_millis(50);
-/// The same for a machine that is slow, or has much else to do.
+/// The time limit for one record, for a slow or busy machine.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(30);
-/// How often it is looked at the clock, and whether anybody still waits.
+/// How often the clock and the client are checked.
 const STEPS_BETWEEN_LOOKS: u64 = 1 << 20;
 
-/// Whether nobody waits for the answer any more.
+/// Whether the client is gone.
 #[derive(Clone, Debug, Default)]
 pub struct GivenUp(Arc<AtomicBool>);
 
@@ -36,16 +36,16 @@ impl GivenUp {
 }
 
 pub struct Work {
-    /// For this record.
+    /// The steps of this record.
     steps: Cell<u64>,
-    /// For all records that are still to come.
+    /// The steps left for all further records.
     left: Cell<u64>,
-    /// When the turn began, unless it was not looked at the clock since.
+    /// When the turn began, if the clock was read since.
     turn_since: Cell<Option<Instant>>,
     turn_is_over: Cell<bool>,
-    /// Of all records, until it is looked again.
+    /// The steps until the next check.
     until_look: Cell<u64>,
-    /// The first look during this record.
+    /// The first check during this record.
     since: Cell<Option<Instant>>,
     given_up: GivenUp,
 }
@@ -70,7 +70,7 @@ impl Work {
         self.turn_is_over.set(false);
     }
 
-    /// Whether it is time to let others have their turn, between two records.
+    /// Whether to yield to others, between two records.
     pub fn turn_is_over(&self) -> bool {
         self.turn_is_over.get()
     }

@@ -114,7 +114,7 @@ async fn what_is_no_parquet_ends_the_query() {
         let answer = ask("SELECT * FROM BlobStorage", None, blob).await;
         assert_eq!(answer.errors(), [(true, "ParseError", 0)]);
     }
-    // Any byte may be wrong; the answer has an end all the same.
+    // Any byte may be wrong; the answer still ends.
     for at in (0..good.len()).step_by(97) {
         let mut bad = good.clone();
         bad[at] ^= 0xA5;
@@ -122,8 +122,8 @@ async fn what_is_no_parquet_ends_the_query() {
     }
 }
 
-/// A field that no reader knows: a list of as many elements as can be said, of none of which there is
-/// anything. An element that takes no bytes must take no time either.
+/// An unknown field: a list with the largest declared number of elements, but no bytes. An element
+/// that takes no bytes must take no time either.
 fn endless_list(element: u8) -> [u8; 7] {
     const FIELD_OF_LIST: u8 = 0xF9;
     const LONG_LIST_OF: u8 = 0xF0;
@@ -147,7 +147,7 @@ async fn lists_of_nothing_end_the_query_soon() {
         let (content, description) = rest.split_at(rest.len() - length as usize);
         let (fields, stop) = description.split_at(description.len() - 1);
         let in_description = [content, fields, &list, stop, &longer, b"PAR1"].concat();
-        // The version, which is a number, as a double: the decoder takes the first byte of it.
+        // The version, a number, sent as a double: the decoder reads its first byte only.
         let hidden = [content, &[0x17, 2], &list, &fields[2..], stop, &longer, b"PAR1"].concat();
 
         for blob in [in_page, in_description, hidden] {

@@ -28,7 +28,7 @@ fn to_delimited() -> Option<OutputFormat> {
     Some(OutputFormat::Delimited(Delimited::default()))
 }
 
-/// The same however the bytes arrive.
+/// Checks that the answer is the same however the bytes arrive.
 async fn ask(
     expression: &str,
     input: Option<InputFormat>,
@@ -71,7 +71,7 @@ async fn everything_is_selected_with_line_feeds_between() {
     assert_eq!(answer.errors(), []);
 }
 
-/// Recorded: fields that hold the separator of the answer are quoted.
+/// Recorded: fields that contain the separator of the answer are quoted.
 #[tokio::test]
 async fn the_answer_has_its_own_separators() {
     let output = Delimited {
@@ -87,7 +87,7 @@ async fn the_answer_has_its_own_separators() {
     assert_eq!(answer.text(), "Identity;azure-identity;'1.1.0-beta.1';FALSE.A;1.");
 }
 
-/// Recorded by the Java SDK: with headers in and out the blob comes back as it is; with headers in
+/// Recorded by the Java SDK: with headers in and out the blob comes back unchanged; with headers in
 /// only, without its first line.
 #[tokio::test]
 async fn headers_are_left_out_unless_asked_for() {
@@ -119,7 +119,7 @@ async fn a_name_without_a_header_ends_the_query() {
     assert_eq!(answer.text(), "");
 }
 
-/// Recorded: the record is left out, the error is not fatal and tells where the record begins.
+/// Recorded: the record is left out, the error is not fatal and has the offset of the record.
 #[tokio::test]
 async fn a_record_without_the_column_is_a_problem_of_that_record() {
     let blob = "a,b\n1,2\n3\n4,5\n";
@@ -162,7 +162,7 @@ async fn a_record_that_is_too_long_ends_the_query() {
     assert_eq!(answer.text(), "a\n");
 }
 
-/// Recorded: columns without a name are called by their place in the answer.
+/// Recorded: columns without a name are named by their place in the answer.
 #[tokio::test]
 async fn delimited_text_becomes_json_of_texts() {
     let all = ask("SELECT * from BlobStorage", None, to_json(), "100,200\n").await;
@@ -193,7 +193,7 @@ async fn json_is_read_with_and_without_separators() {
     assert_eq!(answer.text(), "{\"name\":\"owner\"};{};");
 }
 
-/// Recorded: all fields in their order, without the space between them.
+/// Recorded: all fields in order, without the space between them.
 #[tokio::test]
 async fn json_comes_back_compact_and_as_it_is() {
     let blob = "{\"a\": 1.10, \"b\": [1, {\"c\": null}], \"d\\n\": \"e\\u00fc\"}";
@@ -343,7 +343,7 @@ async fn bytes_that_are_no_text_come_back_as_they_are() {
     assert_eq!(answer.data(), b"\xFF\xFE,\x80\n");
 }
 
-/// Each LIKE takes a step for each character and 64 places of its pattern.
+/// Each LIKE takes a step for each character and each 64 places of its pattern.
 #[tokio::test]
 async fn a_record_that_costs_too_much_ends_the_query() {
     let pattern = format!("'%{}b%'", "_a".repeat(3900));
@@ -356,7 +356,7 @@ async fn a_record_that_costs_too_much_ends_the_query() {
     assert_eq!(answer.errors(), [(true, "QueryTooComplex", 6)]);
 }
 
-/// No record costs much, but there are many for the length of the blob.
+/// No record costs much, but there are many in a short blob.
 #[tokio::test]
 async fn records_that_cost_too_much_together_end_the_query() {
     let text = "a".repeat(50_000);
@@ -370,7 +370,7 @@ async fn records_that_cost_too_much_together_end_the_query() {
     assert!((1..8000).contains(&at), "after some records: {at}");
 }
 
-/// However much there is to do for the records of one step, others of the same owner have their turns.
+/// However much work the records of one step need, other queries of the same owner run in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queries_of_many_records_give_way_between_them() {
     let text = "a".repeat(20_000);
@@ -394,7 +394,7 @@ async fn queries_of_many_records_give_way_between_them() {
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
-/// The thread that works on a query ends soon when nobody waits for it: then another can have it.
+/// The thread of a query is released soon after its client is gone.
 #[tokio::test]
 async fn a_query_that_is_dropped_leaves_its_threads() {
     let pattern = format!("'%{}b%'", "_a".repeat(3900));

@@ -80,8 +80,8 @@ fn main() {
     }
 }
 
-/// Streams a second. `recycled`: each extent is freed at once, so that soon only files are written
-/// that were written before; otherwise every file is new.
+/// Streams per second. `recycled`: each extent is freed at once, so that files are soon reused;
+/// otherwise every file is new.
 fn extents(
     runtime: &tokio::runtime::Runtime,
     folder: &Path,
@@ -123,8 +123,8 @@ fn extents(
     done.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Streams a second of writers that hand their bytes to one thread, which writes what has come
-/// together and syncs. Files are preallocated, new, and deleted at the end.
+/// Streams per second when writers hand their bytes to one thread, which writes what it has
+/// collected and syncs. Files are preallocated, new, and deleted at the end.
 fn bare(
     runtime: &tokio::runtime::Runtime,
     folder: &Path,

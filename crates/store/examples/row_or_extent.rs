@@ -19,7 +19,7 @@ use holdfast_store::embedded::{
 use holdfast_store::{Batch, Engine, Extent, ExtentId, Extents};
 use parking_lot::Mutex;
 
-/// As much content as this is live, whatever its size.
+/// Total bytes of live content, whatever the size of each.
 const LIVE_BYTES: usize = 64 << 20;
 /// What a row has besides the content: names, headers, metadata.
 const ROW_BYTES: usize = 200;
@@ -167,7 +167,7 @@ impl Store {
         writer.append(self.content.clone()).await.expect("append");
         let extent = writer.finish().await.expect("finish").remove(0);
         batch.put(key(name), row);
-        // The row by which garbage is found after a crash.
+        // Stands for the row by which garbage is found after a crash.
         batch.put(extent.id.to_bytes().to_vec(), vec![0; 8]);
         let old = self.named[name].lock().replace(extent);
         if let Some(old) = &old {
@@ -200,7 +200,7 @@ fn key(name: usize) -> Vec<u8> {
     format!("account/container/blob-{name:08}").into_bytes()
 }
 
-/// What this process has caused to be written to the disk so far, by the kernel's account.
+/// What the kernel says this process has written to the disk so far.
 fn bytes_written_to_disk() -> u64 {
     let account = std::fs::read_to_string("/proc/self/io").expect("/proc/self/io");
     let line = account.lines().find_map(|line| line.strip_prefix("write_bytes: "));

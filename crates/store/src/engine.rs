@@ -29,15 +29,15 @@ pub trait Engine: Send + Sync + 'static {
     /// opened with.
     async fn commit(&self, batch: Batch) -> Result<(), CommitError>;
 
-    /// Gives the batch its place among the commits: `Ok` means that it will be committed there unless the
-    /// engine fails, and that it is seen by [`Engine::placed_snapshot`]. Nobody may be told before
-    /// [`Placed::durable`] has returned.
+    /// Gives the batch its place in the order of commits: `Ok` means that it will be committed there
+    /// unless the engine fails, and that [`Engine::placed_snapshot`] sees it. No client may be told
+    /// before [`Placed::durable`] has returned.
     async fn place(&self, batch: Batch) -> Result<Placed, CommitError> {
         self.commit(batch).await.map(|()| Placed::durable_already())
     }
 
-    /// The newest state with the batches that have their place and are not durable yet. To decide on what
-    /// is about to be; an answer based on it waits with [`Engine::settled`] first.
+    /// The newest state, including batches that are placed and not durable yet. Decisions may be made on
+    /// it; an answer based on it must wait for [`Engine::settled`].
     async fn placed_snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
         self.snapshot().await
     }
@@ -50,8 +50,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Why the engine no longer accepts commits, once a write or sync has failed.
     fn poisoned(&self) -> Option<Fault>;
 
-    /// Why not every batch is committed, while that is so: for lack of room only those that give some
-    /// back, for lack of descriptors only those that need no new file.
+    /// Why only some batches are accepted now, if so: on a full disk those that free space, without
+    /// free descriptors those that need no new file.
     fn short_of_room(&self) -> Option<Fault> {
         None
     }
@@ -61,7 +61,7 @@ pub trait Engine: Send + Sync + 'static {
 
 #[async_trait]
 pub trait Snapshot: Send + Sync {
-    /// What a batch decided on this snapshot states as its basis.
+    /// The moment of this snapshot, for a batch that is decided on it.
     fn moment(&self) -> Moment;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fault>;
@@ -126,7 +126,7 @@ impl KeyRange {
         self
     }
 
-    /// The same range without `key` and the keys behind it.
+    /// The same range without `key` and the keys after it.
     #[must_use]
     pub fn ending_before(mut self, key: impl Into<Bytes>) -> Self {
         self.end = Bound::Excluded(key.into());
@@ -215,7 +215,7 @@ pub struct Batch {
     pub(crate) without_room: bool,
 }
 
-/// What a batch that deletes rows may put in their place and still count as giving room back.
+/// How much a batch that deletes rows may write and still count as freeing space.
 const REPLACED_BYTES_MAX: usize = 4 * 1024;
 
 impl Batch {
@@ -263,15 +263,13 @@ impl Batch {
         &self.writes
     }
 
-    /// Commit it even where there is no room for more: it is short, and things would be worse
-    /// without it.
+    /// Commits it even on a full disk: it is short, and refusing it would do more harm.
     pub fn even_without_room(&mut self) -> &mut Self {
         self.without_room = true;
         self
     }
 
-    /// Whether it is committed even where there is no room for more: it deletes rows, and puts
-    /// little in their place.
+    /// Whether it is committed even on a full disk: it deletes rows and writes little.
     pub fn gives_room(&self) -> bool {
         let put_bytes = |write: &Write| match write {
             Write::Put { key, value } => key.len() + value.len(),
@@ -307,7 +305,7 @@ impl Placed {
         Self(None)
     }
 
-    /// Durable, or not, when its outcome is told.
+    /// Its outcome is sent through `outcome`.
     pub fn awaiting(outcome: oneshot::Receiver<Result<(), CommitError>>) -> Self {
         Self(Some(outcome))
     }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::engine::Fault;
 
-/// Each checksum covers this many bytes of an extent (the last one what remains).
+/// Each checksum covers this many bytes of an extent (the last one may cover fewer).
 pub const PIECE_BYTES: u64 = 64 * 1024;
 /// A longer stream becomes several extents, so that a descriptor stays a small row.
 pub const EXTENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -72,7 +72,7 @@ pub trait Extents: Send + Sync + 'static {
     /// committed that no row names it any more.
     fn free(&self, id: ExtentId, length: u64);
 
-    /// Segments that earlier runs left behind: what no row names in them is garbage.
+    /// Segments of earlier runs: anything in them that no row names is garbage.
     fn inherited_segments(&self) -> Vec<u64>;
 
     /// Frees everything in an inherited segment but `live`: the extents, in order, that rows named
@@ -85,7 +85,7 @@ pub trait Extents: Send + Sync + 'static {
     fn statistics(&self) -> ExtentStatistics;
 }
 
-/// Dropped without `finish`, what was appended is freed.
+/// If it is dropped without `finish`, what was appended is freed.
 #[async_trait]
 pub trait ExtentWriter: Send {
     async fn append(&mut self, bytes: Bytes) -> Result<(), Fault>;

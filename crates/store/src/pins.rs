@@ -1,5 +1,5 @@
-//! Who may still read what has been freed, for every implementation of extents in this process.
-//! Knows neither files nor buffers: ranges go in, and come out when nobody holds them back any more.
+//! Delays the reclaim of freed ranges that may still be read, for every implementation of extents.
+//! Knows neither files nor buffers: ranges go in, and come out when no pin holds them back.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,15 +14,15 @@ pub(crate) struct FreedRange {
 
 /// A reader pins everything, reads the row that names its extents, pins those, and lets go of
 /// everything. A range freed at any time after the first step must wait for both: first in
-/// `behind_all`, until every pin of all that is older than it is gone, then in `waiting` of an
-/// extent inside it that is pinned.
+/// `behind_all`, until every older pin of everything is gone, then in `waiting` of a pinned extent
+/// inside it.
 #[derive(Default)]
 pub(crate) struct Pins {
-    /// Advances with a free that has to wait, so that later pins of all do not hold it back too.
+    /// Advances with a free that has to wait, so that later pins of everything do not delay it too.
     epoch: u64,
-    /// How many pins of all are held, by the epoch they were taken in.
+    /// How many pins of everything are held, by the epoch they were taken in.
     all: BTreeMap<u64, usize>,
-    /// Oldest first: the range waits for the pins of all of its epoch and of those before.
+    /// Oldest first: each range waits for the pins of everything taken in its epoch or before.
     behind_all: VecDeque<(u64, FreedRange)>,
     extents: BTreeMap<ExtentId, Pinned>,
 }
@@ -39,7 +39,7 @@ impl Pins {
         self.epoch
     }
 
-    /// Returns what nobody holds back any more.
+    /// Returns the ranges that can be reclaimed now.
     #[must_use]
     pub(crate) fn unpin_all(&mut self, epoch: u64) -> Vec<FreedRange> {
         if let Some(count) = self.all.get_mut(&epoch) {

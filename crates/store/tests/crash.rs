@@ -5,8 +5,8 @@
 //! could hold it, opened, and compared: each writer's rows are exactly those of its acknowledged
 //! batches, or of one more that was under way, and the store goes on from there.
 //!
-//! `HOLDFAST_TEST_SEED` repeats the batches and the choices of what survives. The threads of the engine
-//! still run as they like, so a failure may need a few runs to come back.
+//! `HOLDFAST_TEST_SEED` repeats the batches and the choices of what survives. Threads are not
+//! deterministic, so reproducing a failure may take a few runs.
 
 mod support;
 
@@ -143,8 +143,8 @@ async fn recovered(
     Ok(found)
 }
 
-/// Opens what a crash left and checks it; again, as if there had been another crash before anything
-/// was written; then goes on in it, and checks that once more.
+/// Opens what a crash left and checks it; does both again, as after another crash before anything
+/// was written; then writes more, and checks once more.
 fn check(folder: &Path, seed: u64, acknowledged: [u64; WRITERS]) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -164,7 +164,7 @@ fn check(folder: &Path, seed: u64, acknowledged: [u64; WRITERS]) -> Result<(), S
     })
 }
 
-/// What was absent at one opening must not come up at a later one.
+/// What was absent at one opening must not appear at a later one.
 async fn still(engine: &EmbeddedEngine, seed: u64, found: [u64; WRITERS]) -> Result<(), String> {
     let again = recovered(engine, seed, found).await?;
     if again == found {
@@ -184,8 +184,8 @@ fn acknowledged_by(ops: &[Op], from: [u64; WRITERS]) -> [u64; WRITERS] {
     acknowledged
 }
 
-/// Cuts the power after every operation of the record but the first ones, which are what was there
-/// before.
+/// Cuts the power after every operation of the record except the first ones, which stand for what
+/// was there before.
 fn cut_everywhere(
     ops: &[Op],
     before: usize,
@@ -256,8 +256,8 @@ fn counted(ops: &[Op], root: &Path) -> [(&'static str, usize); 5] {
     ]
 }
 
-/// Merging goes on behind the answers. Tables are numbered one after the other, so numbers that are
-/// missing have been merged away.
+/// Merging runs in the background. Tables are numbered consecutively, so missing numbers have been
+/// merged away.
 fn wait_for_merges(root: &Path) {
     for _ in 0..1000 {
         let entries = std::fs::read_dir(root.join("data/rows/tables")).unwrap();
@@ -364,7 +364,7 @@ fn failing_disk_is_never_taken_for_success() {
     assert!(poisoned > 10, "only {poisoned} failures reached a commit");
 }
 
-/// If a change could get past the record, the suite would prove nothing.
+/// If a change could bypass the record, the suite would prove nothing.
 #[test]
 fn record_misses_no_change() {
     let _turn = disk::exclusive();

@@ -1,13 +1,11 @@
-//! What becomes of the store when there are no descriptors left to open files with: some writes and
-//! reads are refused, nothing that was acknowledged is lost, and when there are descriptors again it
-//! goes on, without being opened again.
+//! The store when file descriptors run out: some writes and reads are refused, nothing acknowledged
+//! is lost, and when there are descriptors again it works without being reopened.
 //!
 //! The limit is that of a process, so each test is run once more in a process of its own.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,11 +16,14 @@ use holdfast_store::embedded::{
 use holdfast_store::engine::Fault;
 use holdfast_store::extents::Extent;
 use holdfast_store::{Batch, CommitError, Engine, Extents, KeyRange, Order};
+use holdfast_testkit::process::{command, output_within};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const IN_CHILD: &str = "HOLDFAST_TEST_FEW_DESCRIPTORS";
 const DESCRIPTORS: u64 = 128;
 const RECOVERY_MAX: Duration = Duration::from_secs(20);
+/// Above what the recovery and the rounds before it take, so that a child can say what failed.
+const CHILD_MAX: Duration = Duration::from_secs(60);
 const ROUNDS: u64 = 60;
 
 /// Runs the rest of the test in a process with few descriptors; returns true there.
@@ -32,17 +33,17 @@ fn is_child(test: &str) -> bool {
         setrlimit(Resource::Nofile, Rlimit { current: Some(DESCRIPTORS), maximum }).unwrap();
         return true;
     }
-    let mut child = Command::new(std::env::current_exe().unwrap());
+    let mut child = command(&std::env::current_exe().unwrap(), Path::new("."));
     let seed = seed(1);
     child.args(["--exact", test, "--nocapture"]).env(IN_CHILD, "1");
     child.env("HOLDFAST_TEST_SEED", seed.to_string());
-    let done = child.output().unwrap();
+    let done = output_within(&mut child, CHILD_MAX);
     let said = [done.stdout, done.stderr].concat();
     assert!(done.status.success(), "seed {seed}\n{}", String::from_utf8_lossy(&said));
     false
 }
 
-/// All descriptors that are left, until it is dropped or some are given back.
+/// Takes all descriptors that are left, until it is dropped or gives some back.
 struct Hoard(Vec<File>);
 
 impl Hoard {
@@ -96,8 +97,8 @@ async fn expect_rows(engine: &EmbeddedEngine, expected: &BTreeMap<String, Bytes>
     assert!(rows.eq(expected.clone()), "rows are missing, or are not what was written");
 }
 
-/// Writes until one is refused, then gives a few descriptors back at a time: so upkeep fails now at
-/// this file and now at that one.
+/// Writes until one is refused, then gives a few descriptors back at a time, so that upkeep fails
+/// at different files.
 async fn starve_rows(folder: &Path) {
     let mut random = Random::new(seed(1));
     let data = DataFolder::open(folder).unwrap();

@@ -171,13 +171,13 @@ fn flip_bits_of_manifest(fixture: &InFolder, rows: &Path) {
 /// What the tables of a tree take up.
 fn bytes_of_tables(fixture: &InFolder, tree: &str) -> u64 {
     let tables = fixture.folder.path().join("data").join(tree).join("tables");
-    // One may be merged away while it is looked at.
+    // One may be merged away meanwhile.
     let bytes = |entry: std::fs::DirEntry| entry.metadata().map_or(0, |it| it.len());
     std::fs::read_dir(tables).unwrap().map(|entry| bytes(entry.unwrap())).sum()
 }
 
-/// Rows in both trees are put, overwritten and deleted; then only a row that changes now and then, as the
-/// time of the server does, goes on.
+/// Rows in both trees are put, overwritten and deleted; then only one row changes from time to time, as
+/// the time of the server does.
 #[tokio::test]
 async fn room_of_what_was_deleted_and_overwritten_is_given_back() {
     let fixture = InFolder::new(EngineOptions { apart: Some(b"content/"), ..small() });

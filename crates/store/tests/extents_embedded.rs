@@ -141,7 +141,7 @@ async fn freed_space_goes_back_to_the_file_system() {
     for extent in written.iter().step_by(2) {
         store.free(extent.id, extent.length);
     }
-    // Some blocks more tell the file system where the holes are.
+    // The file system needs some more blocks to describe the holes.
     let expected = before - 2 * MIB + 16 * BLOCK_BYTES;
     eventually("punching", || bytes_on_disk(&path) <= expected).await;
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 4 * MIB);
@@ -213,7 +213,7 @@ async fn what_no_row_names_in_an_inherited_segment_is_freed() {
 
 #[tokio::test]
 async fn frees_before_keep_only_are_neither_counted_twice_nor_undone() {
-    // So much slack that no holes are punched: while they are, an empty segment is not used again.
+    // So much slack that no holes are punched: meanwhile an empty segment would not be used again.
     let store = store(SegmentOptions { slack_bytes: 4 * MIB, ..small_segments() });
     let first = write_one(&*store, content(9, 100_000)).await;
     let second = write_one(&*store, content(10, 100_000)).await;
@@ -270,7 +270,7 @@ async fn a_flipped_bit_is_a_fault_that_names_the_extent() {
         let damaged = position as u64 / PIECE_BYTES;
         for touched in 0..4 {
             let start = touched * PIECE_BYTES;
-            // A range that does not hold the byte itself, in its piece and in the others.
+            // A range without the damaged byte, in its piece and in the others.
             let range =
                 if start == position as u64 { start + 1..start + 2 } else { start..start + 1 };
             let expected = bytes.slice(range.start as usize..range.end as usize);

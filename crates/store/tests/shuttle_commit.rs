@@ -1,5 +1,5 @@
 //! The row store with all its threads, under the schedules of shuttle: what committers are told is
-//! what has happened, and what readers see is one state.
+//! what happened, and readers see consistent states.
 
 #[path = "support/disk.rs"]
 #[allow(dead_code, reason = "the record of the disk is for the crash tests")]
@@ -14,8 +14,8 @@ use holdfast_store::{Batch, CommitError, Engine, KeyRange};
 use holdfast_sync::rand::{Rng, thread_rng};
 use holdfast_sync::{explore, future};
 
-/// So small that a few batches cross the end of a segment of the log. Of the rows that are counted in
-/// one is in the second tree.
+/// So small that a few batches cross the end of a log segment. One of the two counter rows is in the
+/// second tree.
 fn open(folder: &Path) -> Arc<EmbeddedEngine> {
     let options = EngineOptions {
         log_segment_bytes: 16 * 1024,
@@ -32,7 +32,7 @@ fn number(value: Option<Bytes>) -> u64 {
     value.map_or(0, |bytes| u64::from_be_bytes(bytes.as_ref().try_into().expect("8 bytes")))
 }
 
-/// Counts one more, in two rows that are always the same, until nobody has come in between.
+/// Increments two rows that are always equal; retries until there is no conflict.
 async fn increment(engine: &EmbeddedEngine) -> u64 {
     loop {
         let snapshot = engine.snapshot().await.expect("a snapshot");
@@ -45,7 +45,7 @@ async fn increment(engine: &EmbeddedEngine) -> u64 {
         match engine.commit(batch).await {
             Ok(()) => return next,
             Err(CommitError::Conflict) => {
-                // What has come in between is perhaps not durable, and then not seen yet.
+                // The conflicting batch may not be durable, and then is not seen yet.
                 let newest = engine.placed_snapshot().await.expect("a snapshot").moment();
                 engine.settled(&newest).await.expect("durable");
             }
@@ -101,7 +101,7 @@ fn each_commit_is_applied_once_as_a_whole_and_seen_by_whoever_comes_after() {
     });
 }
 
-/// How many of its batches a writer was told are committed, and whether it then met a failure.
+/// How many batches were reported to a writer as committed, and whether it then met a failure.
 async fn put_until_refused(engine: &EmbeddedEngine, writer: usize) -> (u64, bool) {
     for batch in 0..3_u64 {
         let was_poisoned = engine.poisoned().is_some();
@@ -158,8 +158,8 @@ fn a_failed_write_or_sync_acknowledges_nobody_and_loses_nothing_acknowledged() {
     });
 }
 
-/// Counts one more on what is placed. Answers with the highest count that it was told is there: its own
-/// when that is durable or, where others counted instead, what it has settled on.
+/// Increments the placed state. Returns the highest count that it knows to be durable: its own or, on a
+/// conflict, the one it has waited for.
 async fn count_on_placed(engine: &EmbeddedEngine) -> u64 {
     let mut told = 0;
     for round in 0..4_u64 {
@@ -167,7 +167,7 @@ async fn count_on_placed(engine: &EmbeddedEngine) -> u64 {
         let Ok(row) = snapshot.get(b"count").await else { break };
         let seen = number(row);
         if round % 2 == 1 {
-            // A refusal, say: nothing is written, but the answer rests on what was seen.
+            // Like a refusal: nothing is written, but the answer rests on what was seen.
             if engine.settled(&snapshot.moment()).await.is_err() {
                 break;
             }

@@ -1,9 +1,9 @@
-//! Where threads and tasks meet: the locks, channels and threads of `store` and `domain` that their
-//! promises depend on. They are those of parking_lot, tokio and the standard library.
+//! The locks, channels and threads on which the guarantees of `store` and `domain` depend. They are
+//! those of parking_lot, tokio and the standard library.
 //!
-//! With the feature `shuttle` they are the same to their users, but each use is a moment at which
-//! the scheduler of shuttle decides who goes on: a test under [`explore`] runs its threads and tasks
-//! on one thread of the system, in as many different orders as it is asked to.
+//! With the feature `shuttle` they have the same interface, but at each use the scheduler of shuttle
+//! decides which thread continues: a test under [`explore`] runs its threads and tasks on one system
+//! thread, in as many different orders as requested.
 
 #![forbid(unsafe_code)]
 

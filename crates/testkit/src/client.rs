@@ -1,5 +1,5 @@
-//! One keep-alive connection that signs its requests with Shared Key, made again when it broke; and a GET
-//! without credentials.
+//! One keep-alive connection that signs its requests with Shared Key and reconnects when it breaks; and a
+//! GET without credentials.
 //!
 //! The signature is that of `holdfast_verify`, computed from the documented rules and not by the code under
 //! test, so that a mistake cannot cancel itself out.
@@ -19,7 +19,7 @@ use crate::process::PATIENCE;
 pub const ACCOUNT: &str = DEVELOPMENT_NAME;
 const VERSION: &str = "2026-10-06";
 
-/// The connection broke before the answer was there: the operation may have happened.
+/// The connection broke before the answer: the operation may have happened.
 #[derive(Debug)]
 pub struct NoAnswer;
 
@@ -44,19 +44,19 @@ pub struct Client {
 }
 
 impl Client {
-    /// Of the Blob, Queue or File service.
+    /// For the Blob, Queue or File service.
     pub fn new(address: SocketAddr) -> Self {
         let url = |_| Some(format!("http://{address}/{ACCOUNT}"));
         let account = Arc::new(Account::development(url).expect("the address is valid"));
         Self { account, service: Service::Blob, connection: None, cut: None }
     }
 
-    /// Of the Table service, which signs less of a request.
+    /// For the Table service, which signs less of a request.
     pub fn of_tables(address: SocketAddr) -> Self {
         Self { service: Service::Table, ..Self::new(address) }
     }
 
-    /// What is answered when `cut` is set already counts as not answered.
+    /// Answers after `cut` was set count as missing.
     pub fn until(self, cut: Arc<AtomicBool>) -> Self {
         Self { cut: Some(cut), ..self }
     }
@@ -102,7 +102,8 @@ impl Client {
     }
 }
 
-/// Status and body of a GET without credentials.
+/// Status and body of a GET without credentials. [`Client`] cannot send it: that signs every request, and its
+/// paths are below an account, where the admin port has none. Tests without a runtime call this, too.
 pub fn get(address: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");

@@ -1,5 +1,5 @@
 //! What tests share, and the load generator with them: programs as child processes ([`process`]) and, as a
-//! cargo feature, a client of the services (`client`). It knows nothing of how the server is made.
+//! cargo feature, a client of the services (`client`). It knows nothing of the server's implementation.
 
 #[cfg(feature = "client")]
 pub mod client;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use libc::c_int;
@@ -16,7 +17,7 @@ use libc::c_int;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The program without any setting of the machine the tests run on.
+/// The program without settings from the environment of the tests.
 pub fn command(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -29,7 +30,7 @@ pub fn command(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// What is started does not outlive this process, however it ends: it gets the signal then.
+/// The child gets the signal when this process ends, however that happens.
 pub fn end_with_parent(command: &mut Command, signal: c_int) {
     // SAFETY: between fork and exec there is one call, which touches no memory.
     unsafe {
@@ -42,13 +43,36 @@ pub fn end_with_parent(command: &mut Command, signal: c_int) {
 
 /// Runs a command that is expected to end by itself.
 pub fn output(command: &mut Command) -> Output {
+    output_within(command, PATIENCE)
+}
+
+/// The same for one that may take as long as this.
+pub fn output_within(command: &mut Command, time: Duration) -> Output {
     let mut child = command.spawn().expect("started");
-    let status = wait(&mut child);
-    let mut output = Output { status, stdout: Vec::new(), stderr: Vec::new() };
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    out.as_mut().map(|out| out.read_to_end(&mut output.stdout));
-    err.as_mut().map(|err| err.read_to_end(&mut output.stderr));
-    output
+    let (stdout, stderr) = (read_aside(child.stdout.take()), read_aside(child.stderr.take()));
+    let status = wait_at_most(&mut child, time);
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let [stdout, stderr] = [stdout, stderr].map(|read| read.join().expect("no reader panicked"));
+    let status = status.unwrap_or_else(|| {
+        let said = [stdout.as_slice(), &stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        panic!("process {} did not end within {time:?}: {said}", child.id())
+    });
+    Output { status, stdout, stderr }
+}
+
+/// Reads to the end while the program runs, so that it never waits for a reader.
+fn read_aside(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        bytes
+    })
 }
 
 fn wait(child: &mut Child) -> ExitStatus {
@@ -72,7 +96,7 @@ fn wait_at_most(child: &mut Child, time: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// A process that is killed when this is dropped, as a crash would do it.
+/// A process that is killed when this is dropped, like a crash.
 pub struct ChildProcess {
     child: Child,
     /// Behind a lock, so that threads can share the process.
@@ -92,7 +116,7 @@ impl ChildProcess {
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let (sender, lines) = channel();
         let output = BufReader::new(child.stdout.take().expect("it was piped"));
-        // Read to the end even when nobody asks for more, so that the program never waits for a reader.
+        // Read to the end even if no more is needed, so that the program never blocks on its output.
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 let _ = sender.send(line);
@@ -101,7 +125,7 @@ impl ChildProcess {
         Ok(Self { child, lines: Mutex::new(lines) })
     }
 
-    /// The next line of its standard output; none if there is none in time or it has ended.
+    /// The next line of its standard output; `None` if there is none in time or it has ended.
     pub fn next_line(&self, time: Duration) -> Option<String> {
         self.lines.lock().expect("no reader panicked").recv_timeout(time).ok()
     }
@@ -110,7 +134,7 @@ impl ChildProcess {
         self.next_line(PATIENCE).expect("a line within the time limit")
     }
 
-    /// Lines up to and with the first that begins so.
+    /// The lines up to the first that begins so, included.
     pub fn lines_to(&self, beginning: &str) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
@@ -126,7 +150,7 @@ impl ChildProcess {
         self.lines.lock().expect("no reader panicked").iter().collect()
     }
 
-    /// Its standard input, which the command has asked to be piped.
+    /// Its standard input, which the command must have piped.
     pub fn input(&mut self) -> &mut ChildStdin {
         self.child.stdin.as_mut().expect("standard input is piped")
     }
@@ -146,7 +170,7 @@ impl ChildProcess {
         wait(&mut self.child)
     }
 
-    /// None if it goes on for longer.
+    /// `None` if it runs longer.
     pub fn ended_within(&mut self, time: Duration) -> Option<ExitStatus> {
         wait_at_most(&mut self.child, time)
     }
@@ -160,7 +184,7 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // Neither can fail on a child that is still there.
+        // Neither can fail for an existing child.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

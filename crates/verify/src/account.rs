@@ -1,5 +1,5 @@
-//! The account that a connection string or a URL with a shared access signature names: where its
-//! services are, and what shows that a request is from it.
+//! The account of a connection string or of a URL with a shared access signature: the addresses of
+//! its services, and its key or signature.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -62,7 +62,7 @@ pub struct Endpoint {
     pub is_secure: bool,
     /// Host and port.
     pub authority: String,
-    /// What precedes every path: `/account`, or nothing where the host names the account.
+    /// The prefix of every path: `/account`, or empty if the host names the account.
     pub path: String,
 }
 

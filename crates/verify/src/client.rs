@@ -1,8 +1,8 @@
 //! One keep-alive connection to one service, and signed calls on it.
 //!
-//! The generator shares the processors with the server it loads, so what it spends on a call is
-//! taken from the server. It therefore speaks HTTP/1.1 itself: one write for a small request, one
-//! read for a small answer, and buffers that are used again.
+//! The generator shares the processors with the server, so its cost of a call slows the server. It
+//! therefore implements HTTP/1.1 itself: one write for a small request, one read for a small
+//! answer, and reused buffers.
 
 use std::fmt::Write as _;
 use std::io;
@@ -24,20 +24,20 @@ use crate::http_answer::{AnswerReader, Body};
 use crate::signature::{Signed, Signer};
 use crate::stream::Stream;
 
-/// A version that every server worth comparing knows.
+/// A version that every compared server supports.
 const VERSION_DEFAULT: &str = "2024-11-04";
-/// Nothing waits longer than this for an answer.
+/// The longest wait for an answer.
 const CALL_WAIT_MAX: Duration = Duration::from_secs(60);
-/// What follows from the clock is made anew when it is this old: the date of requests, which may be 15
-/// minutes old, and the timer of the calls, of which some are then cut short so much early.
+/// Values from the clock are renewed when they are this old: the date of requests, which may be 15
+/// minutes old, and the timer of calls, some of which then time out this much earlier.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 /// A body up to this length is written together with its head.
 const JOINED_BODY_BYTES_MAX: usize = 16 * 1024;
 
-/// A request, without what is the same in all of them.
+/// A request, without the parts that are the same in all.
 pub struct Call<'call> {
     pub method: Method,
-    /// What follows the account, encoded.
+    /// The path after the account, encoded.
     pub path: &'call str,
     /// Sorted by name; values not yet encoded.
     pub query: &'call [(&'call str, &'call str)],
@@ -53,11 +53,11 @@ impl<'call> Call<'call> {
     }
 }
 
-/// An answer with everything that was said in it.
+/// A complete answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
-    /// Empty unless the server says that the request failed.
+    /// Empty unless the request has failed.
     pub code: String,
     pub headers: Headers,
     pub body: Bytes,
@@ -211,13 +211,13 @@ impl Wire {
         if written.is_ok() {
             written = self.stream.flush().await;
         }
-        // A server may have refused the request before it took all of it.
+        // A server may have refused the request before reading all of it.
         let answered = self.answer.read(&mut self.stream, has_body, body).await;
         answered.map_err(|why| written.err().map_or(why, Failure::broken))
     }
 }
 
-/// What the head of a request is made of, and the buffers it is made in.
+/// Writes the heads of requests, with reused buffers.
 struct RequestWriter {
     account: Arc<Account>,
     service: Service,
@@ -289,8 +289,8 @@ impl RequestWriter {
     }
 }
 
-/// Bounds how long a call takes. A timer for every call would be a good part of what a call costs
-/// here, so one is set ahead now and then and serves the calls in between.
+/// Bounds how long a call takes. A timer for every call would be a large part of its cost, so one
+/// timer is extended from time to time and serves the calls in between.
 struct Patience(Pin<Box<Sleep>>);
 
 impl Patience {

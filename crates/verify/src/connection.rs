@@ -1,4 +1,4 @@
-//! One client's connection to a service: opened when it is needed, again after it broke.
+//! One client's connection to a service: opened when needed, and again after it broke.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use crate::account::{Account, Endpoint, Service};
 use crate::client::{Answer, Call, Client};
 
-/// A server that restarts is waited for so long before a call counts as not answered.
+/// How long to wait for a restarting server before a call counts as unanswered.
 const CONNECT_WAIT_MAX: Duration = Duration::from_secs(30);
 const CONNECT_PAUSE: Duration = Duration::from_millis(20);
-/// An answer that takes longer never comes.
+/// A longer wait counts as no answer.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(20);
 
 pub struct Connection {
@@ -31,7 +31,7 @@ impl Connection {
         endpoint.map(Endpoint::url).unwrap_or_default()
     }
 
-    /// The answer, or none where the outcome is not known: no answer, or a fault of the server.
+    /// The answer, or `None` if the outcome is unknown: no answer, or a fault of the server.
     pub async fn call(&mut self, call: Call<'_>) -> Option<Answer> {
         let mut client = match self.client.take() {
             Some(client) => client,

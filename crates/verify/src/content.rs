@@ -1,4 +1,4 @@
-//! Contents that say which write they are of, in every piece: a read that mixes two is seen.
+//! Contents that name their write in every piece, so that a read that mixes two writes is detected.
 
 /// One value in hexadecimal digits.
 pub const PIECE_BYTES: usize = 16;

@@ -1,4 +1,4 @@
-//! ETags as clients see them: opaque, compared, never read.
+//! ETags as clients see them: opaque, only compared.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +21,7 @@ impl fmt::Debug for ETag {
     }
 }
 
-/// What an ETag must be like for an update to be made.
+/// The condition on the ETag of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     None,
@@ -34,7 +34,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// The header that says it.
+    /// The header of the condition.
     pub fn header(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::None => None,
@@ -45,12 +45,12 @@ impl Condition {
     }
 }
 
-/// The ETag that an object has in a model: none if nobody has been told it, since the request that
-/// made it was not answered.
+/// The ETag of an object in a model: `None` if it is unknown, since the request that made it was
+/// not answered.
 pub type KnownETag = Option<ETag>;
 
-/// Each ETag that answers of one object name, with what it stands for. One that stands for two
-/// contents has been used again.
+/// Finds ETags of one object that were used for two contents, from the ETags in answers and their
+/// contents.
 pub fn find_reused<Content: PartialEq + fmt::Debug>(
     seen: impl Iterator<Item = (ETag, Content, String)>,
 ) -> Vec<Violation> {

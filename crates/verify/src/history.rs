@@ -1,4 +1,4 @@
-//! What clients did and what came of it, with the instants of call and return.
+//! The requests of clients and their answers, with the instants of call and return.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Instant(pub i64);
 
 impl Instant {
-    /// After everything: when an operation whose answer never came may still take effect.
+    /// After everything: an operation without an answer may take effect until then.
     pub const NEVER: Self = Self(i64::MAX);
 
     pub fn plus(self, duration: Duration) -> Self {

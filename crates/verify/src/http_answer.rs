@@ -7,12 +7,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::client::Failure;
 
-/// What one read asks for: a small answer whole, a large one in few pieces.
+/// The size of one read: a small answer whole, a large one in few pieces.
 const READ_BYTES: usize = 256 * 1024;
-/// A longer head is no answer.
+/// A longer head is an error.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// What becomes of the bytes of a body.
+/// What to do with the bytes of a body.
 pub enum Body {
     Counted(u64),
     Kept(Vec<u8>),
@@ -41,14 +41,14 @@ impl Body {
     }
 }
 
-/// The bytes of a connection that have been read and not yet used.
+/// Bytes of a connection that were read and not used yet.
 #[derive(Default)]
 pub struct AnswerReader {
     buffer: Vec<u8>,
-    /// Before it everything is used.
+    /// Everything before this is used.
     used: usize,
     filled: usize,
-    /// Whether heads are kept; counting answers alone does not pay for that.
+    /// Whether heads are kept; not needed for counting answers only.
     keeps_head: bool,
     head: Vec<u8>,
 }
@@ -63,7 +63,7 @@ impl AnswerReader {
         Headers(std::mem::take(&mut self.head))
     }
 
-    /// Reads one answer whole. `may_have_body` is false for what answers a HEAD.
+    /// Reads one answer whole. `may_have_body` is false for answers to HEAD.
     pub async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -161,7 +161,7 @@ impl AnswerReader {
         self.buffer.copy_within(self.used..self.filled, 0);
         self.filled -= self.used;
         self.used = 0;
-        // Enough for what is kept between reads, which is no more than a head, and for one read.
+        // Enough for one read and what is kept between reads, at most a head.
         self.buffer.resize(HEAD_BYTES_MAX + READ_BYTES, 0);
         match stream.read(&mut self.buffer[self.filled..]).await.map_err(Failure::broken)? {
             0 => Err(Failure::Broken("the server closed it".to_owned())),
@@ -177,7 +177,7 @@ fn nonsense() -> Failure {
     Failure::Broken("the answer is not HTTP".to_owned())
 }
 
-/// With the empty line at its end, once it is there.
+/// The length including the empty line at the end, once it has arrived.
 fn head_length(bytes: &[u8]) -> Option<usize> {
     memmem::find(bytes, b"\r\n\r\n").map(|end| end + 4)
 }
@@ -192,7 +192,7 @@ enum Length {
 struct Head {
     status: u16,
     length: Length,
-    /// Empty unless the server says that the request failed.
+    /// Empty unless the request has failed.
     error_code: String,
 }
 
@@ -203,7 +203,7 @@ impl Head {
         let status = status.ok_or_else(nonsense)?;
         let (mut length, mut error_code) = (Length::Known(0), String::new());
         for line in Lines(head) {
-            // Most headers are passed over by their first letter alone.
+            // Most headers are skipped by their first letter.
             match line.first() {
                 Some(b'c' | b'C') => {
                     if let Some(value) = value_of(line, "content-length") {
@@ -275,7 +275,7 @@ mod tests {
 
     type Answer = (u16, String, Vec<u8>);
 
-    /// What is read of `sent`, which arrives in pieces of `piece` bytes.
+    /// Reads answers from `sent`, which arrives in pieces of `piece` bytes.
     fn read(sent: &[u8], piece: usize, answers: usize) -> Result<Vec<Answer>, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime can be made").block_on(async {

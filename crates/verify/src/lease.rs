@@ -1,5 +1,5 @@
-//! Leases as the models know them: what each action makes of each state, and what it is answered.
-//! Time is not here: a timer ends, and says so by its number.
+//! Leases in the models: the effect of each action on each state, and its answer. There is no clock
+//! here: the end of a timer is an event with the timer's number.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl fmt::Debug for LeaseId {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Seconds, or without end.
+    /// Seconds, or infinite.
     Acquire {
         id: LeaseId,
         seconds: Option<u32>,
@@ -45,13 +45,13 @@ pub enum Action {
 pub enum Lease {
     #[default]
     Available,
-    /// The timer is none if it has no end.
+    /// The timer is `None` for an infinite lease.
     Leased {
         id: LeaseId,
         timer: Option<u32>,
         seconds: Option<u32>,
     },
-    /// Whichever of the timers ends first ends it.
+    /// The timer that ends first ends it.
     Breaking {
         id: LeaseId,
         timers: Vec<u32>,
@@ -65,7 +65,7 @@ pub enum Lease {
     },
 }
 
-/// Codes of refusals, which depend on what is leased.
+/// Codes of refusals, which depend on the kind of object.
 pub const PRESENT: &str = "LeaseAlreadyPresent";
 const BREAKING_ACQUIRE: &str = "LeaseIsBreakingAndCannotBeAcquired";
 const BREAKING_CHANGE: &str = "LeaseIsBreakingAndCannotBeChanged";
@@ -85,8 +85,8 @@ impl Lease {
         }
     }
 
-    /// What the action makes of it, or the code of its refusal. `number` is the action's own, and
-    /// its timer's.
+    /// The state after the action, or the code of its refusal. `number` is that of the action and
+    /// its timer.
     pub fn after(&self, action: Action, number: u32) -> Result<Self, &'static str> {
         match action {
             Action::Acquire { id, seconds } => {
@@ -180,8 +180,8 @@ impl Lease {
         }
     }
 
-    /// What a write of the content makes of it, or why there is none. The words are the codes for
-    /// an object of this kind.
+    /// The state after a write of the content, or the refusal, with the codes for this kind of
+    /// object.
     pub fn after_write(
         &self,
         id: Option<LeaseId>,

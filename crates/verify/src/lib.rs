@@ -1,5 +1,5 @@
-//! Histories: what many clients did to a server at once and what it answered, and whether any
-//! server that keeps its promises could have answered so. `holdfast verify` shows it, and tests use it.
+//! Histories of many concurrent clients: recording them, and checking whether a correct server could
+//! have answered so. Used by `holdfast verify` and by tests.
 
 #![forbid(unsafe_code)]
 

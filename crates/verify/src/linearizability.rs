@@ -1,6 +1,6 @@
-//! Whether a history of one object can be told as operations that happened one after another, each
-//! at some instant between its call and its return. The search for an order is in `search`; here are time
-//! that passes, operations that may have happened, and the shortest history that cannot be told so.
+//! Whether a history of one object is linearizable: whether its operations can be ordered, each at some
+//! instant between its call and its return. `search` finds an order; this module handles timers,
+//! operations with an unknown outcome, and shortening an illegal history.
 
 mod search;
 
@@ -13,7 +13,7 @@ use crate::history::{Instant, Record};
 use crate::refusal::Reasons;
 use crate::report::{Verdict, Violation};
 
-/// An object as it would be if it served one client at a time. At first it is not there.
+/// The sequential model of an object. Initially it does not exist.
 pub trait Object: Clone + Debug + Send + Sync + 'static {
     type State: Clone + Debug + Default + Eq + Hash + Send + Sync;
     type Request: Clone + Debug + Send + Sync + 'static;
@@ -21,8 +21,8 @@ pub trait Object: Clone + Debug + Send + Sync + 'static {
 
     const NAME: &'static str;
 
-    /// What the request makes of the state, or why it must be refused. `number` is unique in the
-    /// history and names the timer that the request starts. The answer is for what only it tells.
+    /// The state after the request, or why it must be refused. `number` is unique in the history
+    /// and names the timer that the request starts. The answer is for values that only it has.
     fn decide(
         state: &Self::State,
         number: u32,
@@ -30,7 +30,7 @@ pub trait Object: Clone + Debug + Send + Sync + 'static {
         answer: Option<&Self::Answer>,
     ) -> Result<Self::State, Reasons>;
 
-    /// The state after a success, which the answer may tell more of, if the answer fits it.
+    /// The state after a success, completed from the answer, if the answer is right.
     fn after_success(
         before: &Self::State,
         after: Self::State,
@@ -38,7 +38,7 @@ pub trait Object: Clone + Debug + Send + Sync + 'static {
         answer: &Self::Answer,
     ) -> Option<Self::State>;
 
-    /// Status and code of an answer that refuses.
+    /// Status and code of a refusal.
     fn refusal(answer: &Self::Answer) -> Option<(u16, &str)>;
 
     /// Whether the request changes nothing even if it succeeds.
@@ -47,7 +47,7 @@ pub trait Object: Clone + Debug + Send + Sync + 'static {
     /// The value that this request alone leaves in the object, if answers can show it.
     fn written(request: &Self::Request) -> Option<u64>;
 
-    /// Whether a request that wrote this value must have happened for this answer to be given.
+    /// Whether this answer shows that a request that wrote this value has happened.
     fn shows(answer: &Self::Answer, value: u64) -> bool;
 
     /// The state after the end of a timer; the same if the timer has been stopped.
@@ -55,17 +55,17 @@ pub trait Object: Clone + Debug + Send + Sync + 'static {
         state.clone()
     }
 
-    /// How long a timer runs that this request starts if it succeeds.
+    /// The duration of the timer that this request starts if it succeeds.
     fn timer(_request: &Self::Request, _answer: Option<&Self::Answer>) -> Option<Duration> {
         None
     }
 
-    /// The state that the answer proves the object to be in afterwards, if it proves all of it.
+    /// The state of the object afterwards, if the answer proves all of it.
     fn proves(request: &Self::Request, answer: &Self::Answer) -> Option<Self::State>;
 }
 
 /// The state after the request, if the answer is right in this state. A request without an answer is
-/// always right and does what it can.
+/// always right and has its effect if possible.
 fn after_request<O: Object>(
     state: &O::State,
     number: u32,
@@ -85,12 +85,12 @@ fn changes_nothing<O: Object>(request: &O::Request, answer: Option<&O::Answer>) 
     O::only_reads(request) || answer.is_some_and(|answer| O::refusal(answer).is_some())
 }
 
-/// A server may keep time in ticks: a timer may end so much early or late.
+/// The clock of a server may have coarse ticks: a timer may end so much early or late.
 const EARLY: Duration = Duration::from_millis(20);
 const LATE: Duration = Duration::from_millis(1500);
 /// The search for an order is given up after this long.
 const SEARCH_TIME_MAX: Duration = Duration::from_secs(30);
-/// Shortening a history is worth less of it, at one try and in all.
+/// The time limits for shortening a history, for one try and in all.
 const SHORTENING_TRY_MAX: Duration = Duration::from_secs(2);
 const SHORTENING_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -113,17 +113,17 @@ pub fn check<O: Object>(history: &HistoryOf<O>) -> Verdict {
     }
 }
 
-/// A part of a history, which can be told whenever the whole can.
+/// A part of a history, which is legal whenever the whole is.
 struct Part<O: Object> {
     records: Vec<Numbered<O>>,
-    /// Whether operations were left out at the beginning, so that the state there is not known.
+    /// Whether operations at the beginning were left out, so that the initial state is unknown.
     begins_unknown: bool,
 }
 
 struct Numbered<O: Object> {
     number: u32,
     record: Record<O::Request, O::Answer>,
-    /// Began before operations that were left out had ended: it may have happened among them.
+    /// Began before left-out operations had ended: it may have happened among them.
     straddles: bool,
 }
 
@@ -143,9 +143,9 @@ impl<O: Object> Part<O> {
         Self { records: records.collect(), begins_unknown: false }
     }
 
-    /// Without the operations that have no answer and whose effect nobody saw. A history that can be
-    /// told without them can be told, for they need not have happened; and every one of them makes
-    /// the search many times longer.
+    /// Without the operations that have no answer and whose effect was not seen. If the history is
+    /// legal without them it is legal, since they need not have happened; and each of them makes the
+    /// search many times longer.
     fn without_unseen(&self) -> Self {
         let is_seen = |value| {
             let mut answers = self.records.iter().filter_map(|it| it.record.answer.as_ref());
@@ -186,7 +186,7 @@ impl<O: Object> Part<O> {
         Clock::now() < deadline && self.judge(SHORTENING_TRY_MAX) == Outcome::NoOrder
     }
 
-    /// Leaves out what is not needed: the end, the beginning, and what changes nothing.
+    /// Removes what is not needed to show the error: the end, the beginning, and reads.
     fn shortest(self) -> Self {
         let deadline = Clock::now() + SHORTENING_TIME_MAX;
         let ended =
@@ -205,8 +205,8 @@ impl<O: Object> Part<O> {
         instants
     }
 
-    /// The part for the first of these instants whose part is illegal; they are so ordered that
-    /// all after an illegal one are illegal too.
+    /// The illegal part for the first of these instants; in their order all after an illegal one
+    /// are illegal, too.
     fn smallest(
         &self,
         instants: Vec<Instant>,
@@ -217,7 +217,7 @@ impl<O: Object> Part<O> {
         instants.get(index).map(|instant| part(*instant))
     }
 
-    /// What had been called by then; what had not returned has no answer yet.
+    /// The operations called by then; those that had not returned have no answer.
     fn until(&self, instant: Instant) -> Self {
         let called = self.records.iter().filter(|it| it.record.call <= instant);
         let records = called.map(|it| {
@@ -230,7 +230,7 @@ impl<O: Object> Part<O> {
         Self { records: records.collect(), begins_unknown: self.begins_unknown }
     }
 
-    /// What had not returned by then.
+    /// The operations that had not returned by then.
     fn from(&self, instant: Instant) -> Self {
         let left = self.records.iter().filter(|it| it.record.end >= instant);
         let records: Vec<_> =
@@ -281,8 +281,8 @@ enum Step<'a, O: Object> {
 }
 
 impl<O: Object> Step<'_, O> {
-    /// The state afterwards, if the answer is right. A state that is not known is none: there every
-    /// answer is right.
+    /// The state afterwards, if the answer is right. An unknown state is `None`: then every answer
+    /// is right.
     fn apply(state: &Option<O::State>, step: &Self) -> Option<Option<O::State>> {
         match (step, state) {
             (Step::TimerEnds(number), state) => {

@@ -1,4 +1,5 @@
-//! Recording: clients that choose, call and note, each on its own, all on one object.
+//! Recording: clients that choose requests, send and record them, each independently, all on one
+//! object.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -11,7 +12,7 @@ use crate::history::{Instant, Record};
 use crate::report::Verdict;
 use holdfast_random::Random;
 
-/// What clients of one kind of object do, and what they may be answered.
+/// The requests of clients on one kind of object, and the check of their answers.
 pub trait Workload: Clone + Send + Sync + 'static {
     type Request: Clone + Debug + Send + Sync + 'static;
     type Answer: Clone + Debug + Send + Sync + 'static;
@@ -30,12 +31,12 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Duration::ZERO
     }
 
-    /// And at least.
+    /// The shortest such wait.
     fn pause_min(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// What one client does after all others are done, and how much of it.
+    /// The workload of one client after all others are done, and its extent.
     fn closing(&self) -> Option<(Self, Extent)> {
         None
     }
@@ -46,8 +47,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
 pub type HistoryOf<W> = Vec<Record<<W as Workload>::Request, <W as Workload>::Answer>>;
 
-/// A client's way to one object. An answer of none is one that never came, or that says that the
-/// outcome is not known.
+/// A client's access to one object. An answer of `None` means no answer, or an unknown outcome.
 pub trait Target<W: Workload>: Send + 'static {
     fn call(&mut self, request: &W::Request) -> impl Future<Output = Option<W::Answer>> + Send;
 }
@@ -60,8 +60,8 @@ pub struct Extent {
     pub duration_max: Duration,
 }
 
-/// Lets a client for every target go at the object at once, each in a task of its own, and returns
-/// what they did, by call, and the targets. The choices are the seed's; how they meet is not.
+/// Runs a client for every target concurrently, each in its own task, and returns their records in
+/// the order of calls, and the targets. The seed determines the choices, but not the interleaving.
 pub async fn record<W: Workload, T: Target<W>>(
     workload: &W,
     targets: Vec<T>,

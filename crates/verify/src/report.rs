@@ -1,19 +1,19 @@
-//! What a run found, for a person to read.
+//! The results of a run, for people to read.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A history longer than this is shown by its end.
+/// Of a longer history only the end is shown.
 const SHOWN_OPERATIONS_MAX: usize = 40;
 
-/// A promise that was not kept, with the operations that show it.
+/// A violated promise, with the operations that show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Which checker found it.
     pub checker: &'static str,
     /// What is wrong, in a sentence.
     pub what: String,
-    /// The shortest history that was found to show it, an operation a line.
+    /// The shortest history found that shows it, one operation per line.
     pub history: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a checker made of one history.
+/// The result of a checker for one history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub violations: Vec<Violation>,
@@ -50,10 +50,10 @@ impl From<Vec<Violation>> for Verdict {
 pub struct Figures {
     pub workload: &'static str,
     pub operations: u64,
-    /// Operations whose outcome is not known: no answer, a broken connection, a 5xx.
+    /// Operations with an unknown outcome: no answer, a broken connection, a 5xx.
     pub maybes: u64,
     pub objects: u64,
-    /// Objects whose history was too tangled to judge within its time limit.
+    /// Objects whose history was too complex to check within its time limit.
     pub unjudged: u64,
     pub violations: Vec<Violation>,
 }
@@ -68,7 +68,7 @@ impl Figures {
     }
 }
 
-/// What `holdfast verify` ends with.
+/// The final report of `holdfast verify`.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub seed: u64,

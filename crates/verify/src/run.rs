@@ -1,6 +1,6 @@
-//! A run over all workloads: rounds of recording and judging, until the time or the number of
-//! operations is reached. Each round has objects of its own, so that histories stay short enough
-//! to judge, and removes them.
+//! A run over all workloads: rounds of recording and checking, until the time or the number of
+//! operations is reached. Each round has new objects, so that histories stay short enough to check,
+//! and removes them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,18 +29,18 @@ use crate::report::{Figures, Report, Verdict};
 use crate::scratch_space;
 use holdfast_random::Random;
 
-/// How long, how much and how wide a run is.
+/// The duration, the number of operations and the number of clients of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub seed: u64,
-    /// Of each workload.
+    /// The clients of each workload.
     pub clients: u32,
     pub duration_max: Duration,
     /// Over all workloads.
     pub operations_max: u64,
 }
 
-/// What a run has come to so far.
+/// The progress of a run.
 #[derive(Debug, Default)]
 pub struct Progress {
     pub operations: AtomicU64,
@@ -50,7 +50,7 @@ pub struct Progress {
 
 /// Clients of one workload are spread over so many objects at once.
 const OBJECTS: u32 = 2;
-/// Of one client in a round.
+/// The operations of one client in a round.
 const OPERATIONS: u32 = 60;
 /// Long enough for leases to expire twice.
 const ROUND_MAX: Duration = Duration::from_secs(45);
@@ -79,13 +79,13 @@ struct Run<'run> {
     begun: Instant,
 }
 
-/// How the objects of one workload are made and met.
+/// How the objects of one workload are created and accessed.
 struct Stage<T> {
     service: Service,
     objects: u32,
     operations_per_client: u32,
     round_max: Duration,
-    /// A client's way to an object, by the name of the space it is in and its number there.
+    /// Makes a client's access to an object, from the name of its space and its number there.
     target: fn(Connection, &str, u32) -> T,
 }
 
@@ -140,7 +140,7 @@ impl Run<'_> {
             || self.progress.operations.load(Ordering::Relaxed) >= self.plan.operations_max
     }
 
-    /// Records and judges until the run is over or something is found.
+    /// Records and checks until the run is over or a violation is found.
     async fn rounds<W: Workload, T: Target<W>>(
         &self,
         number: u64,

@@ -1,4 +1,4 @@
-//! Containers, queues, tables and shares that a run makes for itself, and removes.
+//! Containers, queues, tables and shares that a run creates and removes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use crate::connection::Connection;
 const CREATE_TRIES_MAX: u32 = 5;
 const ACCEPT: (&str, &str) = ("accept", "application/json;odata=nometadata");
 
-/// A name that no other run uses, good for every service.
+/// A unique name, valid in every service.
 pub fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -20,7 +20,7 @@ pub fn unique_name() -> String {
     format!("verify{:x}p{:x}n{count:x}", since_epoch.as_micros(), std::process::id())
 }
 
-/// Makes a new one and returns its name, or why there is none.
+/// Creates a new one and returns its name, or the error.
 pub async fn create(connection: &mut Connection, service: Service) -> Result<String, String> {
     let mut reason = String::new();
     for _ in 0..CREATE_TRIES_MAX {
@@ -34,7 +34,7 @@ pub async fn create(connection: &mut Connection, service: Service) -> Result<Str
     Err(format!("the {} service does not let itself be written: {reason}", service.name()))
 }
 
-/// What cannot be removed is left: the run says nothing about that.
+/// Failures are ignored: the run does not report them.
 pub async fn remove(connection: &mut Connection, service: Service, name: &str) {
     for _ in 0..CREATE_TRIES_MAX {
         if call(connection, service, name, false).await.is_some() {

@@ -7,7 +7,7 @@ use sha2::Sha256;
 
 use crate::account::{Account, Service};
 
-/// What is signed of a request.
+/// The signed parts of a request.
 pub struct Signed<'request> {
     pub service: Service,
     pub method: &'request str,
@@ -17,7 +17,7 @@ pub struct Signed<'request> {
     pub date: &'request str,
     /// Sorted by name in lower case; of these only the `x-ms-` headers are signed.
     pub headers: &'request [(&'request str, &'request str)],
-    /// As it is sent, without the query.
+    /// As sent, without the query.
     pub path: &'request str,
     /// Sorted by name; decoded.
     pub query: &'request [(&'request str, &'request str)],

@@ -63,8 +63,8 @@ async fn connect(authority: &str) -> io::Result<TcpStream> {
     for address in tokio::net::lookup_host(authority).await? {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         if address.ip().is_loopback() {
-            // Within a machine there is no congestion: the simplest control of it costs least. Where
-            // it is not to be had, any will do.
+            // Within a machine there is no congestion: the simplest congestion control costs least.
+            // If it is not available, any other works.
             let _ = SockRef::from(&socket).set_tcp_congestion(b"reno");
         }
         socket.set_nodelay(true)?;

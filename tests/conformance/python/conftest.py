@@ -17,7 +17,7 @@ from support import Account, Raw, connection_string, unique
 from table_support import TableRaw, table_account, table_connection_string, unique_table
 
 
-# Files that set the properties of a service of the account, or depend on them: there is one set for each service.
+# Files that set the properties of a service, or depend on them: each service of the account has only one set.
 PROPERTIES = {
     "blob": ["test_protocol.py", "test_support_matrix.py", "test_website.py"],
     "file": ["test_share_service.py", "test_support_matrix_files.py"],
@@ -28,7 +28,7 @@ PROPERTIES = {
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Where tests run side by side, those of one file follow each other, since they may share what a fixture of
+    """When tests run in parallel, those of one file run in sequence, since they may share what a fixture of
     their module has made, and so do those of the files above."""
     from xdist.scheduler import LoadScopeScheduling
 
@@ -152,13 +152,13 @@ def table_raw():
 def table(tables):
     client = tables.create_table(unique_table())
     yield client
-    # Deleting a table that is gone is no error to the SDK.
+    # For the SDK, deleting a missing table is not an error.
     client.delete_table()
 
 
 @pytest.fixture(scope="session")
 def unsigned_tokens():
-    """Skips unless the server takes unsigned bearer tokens (its development mode)."""
+    """Skips unless the server accepts unsigned bearer tokens (its development mode)."""
     if os.environ.get("CONFORMANCE_UNSIGNED_TOKENS") != "1":
         pytest.skip("CONFORMANCE_UNSIGNED_TOKENS is not 1")
 

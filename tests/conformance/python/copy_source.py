@@ -1,4 +1,4 @@
-"""A host that copies can read from: what it serves, and how slowly, is the test's."""
+"""A host that copies can read from: the test decides what it serves, and how slowly."""
 
 import contextlib
 import threading
@@ -12,7 +12,7 @@ class CopySource:
         self.contents = {}
         self.headers = {}
         self.etags = {}
-        # From a path to where it leads instead.
+        # Redirections by path.
         self.redirects = {}
         self.asked = []
         self.go_on = threading.Event()

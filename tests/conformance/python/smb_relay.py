@@ -1,4 +1,4 @@
-"""Somebody in the middle of an SMB connection, who can change every packet on its way."""
+"""A man in the middle of an SMB connection, who can change every packet on its way."""
 
 import contextlib
 import socket

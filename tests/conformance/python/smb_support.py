@@ -1,4 +1,4 @@
-"""SMB by the package smbprotocol, as far as tests of both protocols on one share need it."""
+"""SMB by the package smbprotocol, for tests of both protocols on one share."""
 
 import contextlib
 import os
@@ -35,14 +35,14 @@ DELETE = Access.DELETE
 SHARE_NONE = 0
 SHARE_ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
 BREAK_MESSAGE_ID = 0xFFFFFFFFFFFFFFFF
-# What the package tells the server to be its machine.
+# The machine name that the package sends.
 MACHINE = "CONFORMANCE"
 os.environ["NETBIOS_COMPUTER_NAME"] = MACHINE
 LOCK_EXCLUSIVE, LOCK_UNLOCK, LOCK_FAIL_IMMEDIATELY = 2, 4, 16
 
 
 def endpoint() -> tuple[str, int]:
-    """Where the SMB server is; tests are skipped where there is none."""
+    """The address of the SMB server; tests are skipped if there is none."""
     text = os.environ.get("CONFORMANCE_SMB_ENDPOINT")
     if not text:
         pytest.skip("no SMB endpoint is under test")
@@ -75,7 +75,7 @@ class Tree:
         self.session.connect()
         self.tree = TreeConnect(self.session, rf"\\{host}\{share}")
         self.tree.connect()
-        # The package has no place for what nobody asked for.
+        # The package expects no unsolicited messages.
         self.broken = Request(SMB2HeaderRequest(), None, self.connection, self.session.session_id)
         self.connection.outstanding_requests[BREAK_MESSAGE_ID] = self.broken
 
@@ -107,7 +107,7 @@ class Tree:
         return self.connection.send(request, self.session.session_id, self.tree.tree_connect_id)
 
     def dispose(self, opened: Open, delete: bool = True) -> None:
-        """Marks a file or directory for deletion, or spares it."""
+        """Marks a file or directory for deletion, or unmarks it."""
         information = FileDispositionInformation()
         information["delete_pending"] = delete
         request = SMB2SetInfoRequest()

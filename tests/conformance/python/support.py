@@ -11,6 +11,7 @@ import hmac
 import http.client
 import os
 import re
+import ssl
 import time
 import urllib.parse
 import uuid
@@ -21,20 +22,20 @@ from xml.etree import ElementTree
 
 import pytest
 from azure.core.exceptions import HttpResponseError
+from server_process import connection_string as connection_string_of
 
 NEWEST_VERSION = "2026-10-06"
 
-DEVELOPMENT_STORAGE = (
-    "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;"
-    "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
-    "BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"
-    "QueueEndpoint=http://127.0.0.1:10001/devstoreaccount1;"
-)
+DEVELOPMENT_STORAGE = connection_string_of({"blob": "http://127.0.0.1:10000", "queue": "http://127.0.0.1:10001"})
 
 
 def connection_string() -> str:
     given = os.environ.get("CONFORMANCE_CONNECTION_STRING", "UseDevelopmentStorage=true")
     return DEVELOPMENT_STORAGE if given.startswith("UseDevelopmentStorage=true") else given
+
+
+def connection_parts(connection: str) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in connection.split(";") if part)
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,16 @@ class Account:
 
     @classmethod
     def under_test(cls, service: str = "Blob") -> "Account":
-        """With the endpoint of that service; the tests of a service that is not there are skipped."""
-        parts = dict(part.split("=", 1) for part in connection_string().split(";") if part)
-        if (endpoint := parts.get(f"{service}Endpoint")) is None:
+        """With the endpoint of that service; the tests of a missing service are skipped."""
+        if f"{service}Endpoint" not in connection_parts(connection_string()):
             pytest.skip(f"the connection string names no {service}Endpoint")
-        return cls(parts["AccountName"], parts["AccountKey"], urllib.parse.urlsplit(endpoint))
+        return cls.of(connection_string(), service)
+
+    @classmethod
+    def of(cls, connection: str, service: str = "Blob") -> "Account":
+        parts = connection_parts(connection)
+        endpoint = urllib.parse.urlsplit(parts[f"{service}Endpoint"])
+        return cls(parts["AccountName"], parts["AccountKey"], endpoint)
 
     @property
     def is_path_style(self) -> bool:
@@ -65,7 +71,7 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        """The error code, which the header and the body must agree on where both are there."""
+        """The error code, equal in header and body if both have it."""
         from_header = self.headers.get("x-ms-error-code")
         if self.body and self.status >= 400:
             from_body = self.xml().findtext("Code")
@@ -83,6 +89,8 @@ class Raw:
 
     account: Account
     version: str | None = NEWEST_VERSION
+    # Without one, the certificate of an HTTPS endpoint is verified as usual.
+    tls: ssl.SSLContext | None = None
 
     def send(
         self,
@@ -110,9 +118,11 @@ class Raw:
         return self.exchange(method, f"{target}?{query}" if query else target, sent, body, host)
 
     def exchange(self, method, target, headers, body, host=None) -> Answer:
-        secure = self.account.endpoint.scheme == "https"
-        connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        connection = connect(self.account.endpoint.hostname, self.account.endpoint.port, timeout=60)
+        host_and_port = (self.account.endpoint.hostname, self.account.endpoint.port)
+        if self.account.endpoint.scheme == "https":
+            connection = http.client.HTTPSConnection(*host_and_port, timeout=60, context=self.tls)
+        else:
+            connection = http.client.HTTPConnection(*host_and_port, timeout=60)
         with contextlib.closing(connection):
             connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
             connection.putheader("Host", host or self.account.endpoint.netloc)

@@ -5,14 +5,13 @@ import urllib.parse
 import uuid
 from dataclasses import dataclass
 
-from support import Account, Answer, Raw, connection_string
+from support import Account, Answer, Raw, connection_parts, connection_string
 
 DEVELOPMENT_ENDPOINT = "http://127.0.0.1:10002/devstoreaccount1"
 
 
 def table_endpoint() -> str:
-    parts = dict(part.split("=", 1) for part in connection_string().split(";") if part)
-    return parts.get("TableEndpoint", DEVELOPMENT_ENDPOINT)
+    return connection_parts(connection_string()).get("TableEndpoint", DEVELOPMENT_ENDPOINT)
 
 
 def table_connection_string() -> str:
@@ -33,7 +32,7 @@ def unique_table(prefix: str = "t") -> str:
 class TableAnswer(Answer):
     @property
     def code(self) -> str | None:
-        """The error code, which the header and the body must agree on where both are there."""
+        """The error code, equal in header and body if both have it."""
         from_header = self.headers.get("x-ms-error-code")
         if self.body and self.status >= 400:
             from_body = self.json()["odata.error"]["code"]
@@ -47,7 +46,7 @@ class TableAnswer(Answer):
 
 @dataclass
 class TableRaw(Raw):
-    """As `Raw`, with what OData wants, and signed as tables are."""
+    """As `Raw`, with the headers of OData and the signature of tables."""
 
     version: str | None = "2019-02-02"
 

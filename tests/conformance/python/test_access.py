@@ -1,4 +1,4 @@
-"""Who may do what: stored policies, every kind of SAS, anonymous reading, Shared Key by hand, tokens."""
+"""Authorization: stored policies, every kind of SAS, anonymous reading, Shared Key by hand, tokens."""
 
 import base64
 import json
@@ -372,7 +372,7 @@ def unsigned_token():
 
 
 def user_delegation_key(raw, start, expiry):
-    """Asked for by hand: the SDK sends tokens over HTTPS only."""
+    """Sent by hand: the SDK sends tokens over HTTPS only."""
     times = f"<Start>{start:%Y-%m-%dT%H:%M:%SZ}</Start><Expiry>{expiry:%Y-%m-%dT%H:%M:%SZ}</Expiry>"
     return raw.send(
         "POST",

@@ -1,4 +1,4 @@
-"""What can be asked about the account itself."""
+"""Get Account Information."""
 
 from email.utils import formatdate, parsedate_to_datetime
 

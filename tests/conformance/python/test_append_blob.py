@@ -75,7 +75,7 @@ def test_creation(container, raw, path):
 def test_appends_answer_digests_and_verify_them(log, raw, path):
     answer = raw.send("PUT", path, "comp=appendblock", {}, b"block")
     assert answer.status == 201
-    # Since 2019-02-02 the MD5 is told only to those who send it.
+    # Since 2019-02-02 the MD5 is returned only to clients that send it.
     assert answer.headers["Content-MD5"] is None
     assert answer.headers["x-ms-content-crc64"] == crc64_text(b"block")
     for headers, code in (

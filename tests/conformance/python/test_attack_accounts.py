@@ -10,22 +10,19 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient, generate_account_sas, generate_container_sas
 from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueServiceClient
-from own_server import own_server
+from own_server import own_process
 from support import Account, Raw
 
 KEYS = {"mallory": "bWFsbG9yeQ==", "victim": "dmljdGlt"}
 SECRET = b"what only the victim may read"
-# Both accounts have all of these, so that only the account tells them apart.
+# Both accounts have all of these, so that only the account differs.
 CONTAINER = TABLE = "private"
 OBJECT = "secret"
 
 
 class Server:
-    def __init__(self, connection: str):
-        parts = dict(part.split("=", 1) for part in connection.split(";") if part)
-        self.endpoints = {
-            name: parts[f"{name.capitalize()}Endpoint"].rsplit("/", 1)[0] for name in ("blob", "queue", "table", "file")
-        }
+    def __init__(self, endpoints: dict[str, str]):
+        self.endpoints = endpoints
 
     def client(self, kind, service: str, account: str):
         credential = {"account_name": account, "account_key": KEYS[account]}
@@ -45,8 +42,8 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server():
-    with own_server(*(f"--account={name}:{key}" for name, key in KEYS.items())) as connection:
-        server = Server(connection)
+    with own_process(*(f"--account={name}:{key}" for name, key in KEYS.items())) as process:
+        server = Server(process.addresses)
         for account, content in (("mallory", b"mine"), ("victim", SECRET)):
             with server.client(BlobServiceClient, "blob", account) as blobs:
                 blobs.create_container(CONTAINER).upload_blob(OBJECT, content)
@@ -80,7 +77,7 @@ def nothing_of_the_victim_changes(server):
 
 UP = ["..", "%2e%2e", "%2E%2E", ".%2e", "%252e%252e", "..;", "%c0%ae%c0%ae", "..%00"]
 SLASH = ["/", "%2f", "%2F", "%5c", "\\", "//", "/./", "%252f"]
-# What is asked for, and what follows the account in it.
+# Requests, and the part of their path after the account.
 OBJECTS = {
     "blob": f"{CONTAINER}/{OBJECT}",
     "file": f"{CONTAINER}/{OBJECT}",
@@ -90,7 +87,7 @@ OBJECTS = {
 
 
 def tricks(rest: str) -> list[str]:
-    """Paths that some reader or other could take for one of the victim's."""
+    """Paths that some parser could take for one of the victim's."""
     paths = [f"/mallory{slash}{up}{slash}victim{slash}{rest}" for up in UP for slash in SLASH]
     paths += [f"/mallory/{CONTAINER}/{up}/{up}/{up}/victim/{rest}" for up in UP]
     paths += [f"/{prefix}victim/{rest}" for prefix in ("", "/", "./", "%2f", "%2e/", "mallory/../")]
@@ -100,7 +97,7 @@ def tricks(rest: str) -> list[str]:
 
 
 def refused(answer) -> bool:
-    """An error, or what is mallory's own: a path may be one of mallory's names, however odd."""
+    """An error, or mallory's own data: a path may be one of mallory's names, however odd."""
     return SECRET not in answer.body and answer.status != 500 and (answer.status >= 400 or is_own(answer.body))
 
 
@@ -154,7 +151,7 @@ def test_no_address_in_the_request_line_leads_to_the_other_account(server):
 
 
 def signatures(server) -> list[str]:
-    """Whatever mallory can sign, with the names that the victim has too."""
+    """Everything that mallory can sign, with the names that the victim has, too."""
     end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
     key = KEYS["mallory"]
     signed = [generate_account_sas(name, key, resource_types="sco", permission="rwdlacup", expiry=end) for name in KEYS]
@@ -172,7 +169,7 @@ def test_no_signature_of_one_account_opens_the_other(server):
 
 
 def sources(server, service: str) -> list[str]:
-    """Ways to write the URL of what is the victim's."""
+    """Ways to write URLs of the victim's data."""
     endpoint = server.endpoints[service]
     port = urllib.parse.urlsplit(endpoint).port
     rest = f"{CONTAINER}/{OBJECT}"

@@ -7,20 +7,18 @@ HOLDFAST_ATTACK_CONNECTIONS=10000 and HOLDFAST_ATTACK_UPLOAD_MIB=10240 are the l
 import concurrent.futures
 import contextlib
 import os
-import pathlib
 import re
 import resource
-import signal
 import socket
-import subprocess
 import tempfile
 import threading
 import time
 import urllib.parse
 
 import pytest
-from own_server import ENDPOINT
-from support import DEVELOPMENT_STORAGE, Account, Raw
+from own_server import own_program
+from server_process import ServerProcess
+from support import Account, Raw
 
 CONNECTIONS = int(os.environ.get("HOLDFAST_ATTACK_CONNECTIONS", "500"))
 UPLOAD_MIB = int(os.environ.get("HOLDFAST_ATTACK_UPLOAD_MIB", "300"))
@@ -30,53 +28,30 @@ CONNECTION_KIB_MAX = 24
 UPLOAD_GROWTH_KIB_MAX = 64 * 1024
 
 
-class Server:
-    """A process of its own, on a data folder, so that its memory is not its data."""
+class Server(ServerProcess):
+    """A separate process, on a data folder, so that its data is not in memory."""
 
     def __init__(self, folder: str, *settings: str):
-        program = os.environ.get("CONFORMANCE_PROGRAM")
-        if program is None:
-            pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
-        off = [f"--{name}-port=off" for name in ("queue", "table", "file", "smb", "admin")]
-        self.process = subprocess.Popen(
-            [program, "--data", folder, "--blob-port=0", "--log=off", *off, *settings], stdout=subprocess.PIPE, text=True
-        )
-        endpoint = dict(ENDPOINT.findall(self.process.stdout.readline()))["blob"]
-        parts = dict(part.split("=", 1) for part in DEVELOPMENT_STORAGE.split(";") if part)
-        name = parts["AccountName"]
-        endpoint = endpoint.rstrip("/").removesuffix(f"/{name}")
-        self.address = (urllib.parse.urlsplit(endpoint).hostname, urllib.parse.urlsplit(endpoint).port)
-        self.raw = Raw(Account(name, parts["AccountKey"], urllib.parse.urlsplit(f"{endpoint}/{name}")))
-
-    def memory_kib(self, field: str = "VmRSS") -> int:
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(rf"{field}:\s+(\d+) kB", text).group(1))
+        super().__init__(own_program(), "--data", folder, "--log=off", *settings, listening=["blob"])
+        self.raw = Raw(Account.of(self.connection_string()))
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(self.address, timeout=CUT_SECONDS + 30)
+        endpoint = self.raw.account.endpoint
+        return socket.create_connection((endpoint.hostname, endpoint.port), timeout=CUT_SECONDS + 30)
 
     def says(self, sent: bytes) -> bytes:
-        """All that comes back for it until the server closes the connection."""
+        """The whole answer until the server closes the connection."""
         with contextlib.closing(self.connect()) as client:
             client.sendall(sent)
             client.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: client.recv(65536), b""))
 
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
-        self.process.stdout.close()
-
 
 @pytest.fixture(scope="module")
 def server():
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(folder)
-        try:
-            assert server.raw.send("PUT", "/attacked", "restype=container").status == 201
-            yield server
-        finally:
-            server.stop()
+    with tempfile.TemporaryDirectory() as folder, Server(folder) as server:
+        assert server.raw.send("PUT", "/attacked", "restype=container").status == 201
+        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +91,7 @@ HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 )
 def test_a_request_that_two_servers_would_read_differently_is_refused_whole(server, headers):
     answers = server.says(b"PUT /a/b HTTP/1.1\r\nHost: h\r\n" + headers + b"\r\n" + HIDDEN)
-    # One refusal; what follows is never taken for a request of its own.
+    # One refusal; what follows is never taken for another request.
     assert len(statuses(answers)) == 1 and statuses(answers)[0] in (400, 501), answers
 
 
@@ -182,12 +157,12 @@ def time_until_cut(server, kind: str, pace: float | None) -> tuple[float, bytes]
 
 
 def test_slow_clients_are_cut_off(server):
-    """All of them at once, since each takes its time."""
+    """All of them at once, since each takes long."""
     cases = [(kind, pace) for kind in ("headers", "body") for pace in (None, 1.0)]
     with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
         cut = list(pool.map(lambda case: time_until_cut(server, *case), cases))
     for case, (took, answer) in zip(cases, cut, strict=True):
-        # A client that is told so has a few seconds more to read it.
+        # A client that gets an answer has a few more seconds to read it.
         assert took < CUT_SECONDS + 8, (case, took)
         assert statuses(answer) in ([], [408], [500], [503]), (case, answer)
 
@@ -232,7 +207,7 @@ def test_idle_connections_cost_little_and_slow_nobody_down():
             with contextlib.ExitStack() as stack:
                 for at in range(CONNECTIONS):
                     client = stack.enter_context(contextlib.closing(server.connect()))
-                    # Half of them have had an answer, half say nothing at all.
+                    # Half of them have had an answer, half send nothing.
                     if at % 2:
                         client.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                         assert client.recv(4096)

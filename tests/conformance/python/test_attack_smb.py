@@ -1,4 +1,4 @@
-"""SMB as attackers speak it: somebody in the middle, wrong proofs, packets that nobody signed, more than
+"""SMB as attackers use it: a man in the middle, wrong proofs, unsigned packets, more than
 was granted, compounds without sense, and the handles and locks of others."""
 
 import contextlib
@@ -33,7 +33,16 @@ from smbprotocol.open import (
 )
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
-from test_smb_logon import ACCOUNT, FIRST_KEY, OTHER_ACCOUNT, SECOND_KEY, SHARES, logged_on, smb_server
+from test_smb_logon import (
+    ACCOUNT,
+    FIRST_KEY,
+    OTHER_ACCOUNT,
+    SECOND_KEY,
+    SHARES,
+    file_and_smb_ports,
+    logged_on,
+    smb_server,
+)
 
 ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
 NEGOTIATE, SESSION_SETUP, TREE_CONNECT = 0, 1, 3
@@ -77,7 +86,7 @@ def opened(tree, name, access=Access.GENERIC_READ | Access.GENERIC_WRITE, sharin
     return file
 
 
-# --- somebody in the middle
+# --- man in the middle
 
 
 def test_a_relay_that_changes_nothing_is_not_noticed(port):
@@ -162,7 +171,7 @@ def tokens(port) -> list[bytes]:
 
 
 def statuses(port, packets) -> list[int]:
-    """What a new connection is answered."""
+    """The answer to a new connection."""
     answered = []
     with contextlib.closing(socket.create_connection(("127.0.0.1", port), timeout=20)) as client:
         session = bytes(8)
@@ -187,7 +196,7 @@ def test_a_proof_is_good_for_its_own_challenge_only(port):
 
 
 def test_a_proof_that_was_changed_anywhere_is_refused(port):
-    """Each byte of the last token, in a logon of its own that is good otherwise."""
+    """Each byte of the last token, in a separate logon that is valid otherwise."""
     length = len(tokens(port)[-1])
     for at in range(88, length, 7):
 
@@ -198,14 +207,14 @@ def test_a_proof_that_was_changed_anywhere_is_refused(port):
         with relayed(port, change) as relay:
             try:
                 with logged_on(relay, Dialects.SMB_2_1_0):
-                    # What neither proof nor signature is about may change: the name of the client's machine.
+                    # Only the machine name of the client may change: neither proof nor signature covers it.
                     pass
             except (LogonFailure, SMBException):
                 continue
             pytest.fail(f"byte {at} of {length} can be changed")
 
 
-# --- packets that nobody signed
+# --- unsigned packets
 
 
 @pytest.mark.parametrize("dialect", [Dialects.SMB_2_1_0, Dialects.SMB_3_0_2, Dialects.SMB_3_1_1], ids=hex)
@@ -296,7 +305,7 @@ def test_nobody_gets_credits_without_end(port):
         assert granted <= 8192
 
 
-# --- compounds without sense
+# --- invalid compounds
 
 
 def echo_chain(*next_commands: int, flags=0) -> bytes:
@@ -345,7 +354,7 @@ def test_a_length_beyond_all_measure_ends_the_connection(port):
         assert answer(client) is None
 
 
-# --- what is another's
+# --- resources of others
 
 
 @contextlib.contextmanager
@@ -431,7 +440,7 @@ def test_a_name_does_not_lead_out_of_its_share(port):
 
 
 def test_both_protocols_let_in_the_same_callers():
-    """SMB and REST are asked with the same pairs of names and keys."""
+    """SMB and REST are tried with the same pairs of names and keys."""
     callers = [
         (ACCOUNT, FIRST_KEY, True),
         (ACCOUNT, SECOND_KEY, True),
@@ -441,17 +450,11 @@ def test_both_protocols_let_in_the_same_callers():
         ("third", FIRST_KEY, False),
         ("stranger", FIRST_KEY, False),
     ]
-    file_port = free_port()
     settings = ["--account=third:dGhpcmQ=", "--disabled-account", OTHER_ACCOUNT]
-    with smb_server(*settings, file_port=file_port) as port:
+    with file_and_smb_ports(*settings) as (file_port, port):
         for name, key, allowed in callers:
             assert lets_in_by_rest(file_port, name, key) == allowed, (name, key)
             assert lets_in_by_smb(port, name, key) == allowed, (name, key)
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        return listener.getsockname()[1]
 
 
 def lets_in_by_rest(port, name, key) -> bool:

@@ -1,19 +1,18 @@
-"""SMB clients that ask for much and read nothing of it: what the server holds for them is bounded, others
+"""SMB clients that ask for much and read nothing: what the server holds for them is bounded, others
 are served, and what they said last still counts. And answers of one compound that are longer together than
 one message can be."""
 
 import contextlib
 import os
-import pathlib
-import re
 import struct
-import subprocess
 import tempfile
 import threading
 import time
 
 import pytest
 from azure.storage.fileshare import ShareServiceClient
+from own_server import own_program
+from server_process import ServerProcess
 from smb_relay import receive
 from smbprotocol.connection import Dialects
 from smbprotocol.header import Commands, NtStatus
@@ -35,10 +34,10 @@ pytestmark = pytest.mark.alone
 MIB = 1024 * 1024
 READ_BYTES = 8 * MIB
 CONNECTIONS, READS = 12, 60
-# What answers may take, and as much again for what else the process does.
+# The limit of answers, and as much again for other memory of the process.
 GROWTH_KIB_MAX = 2 * 256 * 1024
 SHARE = "alpha"
-# Answers so short that they are counted with their requests.
+# Answers short enough to be counted with their requests.
 SMALL_CONNECTIONS, SMALL_READS, SMALL_READ_BYTES = 4, 8000, 4096
 COPIES, CHUNKS_OF_COPY = 2000, 16
 SHARES, PIPES = 300, 30
@@ -47,47 +46,28 @@ ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.F
 ASYNC = 2
 
 
-class Server:
-    """A process of its own, on a data folder, so that its memory is not its data."""
+class Server(ServerProcess):
+    """A separate process, on a data folder, so that its data is not in memory."""
 
     def __init__(self, folder: str):
-        program = os.environ.get("CONFORMANCE_PROGRAM")
-        if program is None:
-            pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
-        off = [f"--{name}-port=off" for name in ("blob", "queue", "table", "admin")]
-        settings = ["--file-port=0", "--smb-port=0", "--log=warn", f"--account={ACCOUNT}:{FIRST_KEY}"]
-        self.process = subprocess.Popen(
-            [program, "--data", folder, *off, *settings], stdout=subprocess.PIPE, text=True
-        )
-        endpoints = dict(re.findall(r"\b(\w+)=(\S+)", self.process.stdout.readline()))
-        self.port = int(endpoints["smb"].rsplit(":", 1)[1])
-        credential = {"account_name": ACCOUNT, "account_key": FIRST_KEY}
-        file = endpoints["file"].rstrip("/")
+        settings = ["--data", folder, "--log=warn", f"--account={ACCOUNT}:{FIRST_KEY}"]
+        super().__init__(own_program(), *settings, listening=["file", "smb"])
+        self.port = self.ports["smb"]
         self.content = os.urandom(READ_BYTES)
-        self.service = ShareServiceClient(f"{file}/{ACCOUNT}", credential=credential)
+        self.service = ShareServiceClient.from_connection_string(self.connection_string(ACCOUNT, FIRST_KEY))
         share = self.service.create_share(SHARE)
         share.get_file_client("large").upload_file(self.content)
         share.create_directory("directory")
 
-    def memory_kib(self) -> int:
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", text).group(1))
-
     def stop(self) -> None:
         self.service.close()
-        self.process.terminate()
-        self.process.wait(30)
-        self.process.stdout.close()
+        super().stop()
 
 
 @pytest.fixture(scope="module")
 def server():
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(folder)
-        try:
-            yield server
-        finally:
-            server.stop()
+    with tempfile.TemporaryDirectory() as folder, Server(folder) as server:
+        yield server
 
 
 def opened(tree, name: str, access=Access.GENERIC_READ, sharing=ALL, directory=False) -> Open:
@@ -109,7 +89,7 @@ def connected(server, credits: int = 8000, **logon):
 
 
 class Mute:
-    """A client that sends what it likes and reads only if it is told to."""
+    """A client that sends anything and reads only on request."""
 
     def __init__(self, tree, file: Open | None = None, directory: Open | None = None):
         self.tree, self.session, self.stop = tree, tree.session, threading.Event()
@@ -146,7 +126,7 @@ class Mute:
         self.socket.sendall(struct.pack(">I", len(message)) + message)
 
     def packet(self, command: int, body: bytes, charge: int = 1, async_id: int | None = None) -> int:
-        """Sends a request; its number."""
+        """Sends a request; returns its number."""
         message_id = self.message_id
         self.send(self.request(command, body, charge, async_id))
         return message_id
@@ -215,7 +195,7 @@ def test_answers_that_nobody_reads_are_bounded_and_others_are_served(server):
         with connected(server) as tree:
             for _ in range(5):
                 assert read_whole(tree) == server.content
-        # Sooner than those who do not read are given up.
+        # Before clients that do not read are disconnected.
         assert time.monotonic() - began < 4
 
 
@@ -290,7 +270,7 @@ def test_lists_of_shares_that_nobody_reads_are_bounded(server):
         assert growth < GROWTH_KIB_MAX / 8
         assert statuses[0] == NtStatus.STATUS_SUCCESS
         assert set(statuses) == {NtStatus.STATUS_SUCCESS, NtStatus.STATUS_INSUFFICIENT_RESOURCES}
-        # Who is done with a pipe has room again.
+        # A client that has closed a pipe has room again.
         for pipe in pipes[1:]:
             client.close(pipe)
         assert {client.answer()[1] for _ in pipes[1:]} == {NtStatus.STATUS_SUCCESS}

@@ -1,9 +1,8 @@
-"""Sources of copies that would make the server ask what only the server can reach: addresses that were not
+"""Sources of copies that would make the server contact hosts that only it can reach: addresses that were not
 allowed, redirections to them, and names that lead there. Nothing there is ever asked, not even whether it is
 there."""
 
 import contextlib
-import urllib.parse
 
 import pytest
 from copy_source import copy_source
@@ -33,16 +32,14 @@ class Site:
         self.hidden, self.hidden_host = hidden, hidden_host
 
     def raw(self, service: str) -> Raw:
-        parts = dict(part.split("=", 1) for part in self.connection.split(";") if part)
-        endpoint = urllib.parse.urlsplit(parts[f"{service}Endpoint"])
-        return Raw(Account(parts["AccountName"], parts["AccountKey"], endpoint))
+        return Raw(Account.of(self.connection, service))
 
     def copy(self, name: str, url: str):
         service, query, headers = COPIES[name]
         return self.raw(service).send("PUT", target_of(name), query, {**headers, "x-ms-copy-source": url})
 
     def prepare(self, name: str) -> None:
-        """What some of the operations write to must be there."""
+        """The destinations of some of the operations must exist."""
         made = {
             "Append Block From URL": ("Blob", {"x-ms-blob-type": "AppendBlob"}),
             "Put Page From URL": ("Blob", {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"}),
@@ -80,7 +77,7 @@ def only_one():
 
 @pytest.fixture(scope="module")
 def any_name():
-    """All hosts are allowed, at every port that the tests use: still not what is private."""
+    """All hosts are allowed, at every port that the tests use: but not private addresses."""
     with site("*:{allowed}", "*:{hidden}", "*") as made:
         yield made
 

@@ -14,7 +14,7 @@ import urllib.parse
 
 import pytest
 from azure.storage.blob import generate_account_sas, generate_container_sas
-from own_server import own_server
+from own_server import own_process
 from support import Account, Raw
 
 FACTS = pathlib.Path(__file__).parents[3] / "crates/rest/tests/authorization/operations.tsv"
@@ -41,10 +41,8 @@ def facts() -> list[dict]:
 
 @pytest.fixture(scope="module")
 def endpoints():
-    with own_server(f"--account={ACCOUNT}:{KEY}") as connection:
-        parts = dict(part.split("=", 1) for part in connection.split(";") if part)
-        names = ("blob", "queue", "table", "file")
-        yield {name: parts[f"{name.capitalize()}Endpoint"].rsplit("/", 1)[0] for name in names}
+    with own_process(f"--account={ACCOUNT}:{KEY}") as process:
+        yield process.addresses
 
 
 def is_met(needed: str, letters: str) -> bool:

@@ -32,7 +32,7 @@ def fill(container, *wanted):
 
 
 class Part(http.client.HTTPResponse):
-    """One answer out of a batch."""
+    """One answer of a batch."""
 
     class Socket:
         def __init__(self, content):
@@ -57,7 +57,7 @@ def parts_of(answer):
 
 
 def request_text(raw, method, path, query="", headers=None, sign=True):
-    """A part as clients write it: without a version, signed as it stands."""
+    """A part as clients write it: signed, without a version."""
     target = raw.account.endpoint.path.rstrip("/") + path
     sent = {"x-ms-date": formatdate(usegmt=True), "Content-Length": "0", **(headers or {})}
     if sign:

@@ -155,7 +155,7 @@ def test_put_block_answers_digests_and_leaves_the_blob_alone(container, raw_blob
     before = container.get_blob_client("raw").get_blob_properties()
     answer = raw_blob.put_block(block_id("a"), b"block")
     assert answer.status == 201
-    # Since 2019-02-02 the MD5 is told only to those who send it.
+    # Since 2019-02-02 the MD5 is returned only to clients that send it.
     assert answer.headers["Content-MD5"] is None
     sent = {"Content-MD5": base64_text(md5(b"block"))}
     verified = raw_blob.put_block(block_id("a"), b"block", sent)

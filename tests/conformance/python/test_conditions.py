@@ -110,7 +110,7 @@ def test_passed_condition_on_a_read(known, operation, header):
 
 
 def read_outcome(conditions) -> int:
-    """If-Match AND If-Unmodified-Since AND (If-None-Match OR If-Modified-Since); absent ones take no part."""
+    """If-Match AND If-Unmodified-Since AND (If-None-Match OR If-Modified-Since); absent ones are ignored."""
     if "fail" in (conditions.get("If-Match"), conditions.get("If-Unmodified-Since")):
         return 412
     either = [conditions[name] for name in ("If-None-Match", "If-Modified-Since") if name in conditions]
@@ -150,7 +150,7 @@ def old_outcome(conditions, failed_status) -> int:
 
 
 def test_every_pair_on_a_write(known):
-    """Only two pairs exist for writes; any other combination is refused before it is looked at."""
+    """Only two pairs exist for writes; any other combination is refused before it is evaluated."""
     wrong = []
     for conditions in combinations((2, 3, 4)):
         answer = known.send("PUT", "comp=metadata", conditions, {"x-ms-meta-a": "1"})

@@ -66,7 +66,7 @@ def test_deleted_container_answers_not_found_everywhere(service):
 
 
 def test_recreated_container_is_empty(service):
-    """The service may block the name for a while; when it lets it go, nothing of the old one is left."""
+    """The service may block the name for a while; afterwards nothing of the old one is left."""
     client = service.create_container(unique("again"))
     client.upload_blob("old", b"x")
     client.delete_container()

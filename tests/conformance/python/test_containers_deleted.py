@@ -1,4 +1,4 @@
-"""The end of containers and what may come after it: restored, renamed, listed when they are gone.
+"""Deleted and renamed containers: restoring, renaming, listing deleted ones.
 
 Whether a deleted container is retained is a setting of the account: CONFORMANCE_CONTAINER_RETENTION_DAYS
 says for how many days, and CONFORMANCE_CONTAINER_NAME_HOLD for how many seconds its name is held.
@@ -23,7 +23,7 @@ held = pytest.mark.skipif(NAME_HOLD_SECONDS == 0, reason="CONFORMANCE_CONTAINER_
 
 @pytest.fixture
 def names(service):
-    """Fresh names; what has one at the end is deleted."""
+    """Fresh names; containers with these names are deleted at the end."""
     fresh = []
 
     def name():

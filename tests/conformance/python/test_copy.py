@@ -18,6 +18,7 @@ from azure.storage.blob import (
 )
 from copy_source import copy_source
 from own_server import own_server
+from server_process import KEY as WELL_KNOWN_KEY
 from support import base64_text, md5, readable, refused, unique, wait_for
 from test_access import unsigned_token
 
@@ -25,7 +26,6 @@ HOUR = timedelta(hours=1)
 # Of Put Blob From URL the SDK has no such argument.
 COPY_TAGS = {"x-ms-copy-source-tag-option": "COPY"}
 OTHER_ACCOUNT, OTHER_KEY = "otheraccount", base64.b64encode(b"o" * 64).decode()
-WELL_KNOWN_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 UNSERVED = "http://127.0.0.1:9/nothing"
 
 
@@ -158,7 +158,7 @@ def test_a_leased_destination_needs_its_id_and_a_lease_without_end(source, desti
         destination.start_copy_from_url(source.url)
     with refused(412, "InfiniteLeaseDurationRequired"):
         destination.start_copy_from_url(source.url, destination_lease=lease)
-    # Done when it is answered, so no lease can end before it.
+    # It is complete when it is answered, so no lease can end before it.
     destination.start_copy_from_url(readable(source), requires_sync=True, destination_lease=lease)
     lease.release()
     lease = destination.acquire_lease(lease_duration=-1)
@@ -302,7 +302,7 @@ def test_the_source_is_read_by_its_own_signature(account, source, destination):
         destination.start_copy_from_url(sas_url(source, account.key, permission="w"))
     with refused(403, "CannotVerifyCopySource"):
         destination.start_copy_from_url(sas_url(source, account.key, expiry=-HOUR))
-    # A signature that does not hold is not made good by the key of the request.
+    # The key of the request does not replace an invalid signature.
     broken = sas_url(source, account.key).replace("sig=", "sig=AAAA")
     with refused(403, "CannotVerifyCopySource"):
         destination.start_copy_from_url(broken)
@@ -350,7 +350,7 @@ def test_another_account_is_read_by_its_signature_only(accounts):
     for requires_sync in (True, None):
         with refused(401, "CannotVerifyCopySource"):
             destination.start_copy_from_url(source.url, requires_sync=requires_sync)
-        # My key signs nothing of theirs.
+        # The key of one account signs nothing of another.
         with refused(403, "CannotVerifyCopySource"):
             destination.start_copy_from_url(sas_url(source, WELL_KNOWN_KEY), requires_sync=requires_sync)
         destination.start_copy_from_url(sas_url(source, OTHER_KEY), requires_sync=requires_sync)
@@ -551,7 +551,7 @@ def test_a_source_that_changes_fails_the_copy(remote, monkeypatch):
     original = source.etags
 
     class Changing(dict):
-        """The ETag that was seen first is another one at the next request."""
+        """The ETag changes between the first request and the next."""
 
         def __init__(self):
             super().__init__(original)

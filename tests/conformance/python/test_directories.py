@@ -1,4 +1,4 @@
-"""Directories: create, properties, metadata, delete, and how they stand to files."""
+"""Directories: create, properties, metadata, delete, and conflicts with files."""
 
 from datetime import datetime, timezone
 
@@ -59,7 +59,7 @@ def test_files_and_directories_share_their_names(share, directory):
     share.get_file_client("file").create_file(0)
     with refused(409, "ResourceTypeMismatch"):
         share.create_directory("FILE")
-    # az asks so whether something is a file or a directory.
+    # az checks so whether a path is a file or a directory.
     assert not share.get_directory_client("file").exists()
     assert not share.get_file_client("photos").exists()
     with refused(404, "ResourceNotFound"):

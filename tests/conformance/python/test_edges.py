@@ -1,4 +1,4 @@
-"""What a careless server would pass over in silence, and what clients do that break off half-way."""
+"""Requests that a careless server would accept silently, and clients that disconnect half-way."""
 
 import contextlib
 import socket
@@ -174,7 +174,7 @@ def test_listing_of_an_old_version_gives_addresses(account, container, raw):
     assert raw.send("GET", "/", "comp=list").xml().attrib == {"ServiceEndpoint": f"{endpoint}/"}
 
 
-# Clients that go away, and bodies that nobody wants
+# Clients that disconnect, and unwanted bodies
 
 
 def head(account, raw, method, path, headers):
@@ -200,7 +200,7 @@ def test_blobs_of_clients_that_went_away_are_whole(account, container, raw):
         with connect(account) as connection:
             connection.sendall(head(account, raw, "PUT", f"/{container.container_name}/{name}", headers) + content)
             time.sleep(0.0005 * len(name) * (contents[name][0] % 5))
-    # Space that was given back by mistake would be taken by these.
+    # Space that was freed by mistake would be used by these.
     for number in range(40):
         container.upload_blob(f"other{number}", b"\xff" * 100_000)
     for blob in container.list_blobs(name_starts_with="b"):
@@ -215,7 +215,7 @@ def test_refusal_reaches_a_client_that_is_still_sending(account, container, raw)
 
 
 def test_refused_body_is_not_asked_for(account, container, raw):
-    """Who waits to be told to go on gets the refusal instead, and has not sent the body in vain."""
+    """A client that waits for 100 Continue gets the refusal instead, without sending the body."""
     headers = {"x-ms-blob-type": "BlockBlob", "Content-Length": str(10**13), "Expect": "100-continue"}
     with connect(account) as connection:
         connection.sendall(head(account, raw, "PUT", f"/{container.container_name}/b", headers))

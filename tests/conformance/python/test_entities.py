@@ -153,7 +153,7 @@ def test_the_timestamp_is_the_servers(table):
     begun = datetime.now(timezone.utc)
     table.create_entity(entity(Timestamp=datetime(2001, 1, 1, tzinfo=timezone.utc)))
     first = table.get_entity("p", "r").metadata["timestamp"]
-    # A server that has just been started may be some way ahead of the clock.
+    # A server that has just been started may be slightly ahead of the clock.
     assert begun - timedelta(seconds=5) < first < begun + timedelta(minutes=2)
     table.upsert_entity(entity())
     assert table.get_entity("p", "r").metadata["timestamp"] > first

@@ -1,4 +1,4 @@
-"""Error codes that no other file comes by: each of them on the one way that leads to it.
+"""Error codes that no other file tests, each by the only request that leads to it.
 
 `docs/error-codes.md` lists all codes with the file that tests them, and why some are never answered.
 """
@@ -21,10 +21,10 @@ from azure.storage.blob import (
     generate_blob_sas,
 )
 from own_server import own_server
-from support import readable, refused
+from server_process import KEY as WELL_KNOWN_KEY
+from support import Account, readable, refused
 
 OTHER_ACCOUNT, OTHER_KEY = "otheraccount", base64.b64encode(b"o" * 64).decode()
-WELL_KNOWN_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 ACCOUNTS = (f"--account=devstoreaccount1:{WELL_KNOWN_KEY}", f"--account={OTHER_ACCOUNT}:{OTHER_KEY}")
 MIB, GIB = 1024**2, 1024**3
 FUTURE = "2099-01-01T00:00:00Z"
@@ -127,9 +127,9 @@ def test_versions_before_there_were_page_blobs(raw, path, method, query, headers
 
 
 def test_body_that_does_not_come(account):
-    """The client has a second; the first bytes come, and then none."""
+    """The client has one second; it sends the first bytes, and then none."""
     with own_server("--body-timeout=300ms") as connection:
-        endpoint = dict(part.split("=", 1) for part in connection.split(";") if part)["BlobEndpoint"]
+        endpoint = Account.of(connection).endpoint
         with BlobServiceClient.from_connection_string(connection, retry_total=0) as client:
             container = client.create_container("slow")
             sas = generate_blob_sas(
@@ -137,11 +137,10 @@ def test_body_that_does_not_come(account):
                 permission=BlobSasPermissions(create=True, write=True),
                 expiry=datetime.now(timezone.utc) + timedelta(hours=1),
             )
-            host, port = endpoint.split("/")[2].split(":")
-            with socket.create_connection((host, int(port)), timeout=10) as stream:
+            with socket.create_connection((endpoint.hostname, endpoint.port), timeout=10) as stream:
                 target = f"/{account.name}/slow/b?{sas}"
                 stream.sendall(
-                    f"PUT {target} HTTP/1.1\r\nHost: {host}\r\nx-ms-version: 2021-12-02\r\n"
+                    f"PUT {target} HTTP/1.1\r\nHost: {endpoint.hostname}\r\nx-ms-version: 2021-12-02\r\n"
                     f"x-ms-blob-type: BlockBlob\r\nContent-Length: 10\r\n\r\nabc".encode()
                 )
                 answer = stream.recv(65536).decode()

@@ -1,4 +1,4 @@
-"""What errors say: the sentence of the service, in the message and behind the status."""
+"""Error texts: the sentence of the service, in the message and as the reason phrase."""
 
 from datetime import datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""The programs of examples/concurrency print what is written beside them."""
+"""The programs of examples/concurrency print their expected output."""
 
 import os
 import pathlib

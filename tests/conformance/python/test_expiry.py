@@ -92,7 +92,7 @@ KINDS = {
 
 @pytest.fixture(params=KINDS.items(), ids=KINDS.keys())
 def put_new(request, raw, container):
-    """Puts the blob `new` by each of the operations that make one."""
+    """Puts the blob `new` by each operation that creates blobs."""
     kind, (query, headers, body) = request.param
     path = f"/{container.container_name}/new"
     if kind == "Put Blob From URL":

@@ -1,4 +1,4 @@
-"""Who may do what with files: service SAS, account SAS, stored policies, user delegation, tokens."""
+"""Authorization of file operations: service SAS, account SAS, stored policies, user delegation, tokens."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Leases of files: four actions, and what a lease keeps out."""
+"""Leases of files: four actions, and what a lease prevents."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Immutability policies and legal holds: what they keep from happening, and what ends them."""
+"""Immutability policies and legal holds: what they prevent, and what ends them."""
 
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime

@@ -5,6 +5,7 @@ import os
 
 import pytest
 from azure.storage.blob import BlobServiceClient
+from server_process import memory_kib
 from support import connection_string, unique
 
 pytestmark = pytest.mark.alone
@@ -48,9 +49,7 @@ def digest_of(parts):
 
 
 def memory_peak(pid):
-    with open(f"/proc/{pid}/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024
+    return memory_kib(pid, "VmHWM") * 1024
 
 
 @pytest.fixture(scope="module")

@@ -233,7 +233,7 @@ def test_holder_of_a_lease_replaces_a_block_blob_that_was_to_be_created_only(blo
         blob.upload_blob(b"new", lease=BlobLeaseClient(blob, B))
     blob.upload_blob(b"new", lease=lease)
     assert blob.download_blob().readall() == b"new"
-    # Other ways to create a blob take If-None-Match at its word.
+    # Other ways to create a blob apply If-None-Match strictly.
     with refused(409, "BlobAlreadyExists"):
         blob.commit_block_list([], lease=lease, match_condition=MatchConditions.IfMissing)
 

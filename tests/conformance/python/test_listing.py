@@ -73,7 +73,7 @@ def test_prefix_is_a_plain_start_of_the_name(tree, prefix):
 )
 def test_delimiter_folds_names_into_prefixes(tree, prefix, delimiter, expected):
     items = list(tree.walk_blobs(name_starts_with=prefix, delimiter=delimiter))
-    # The SDK puts the prefixes of a page before its blobs, so order is not its to tell.
+    # The SDK puts the prefixes of a page before its blobs, so it does not show the order.
     assert sorted(item.name for item in items) == expected
     folded = {item.name for item in items if isinstance(item, BlobPrefix)}
     assert folded == {name for name in expected if name.endswith(delimiter)}

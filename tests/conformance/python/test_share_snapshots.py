@@ -1,6 +1,5 @@
 """Snapshots of shares, leases on both, the end of a share and what may come after it."""
 
-import urllib.parse
 import uuid
 
 import pytest
@@ -217,9 +216,7 @@ RETENTION = b"""<StorageServiceProperties><ShareDeleteRetentionPolicy>
 def retaining():
     """A server whose deleted shares are retained, as the SDK and as raw requests reach it."""
     with own_server("--share-name-hold-seconds=30") as connection:
-        parts = dict(part.split("=", 1) for part in connection.split(";") if part)
-        endpoint = urllib.parse.urlsplit(parts["FileEndpoint"])
-        raw = Raw(Account(parts["AccountName"], parts["AccountKey"], endpoint))
+        raw = Raw(Account.of(connection, "File"))
         assert raw.send("PUT", "/", "restype=service&comp=properties", body=RETENTION).status == 202
         with ShareServiceClient.from_connection_string(connection, retry_total=0) as service:
             yield service, raw

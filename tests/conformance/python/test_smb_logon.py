@@ -4,13 +4,14 @@ By smbclient (Debian) and by the package smbprotocol, against servers that the t
 """
 
 import contextlib
-import os
 import re
 import subprocess
 import uuid
 
 import pytest
 from azure.storage.fileshare import ShareServiceClient
+from own_server import own_program
+from server_process import ServerProcess
 from smbprotocol.connection import Ciphers, Connection, Dialects
 from smbprotocol.exceptions import AccessDenied, LogonFailure, SMBException
 from smbprotocol.open import CreateDisposition, CreateOptions, ImpersonationLevel, Open
@@ -33,32 +34,25 @@ CIPHERS = [Ciphers.AES_128_CCM, Ciphers.AES_128_GCM, Ciphers.AES_256_CCM, Cipher
 
 
 @contextlib.contextmanager
-def smb_server(*settings: str, shares=SHARES, permissions=None, file_port=0):
-    """The port of a new server with these shares of ACCOUNT, and files in them with these permissions."""
-    program = os.environ.get("CONFORMANCE_PROGRAM")
-    if program is None:
-        pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
-    off = [f"--{name}-port=off" for name in ("blob", "queue", "table", "admin")]
+def file_and_smb_ports(*settings: str, shares=SHARES, permissions=None):
+    """The ports of a new server with these shares of ACCOUNT, and files in them with these permissions."""
     accounts = [f"--account={ACCOUNT}:{FIRST_KEY}:{SECOND_KEY}", f"--account={OTHER_ACCOUNT}:{FIRST_KEY}"]
-    process = subprocess.Popen(
-        [program, "--memory", *off, f"--file-port={file_port}", "--smb-port=0", "--log=warn", *accounts, *settings],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        endpoints = dict(re.findall(r"\b(\w+)=(\S+)", process.stdout.readline()))
-        credential = {"account_name": ACCOUNT, "account_key": FIRST_KEY}
-        file = endpoints["file"].rstrip("/")
-        with ShareServiceClient(f"{file}/{ACCOUNT}", credential=credential, retry_total=0) as service:
+    settings = ("--memory", "--log=warn", *accounts, *settings)
+    with ServerProcess(own_program(), *settings, listening=["file", "smb"]) as server:
+        connection = server.connection_string(ACCOUNT, FIRST_KEY)
+        with ShareServiceClient.from_connection_string(connection, retry_total=0) as service:
             for share in shares:
                 client = service.create_share(share)
                 for name, permission in (permissions or {}).items():
                     client.get_file_client(name).create_file(0, file_permission=permission)
-        yield int(endpoints["smb"].rsplit(":", 1)[1])
-    finally:
-        process.terminate()
-        process.wait(10)
-        process.stdout.close()
+        yield server.ports["file"], server.ports["smb"]
+
+
+@contextlib.contextmanager
+def smb_server(*settings: str, **contents):
+    """The SMB port of such a server."""
+    with file_and_smb_ports(*settings, **contents) as (_, port):
+        yield port
 
 
 @pytest.fixture(scope="module")

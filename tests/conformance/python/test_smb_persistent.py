@@ -1,8 +1,5 @@
 """Persistent handles: opens that survive `kill -9` of the server with their locks, caches and share modes."""
 
-import os
-import re
-import subprocess
 import time
 import uuid
 
@@ -25,8 +22,10 @@ from smbprotocol.header import NtStatus
 from smbprotocol.open import CreateDisposition, CreateOptions, ImpersonationLevel, Open, RequestedOplockLevel
 
 import smb_support as smb
+from own_server import own_program
+from server_process import ACCOUNT, KEY, ServerProcess
 from smb_support import READ, SHARE_ALL, SHARE_NONE, WRITE
-from support import DEVELOPMENT_STORAGE, unique
+from support import unique
 
 PERSISTENT = DurableHandleFlags.SMB2_DHANDLE_FLAG_PERSISTENT
 NO_OPLOCK = RequestedOplockLevel.SMB2_OPLOCK_LEVEL_NONE
@@ -34,45 +33,19 @@ BATCH = RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH
 LEASE = RequestedOplockLevel.SMB2_OPLOCK_LEVEL_LEASE
 LEASE_ALL = 7
 CONTENT = b"the first content"
-PARTS = dict(part.split("=", 1) for part in DEVELOPMENT_STORAGE.split(";") if part)
-ACCOUNT, KEY = PARTS["AccountName"], PARTS["AccountKey"]
 LOCK_NOT_GRANTED = 0xC0000055
 
 
-class Server:
+class Server(ServerProcess):
     """A server on a folder or in memory, that is killed and started again on the same ports."""
 
     def __init__(self, folder=None):
-        self.program = os.environ.get("CONFORMANCE_PROGRAM")
-        if self.program is None:
-            pytest.skip("CONFORMANCE_PROGRAM does not name the server's program")
-        self.storage = ["--memory"] if folder is None else ["--data", str(folder)]
-        self.file_port = self.smb_port = 0
-        self.start()
+        storage = ["--memory"] if folder is None else ["--data", str(folder)]
+        super().__init__(own_program(), *storage, "--log=warn", listening=["file", "smb"])
 
     def start(self) -> None:
-        off = [f"--{service}-port=off" for service in ("blob", "queue", "table", "web", "admin")]
-        on = [f"--file-port={self.file_port}", f"--smb-port={self.smb_port}"]
-        command = [self.program, *self.storage, *off, *on, "--log=warn"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        ready = self.process.stdout.readline()
-        addresses = dict(re.findall(r"(\w+)=\w+://[\d.]+:(\d+)", ready))
-        assert {"file", "smb"} <= addresses.keys(), ready
-        self.file_port, self.smb_port = addresses["file"], addresses["smb"]
-        self.rest = ShareServiceClient(
-            f"http://127.0.0.1:{self.file_port}/{ACCOUNT}",
-            credential={"account_name": ACCOUNT, "account_key": KEY},
-            retry_total=0,
-        )
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def restart(self) -> None:
-        self.kill()
-        self.start()
+        super().start()
+        self.rest = ShareServiceClient.from_connection_string(self.connection_string(), retry_total=0)
 
 
 @pytest.fixture
@@ -88,7 +61,7 @@ def client(server, monkeypatch):
 
 
 def clients(server, monkeypatch):
-    monkeypatch.setenv("CONFORMANCE_SMB_ENDPOINT", f"smb://127.0.0.1:{server.smb_port}")
+    monkeypatch.setenv("CONFORMANCE_SMB_ENDPOINT", server.addresses["smb"])
     share = server.rest.create_share(unique("persistent"))
     share.get_file_client("file").upload_file(CONTENT)
     client = Client(server, share.share_name)

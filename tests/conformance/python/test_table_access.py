@@ -1,4 +1,4 @@
-"""Who may do what with tables: SAS letters, ranges of keys, stored policies, tokens, Shared Key Lite."""
+"""Authorization of table operations: SAS letters, ranges of keys, stored policies, tokens, Shared Key Lite."""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -119,7 +119,7 @@ def test_a_signature_is_for_one_table(table, tables):
             with_sas(other, sas).get_entity("p", "r")
         with refused(403, "AuthorizationFailure"):
             with_sas(other, sas).submit_transaction([("create", entity("r"))])
-        # The case of a name does not matter.
+        # Names are compared without case.
         upper = TableClient(table_endpoint(), table.table_name.upper(), credential=AzureSasCredential(sas))
         upper.create_entity(entity("r"))
     finally:

@@ -16,7 +16,7 @@ BORN = datetime.datetime(1973, 10, 4, 12, 30, tzinfo=datetime.timezone.utc)
 
 @pytest.fixture
 def people(table):
-    """Two that differ in every property, of every type, and one that has none."""
+    """Two entities that differ in every property, of every type, and one without properties."""
     table.create_entity({
         "PartitionKey": "people",
         "RowKey": "anna",
@@ -86,7 +86,7 @@ def keys(entities):
         ("RowKey ge @p", "b", ["bert", "nobody"]),
         ("@p lt RowKey", "bert", ["nobody"]),
         ("Timestamp gt @p", BORN, ["anna", "bert", "nobody"]),
-        # Comparisons with what is not there do not hold, however they are meant.
+        # Comparisons with a missing property are always false.
         ("name ne @p", "", ["anna", "bert"]),
         ("not (name gt @p )", "", ["nobody"]),
         # A constant finds values of its own type.

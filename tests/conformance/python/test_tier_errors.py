@@ -11,7 +11,7 @@ GIB = 1 << 30
 
 @pytest.fixture(scope="module")
 def slow():
-    """A service where a blob takes a minute to leave the archive."""
+    """A server where rehydration takes a minute."""
     with own_server("--rehydration-seconds=60") as connection, BlobServiceClient.from_connection_string(
         connection, retry_total=0
     ) as service:

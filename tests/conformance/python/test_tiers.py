@@ -1,4 +1,4 @@
-"""Access tiers: what moves where, what an archived blob still answers, and how it comes back."""
+"""Access tiers: possible changes, requests on archived blobs, and rehydration."""
 
 import time
 
@@ -30,7 +30,7 @@ def test_a_tier_is_set_and_nothing_else_changes(raw, container, blob, tier):
     after = blob.get_blob_properties()
     assert (after.blob_tier, after.blob_tier_inferred) == (tier.capitalize(), None)
     assert after.blob_tier_change_time is not None
-    # Where the service has put a blob that it moves by itself.
+    # The current tier of a blob in the smart tier.
     smart = "Hot" if tier == "Smart" else None
     listed = [item.smart_access_tier for item in container.list_blobs()]
     assert (after.smart_access_tier, listed) == (smart, [smart])

@@ -1,4 +1,4 @@
-"""The first version that has an operation: before it, the service does not know what is asked."""
+"""The first version that has an operation: before it, the service does not know the operation."""
 
 import pytest
 from support import NEWEST_VERSION, unique

@@ -21,7 +21,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def website(service):
-    """The container `$web`, which there is one of: it is filled, and left as it was found."""
+    """The container `$web`: it is filled, and restored at the end."""
     container = service.get_container_client("$web")
     try:
         container.create_container()

@@ -25,7 +25,7 @@ pub enum Operation {
     Download,
     GetRange,
     PutOne,
-    /// If it is still what was read.
+    /// Replaces the blob if it is unchanged since the read.
     ReplaceOne,
     AppendToOne,
 }
@@ -144,7 +144,7 @@ struct BlobWorker {
     payload: Bytes,
     settings: Settings,
     random: Random,
-    /// Of this worker among all of the workload, so that no two write the same blob.
+    /// The number of this worker in its workload, so that no two write the same blob.
     number: u64,
     puts: u64,
     path: String,
@@ -239,7 +239,7 @@ async fn put(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Fa
     Ok(payload.len() as u64)
 }
 
-/// Reads and writes until nobody else has written in between.
+/// Reads and writes until no other write came between.
 async fn replace(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {
     loop {
         let read = client.exchange(Call::new(Method::HEAD, path)).await?;
@@ -263,7 +263,7 @@ async fn create_append_blob(client: &mut Client, path: &str) -> Result<(), Failu
     client.call(Call { headers, ..Call::new(Method::PUT, path) }, 201).await.map(drop)
 }
 
-/// A blob that has as many blocks as there may be is begun again.
+/// A blob with the maximum number of blocks is created again.
 async fn append(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64, Failure> {
     loop {
         let call = Call {
@@ -279,7 +279,7 @@ async fn append(client: &mut Client, path: &str, payload: &Bytes) -> Result<u64,
     }
 }
 
-/// Returns how many bytes they have together.
+/// Returns their total length.
 async fn put_blocks(
     client: &mut Client,
     path: &str,

@@ -16,7 +16,7 @@ pub enum Operation {
     /// Put a message, get one, delete the one that was got. As every connection puts before it
     /// gets, there is always one to get.
     Cycle,
-    /// Nothing but what is there before.
+    /// Only the population.
     Keep,
 }
 
@@ -111,7 +111,7 @@ async fn put(client: &mut Client, messages: &str, body: &Bytes) -> Result<u64, F
     Ok(body.len() as u64)
 }
 
-/// The content of the first element of this name. Ids and receipts hold nothing that is escaped.
+/// The content of the first element of this name. Ids and receipts contain nothing that is escaped.
 fn element<'text>(text: &'text str, name: &str) -> Option<&'text str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once("</")?.0)

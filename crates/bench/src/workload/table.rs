@@ -110,7 +110,7 @@ struct EntityWorker {
     content: Arc<str>,
     objects: u64,
     random: Random,
-    /// Of this worker among all of the workload: the partition that only it inserts into.
+    /// The number of this worker in its workload: the partition that only it inserts into.
     number: u64,
     inserts: u64,
 }

@@ -33,7 +33,7 @@ pub struct Appended {
     pub blob: Blob,
     /// Where the block begins.
     pub offset: u64,
-    /// With this one.
+    /// Including this one.
     pub blocks: u32,
 }
 
@@ -71,7 +71,7 @@ impl Domain {
         content.conclude(written)
     }
 
-    /// Nothing can be appended any more. Sealing again changes nothing.
+    /// Seals the blob: nothing can be appended any more. Sealing again changes nothing.
     pub async fn seal_append_blob(
         &self,
         command: SealAppendBlob,
@@ -97,14 +97,14 @@ impl Domain {
     }
 }
 
-/// What is particular to an append blob.
+/// The state that only append blobs have.
 #[derive(Clone, Copy)]
 struct AppendState {
     blocks: u32,
     sealed: bool,
 }
 
-/// The append blob as a permitted change finds it, with the stamp of the change.
+/// Checks a change; returns the append blob before it, with the stamp of the change.
 fn decide_append_change(
     existing: Option<Blob>,
     conditions: &Conditions,

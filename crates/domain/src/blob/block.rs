@@ -1,5 +1,5 @@
-//! Blocks: Put Block, what Put Block List commits, Get Block List, and the end of blocks that nobody
-//! commits.
+//! Blocks: Put Block, what Put Block List commits, Get Block List, and the removal of blocks that
+//! are never committed.
 //!
 //! The rows of blocks change only together with that of their upload.
 
@@ -27,7 +27,7 @@ use crate::time::Timestamp;
 use crate::transact::Transaction;
 
 const ID_BYTES_MAX: usize = 64;
-/// Of one blob.
+/// For each blob.
 const UNCOMMITTED_BLOCKS_MAX: u32 = 100_000;
 pub(super) const COMMITTED_BLOCKS_MAX: u32 = 50_000;
 /// How long blocks wait to be committed since the last one came.
@@ -57,7 +57,7 @@ pub struct PutBlock {
     pub content: Received,
     pub encryption: Encryption,
     pub lease_id: Option<LeaseId>,
-    /// Whether blocks may be put only as long as there is no blob.
+    /// Whether blocks may be put only while there is no blob.
     pub create_only: bool,
 }
 
@@ -91,13 +91,13 @@ pub enum BlockTypes {
     All,
 }
 
-/// The blocks of a blob, those of a type that was not asked for left out.
+/// The blocks of a blob, without those of a type that was not asked for.
 pub struct BlockList {
     /// None while nothing is committed.
     pub blob: Option<(ETag, Timestamp)>,
     /// Of what is committed.
     pub length: u64,
-    /// As they follow each other in the blob.
+    /// In the order of the blob.
     pub committed: Vec<ListedBlock>,
     pub uncommitted: Vec<ListedBlock>,
 }
@@ -180,7 +180,7 @@ impl Domain {
     }
 }
 
-/// Whether a block may be put beside what is there.
+/// Whether a block may be put, given the blob that is there.
 fn decide_stage(
     existing: Option<&Blob>,
     lease_id: Option<LeaseId>,
@@ -198,7 +198,7 @@ fn decide_stage(
         return Err(BlobRefusal::Archived);
     }
     match check_changeable(existing, now) {
-        // What is held is not touched before the list is committed.
+        // A blob that is held is not changed before the list is committed.
         Ok(()) | Err(BlobRefusal::Immutable | BlobRefusal::LegalHold) => {}
         Err(refusal) => return Err(refusal),
     }
@@ -216,7 +216,7 @@ struct NewBlock<'a> {
 
 /// The upload with the block in it.
 ///
-/// Ids must be as long as those that wait already. The reference holds them against uncommitted
+/// Ids must be as long as those that wait already. The reference compares them with uncommitted
 /// blocks only: clients that build ids differently do overwrite each other's blobs.
 fn decide_upload(
     upload: Option<&Upload>,
@@ -386,7 +386,7 @@ async fn uncommitted_blocks(
     }
 }
 
-/// The blocks of a content in their order; one that came whole has none.
+/// The blocks of a content in order; one that was put whole has none.
 async fn for_each_committed(
     snapshot: &dyn Snapshot,
     content: &Content,
@@ -412,7 +412,7 @@ fn plan_drop(transaction: &mut Transaction, key: &Bytes, upload: &Upload) {
     DueTask::DropUpload(key.clone(), upload.id).plan(transaction, at, upload.id);
 }
 
-/// Drops an upload that has seen no block for long; otherwise looks again later.
+/// Drops an upload that has received no block for long; otherwise checks again later.
 pub(crate) async fn drop_idle_upload(
     transaction: &mut Transaction,
     key: &Bytes,

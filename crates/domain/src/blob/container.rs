@@ -23,7 +23,7 @@ use crate::transact::Transaction;
 pub enum ContainerRefusal {
     NotFound,
     AlreadyExists,
-    /// A container of this name was deleted a moment ago, and the name is not free yet.
+    /// A container of this name was deleted recently, and the name is not free yet.
     BeingDeleted,
     /// What is to be restored was never deleted, is not retained any more, or was restored already.
     DeletedNotFound,
@@ -49,7 +49,7 @@ impl ContainerPath {
         rows::container(self.account.as_str(), self.container.as_str())
     }
 
-    /// Writes down that the container with this number is found here.
+    /// Records that the container with this number is found here.
     pub(super) fn note(&self, transaction: &mut Transaction, id: u64) {
         let (account, name) = (self.account.to_string(), self.container.to_string());
         transaction.put(rows::container_place(id), ContainerPlace { account, name }.encode());
@@ -117,7 +117,7 @@ impl Domain {
         .await
     }
 
-    /// The container, its lease as it is now, and that now.
+    /// The container, its current lease, and the time of both.
     pub async fn get_container(
         &self,
         path: &ContainerPath,
@@ -169,7 +169,7 @@ impl Domain {
         .await
     }
 
-    /// Everything in it goes along, its lease too; it is the same container under another name.
+    /// Everything in it is kept, including its lease; it is the same container under another name.
     pub async fn rename_container(&self, command: RenameContainer) -> Answer<Container> {
         let source =
             ContainerPath { account: command.path.account.clone(), container: command.source };
@@ -252,7 +252,7 @@ fn check_name_is_free(existing: Option<&Container>, held: bool) -> Result<(), Co
     }
 }
 
-/// The container that a change or deletion may go on with.
+/// Every rule of a change or deletion; the container that it applies to.
 pub(super) fn decide_change(
     existing: Option<Container>,
     conditions: &DateConditions,

@@ -1,8 +1,7 @@
 //! Copy Blob and Copy Blob From URL.
 //!
 //! The content of a source on this server is shared: a copy is one commit, whatever its size. One
-//! from elsewhere is fetched by the caller, before the copy or behind it; what is behind it is
-//! `pending_copy`'s.
+//! from elsewhere is fetched by the caller, before the copy or after it (see `pending_copy`).
 
 use super::entry::{BlobEntry, Change, Found, Retention};
 use super::immutability::check_policy;
@@ -31,7 +30,7 @@ pub struct CopyBlob {
     pub source: CopySource,
     /// As it is shown later.
     pub source_url: String,
-    /// Of this copy, and no other.
+    /// Unique to this copy.
     pub copy_id: String,
     /// Without any, that of the source.
     pub metadata: Option<Metadata>,
@@ -76,7 +75,7 @@ pub struct SourceHere {
     pub path: BlobPath,
     pub which: Which,
     pub conditions: Conditions,
-    /// The state that the caller has looked at; another one is not copied.
+    /// The state that the caller has read; no other is copied.
     pub etag: Option<ETag>,
 }
 
@@ -89,7 +88,7 @@ pub enum CopiedTags {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyRefusal {
     Source(BlobRefusal),
-    /// A source of this operation is not so long.
+    /// The source is too long for this operation.
     SourceTooLarge,
     Destination(BlobRefusal),
 }
@@ -149,7 +148,7 @@ impl Domain {
         }
     }
 
-    /// Reads the source, and makes its content one of the destination too.
+    /// Reads the source and shares its content with the destination.
     async fn take(
         &self,
         transaction: &mut Transaction,
@@ -202,12 +201,12 @@ pub(super) async fn find_source(
     let entry = BlobEntry::read(transaction, &source.path).await?;
     match entry.find(transaction, source.which).await? {
         Some(Found::Current(blob)) => Ok(blob),
-        Some(Found::Past(_, past)) => Ok(past.blob),
+        Some(Found::PastBlob(_, past)) => Ok(past.blob),
         None => Err(Failure::Refused(BlobRefusal::NotFound)),
     }
 }
 
-/// The blob that a copy to something else is made of.
+/// The blob that a copy to another kind of resource reads.
 pub(crate) async fn read_source(
     transaction: &mut Transaction,
     source: &SourceHere,
@@ -230,7 +229,7 @@ fn check_source(blob: &Blob, source: &SourceHere) -> Result<(), BlobRefusal> {
     if source.etag.is_some_and(|etag| etag != blob.etag) {
         return Err(BlobRefusal::ConditionNotMet);
     }
-    // A copy would have to have the key too, which these operations do not take.
+    // A copy would need the key, too, which these operations do not take.
     check_key(blob, None)?;
     if blob.is_copy_pending() {
         return Err(BlobRefusal::CopyPending);
@@ -365,7 +364,7 @@ impl CopyBlob {
 }
 
 impl Manner {
-    /// Whether a copy of an archived blob is one that is on its way out of the archive.
+    /// Whether a copy of an archived blob begins to be rehydrated.
     fn rehydrates(self) -> bool {
         self == Self::Asynchronous
     }
@@ -376,7 +375,7 @@ fn is_online(tier: Option<AccessTier>) -> bool {
 }
 
 impl Copied {
-    /// How the copy of an archived blob comes to the tier that was asked for.
+    /// How the copy of an archived blob gets to the tier that was asked for.
     fn rehydration(&self, command: &CopyBlob, until: Timestamp) -> Option<Rehydration> {
         let to = command.tier.filter(|_| self.archived)?;
         Some(Rehydration { to, priority: command.priority, until })
@@ -401,7 +400,7 @@ impl SourceKind {
             Self::Page(sequence_number) => {
                 Kind::Page { sequence_number, lineage: stamp.etag.ticks() }
             }
-            // Its blocks come as one.
+            // Its blocks become one.
             Self::Append => Kind::Append { blocks: u32::from(length > 0), sealed: false },
         }
     }

@@ -1,8 +1,8 @@
 //! Delete Blob, of a blob or of one of its earlier states, and Undelete Blob.
 
 use super::entry::{BlobEntry, Retention, deletion, keeps_version};
-use super::model::{Past, Role};
-use super::rows::PastGroup;
+use super::model::{PastBlob, Role};
+use super::rows::PastBlobGroup;
 use super::{Blob, BlobPath, BlobRefusal, Which, check_no_copy_pending, check_not_held};
 use crate::condition::{self, Conditions, DateConditions, WriteKind};
 use crate::domain::{Domain, Stamp};
@@ -14,12 +14,12 @@ use crate::transact::Transaction;
 pub struct DeleteBlob {
     pub path: BlobPath,
     pub which: Which,
-    /// What becomes of the snapshots of the blob; without a word about them there must be none.
+    /// What happens to the snapshots of the blob; if not given there must be none.
     pub snapshots: Option<DeleteSnapshots>,
-    /// Deletes what is deleted already, so that it cannot be restored.
+    /// Removes what is already deleted, so that it cannot be restored.
     pub permanent: bool,
     pub conditions: Conditions,
-    /// Held against the time of the last change of tier.
+    /// Compared with the time of the last change of tier.
     pub tier_conditions: DateConditions,
     pub lease_id: Option<LeaseId>,
 }
@@ -38,7 +38,7 @@ impl DeleteBlob {
     }
 }
 
-/// What a deletion has left.
+/// The outcome of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
     ForGood,
@@ -84,7 +84,7 @@ impl Domain {
             let restored = restore(&mut transaction, &entry, now).await?;
             let there = restored
                 || entry.current.is_some()
-                || entry.has_pasts(&mut transaction, PastGroup::Versions).await?;
+                || entry.has_past_blobs(&mut transaction, PastBlobGroup::Versions).await?;
             if !there {
                 return Err(Failure::Refused(BlobRefusal::NotFound));
             }
@@ -107,12 +107,12 @@ async fn delete_current(
     let deletion = deletion(retention, stamp.now);
     match command.snapshots {
         None => {
-            if entry.has_pasts(transaction, PastGroup::Snapshots).await? {
+            if entry.has_past_blobs(transaction, PastBlobGroup::Snapshots).await? {
                 return Err(Failure::Refused(BlobRefusal::SnapshotsPresent));
             }
         }
         Some(DeleteSnapshots::Include | DeleteSnapshots::Only) => {
-            for (moment, past) in entry.pasts(transaction, PastGroup::Snapshots).await? {
+            for (moment, past) in entry.past_blobs(transaction, PastBlobGroup::Snapshots).await? {
                 check_not_held(&past.blob, stamp.now).map_err(Failure::Refused)?;
                 entry.delete_past(transaction, moment, past, deletion);
             }
@@ -137,8 +137,8 @@ async fn delete_past(
         Which::Version(id) if entry.is_current_version(id) => {
             return Err(Failure::Refused(BlobRefusal::CurrentVersion));
         }
-        Which::Version(id) => (PastGroup::Versions, id),
-        Which::Snapshot(moment) => (PastGroup::Snapshots, moment),
+        Which::Version(id) => (PastBlobGroup::Versions, id),
+        Which::Snapshot(moment) => (PastBlobGroup::Snapshots, moment),
         Which::Current => return Err(Failure::Refused(BlobRefusal::NotFound)),
     };
     let past = entry.past(transaction, group, moment).await?;
@@ -159,16 +159,18 @@ async fn purge(
     if !retention.permanent_delete {
         return Err(Failure::Refused(BlobRefusal::PermanentDeleteNotAllowed));
     }
-    let (groups, moment): (&[PastGroup], _) = match command.which {
+    let (groups, moment): (&[PastBlobGroup], _) = match command.which {
         Which::Current => return Err(Failure::Refused(BlobRefusal::NotDeleted)),
         // What was overwritten is listed as a deleted snapshot.
-        Which::Snapshot(moment) => (&[PastGroup::DeletedSnapshots, PastGroup::Replaced], moment),
-        Which::Version(id) => (&[PastGroup::DeletedVersions], id),
+        Which::Snapshot(moment) => {
+            (&[PastBlobGroup::DeletedSnapshots, PastBlobGroup::Replaced], moment)
+        }
+        Which::Version(id) => (&[PastBlobGroup::DeletedVersions], id),
     };
     for group in groups {
         if let Some(past) = entry.past(transaction, *group, moment).await? {
             check_not_held(&past.blob, stamp.now).map_err(Failure::Refused)?;
-            entry.purge_past(transaction, moment, &past);
+            entry.purge_past_blob(transaction, moment, &past);
             return Ok(Deleted::ForGood);
         }
     }
@@ -177,11 +179,12 @@ async fn purge(
     Err(Failure::Refused(refusal))
 }
 
-/// Restores the earlier states of a name, and the blob if there is none; whether there was any.
+/// Restores the earlier states of a name, and the blob if there is none; returns whether there was
+/// any.
 async fn restore(transaction: &mut Transaction, entry: &BlobEntry, now: Timestamp) -> Answer<bool> {
-    let is_kept = |(_, past): &(Timestamp, Past)| past.is_restorable(now);
+    let is_kept = |(_, past): &(Timestamp, PastBlob)| past.is_restorable(now);
     let mut restored = false;
-    let mut replaced = entry.pasts(transaction, PastGroup::Replaced).await?;
+    let mut replaced = entry.past_blobs(transaction, PastBlobGroup::Replaced).await?;
     replaced.retain(is_kept);
     if entry.current.is_none()
         && let Some((moment, past)) = replaced.pop()
@@ -191,8 +194,8 @@ async fn restore(transaction: &mut Transaction, entry: &BlobEntry, now: Timestam
         restored = true;
     }
     let mut others = replaced;
-    for group in [PastGroup::DeletedSnapshots, PastGroup::DeletedVersions] {
-        others.extend(entry.pasts(transaction, group).await?.into_iter().filter(is_kept));
+    for group in [PastBlobGroup::DeletedSnapshots, PastBlobGroup::DeletedVersions] {
+        others.extend(entry.past_blobs(transaction, group).await?.into_iter().filter(is_kept));
     }
     for (moment, past) in others {
         entry.take_past(transaction, moment, &past);
@@ -200,13 +203,13 @@ async fn restore(transaction: &mut Transaction, entry: &BlobEntry, now: Timestam
             Role::Replaced | Role::Snapshot => Role::Snapshot,
             Role::Version => Role::Version,
         };
-        entry.put_past(transaction, moment, &Past { role, deleted: None, ..past });
+        entry.put_past(transaction, moment, &PastBlob { role, deleted: None, ..past });
         restored = true;
     }
     Ok(restored)
 }
 
-/// Every rule of Delete Blob for the current state of a blob, but for its snapshots.
+/// Every rule of Delete Blob for the current state of a blob, except those about its snapshots.
 fn decide_delete<'blob>(
     current: Option<&'blob Blob>,
     command: &DeleteBlob,
@@ -230,10 +233,10 @@ fn decide_delete<'blob>(
 
 /// Every rule of Delete Blob for an earlier state of a blob.
 fn decide_delete_past(
-    past: Option<Past>,
+    past: Option<PastBlob>,
     command: &DeleteBlob,
     now: Timestamp,
-) -> Result<Past, BlobRefusal> {
+) -> Result<PastBlob, BlobRefusal> {
     let blob = past.as_ref().map(|past| &past.blob);
     condition::check_write(
         &command.conditions,
@@ -253,7 +256,7 @@ fn check_tier(blob: &Blob, command: &DeleteBlob) -> Result<(), BlobRefusal> {
     command.tier_conditions.check(changed).map_err(|_| BlobRefusal::ConditionNotMet)
 }
 
-impl Past {
+impl PastBlob {
     /// Whether this is deleted and its retention has not ended.
     pub(super) fn is_restorable(&self, now: Timestamp) -> bool {
         self.deleted.is_some_and(|deleted| deleted.until > now)

@@ -1,5 +1,5 @@
-//! The end of a container, and what may still come after it: its name may be held for a while, and
-//! it may be restored as long as it is retained.
+//! Deletion of a container, and what follows: its name may be held for a while, and it can be
+//! restored as long as it is retained.
 
 use bytes::Bytes;
 use holdfast_store::Fault;
@@ -33,7 +33,7 @@ impl Stored for DeletedContainer {
 }
 
 pub struct RestoreContainer {
-    /// What it is called from now on.
+    /// Its name from now on.
     pub path: ContainerPath,
     pub deleted_name: ContainerName,
     /// `None` for a text that never was a version.
@@ -41,8 +41,8 @@ pub struct RestoreContainer {
 }
 
 impl Domain {
-    /// What the container held is removed in the background, see [`crate::background`]: at once, or
-    /// when it is not retained any more.
+    /// Its contents are removed in the background, see [`crate::background`], at once or at the end
+    /// of the retention.
     pub async fn delete_container(&self, command: DeleteContainer) -> Answer<()> {
         let key = command.path.key();
         self.transact(std::slice::from_ref(&key), async |mut transaction| {

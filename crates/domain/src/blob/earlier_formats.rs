@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{
-    AccessTier, Blob, Deletion, Encryption, Immutability, Kind, Past, Rehydration, Role,
+    AccessTier, Blob, Deletion, Encryption, Immutability, Kind, PastBlob, Rehydration, Role,
 };
 use crate::content::{Content, ContentHeaders};
 use crate::copy::CopyState;
@@ -72,7 +72,7 @@ impl From<Blob2> for Blob {
     }
 }
 
-impl From<Past1> for Past {
+impl From<Past1> for PastBlob {
     fn from(past: Past1) -> Self {
         Self { blob: past.blob.into(), role: past.role, deleted: past.deleted }
     }
@@ -83,9 +83,9 @@ mod tests {
     use super::*;
     use crate::rows::Stored as _;
 
-    /// A blob of format 2 as the build before wrote it: the kind is a block blob, ETag 7, created at
-    /// 8, changed at 9, of 3 bytes in row 7, of the type `a/b` and no other header, without metadata
-    /// and tags, never leased, cool, under a legal hold, with the scope `s`.
+    /// A blob as written in format 2: a block blob, ETag 7, created at 8, changed at 9, of 3 bytes
+    /// in row 7, of the type `a/b` and no other header, without metadata and tags, never leased,
+    /// cool, under a legal hold, with the scope `s`.
     const BLOB_2: &[u8] = &[
         0, 7, 8, 9, 3, 1, 7, 1, 3, b'a', b'/', b'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0,
         0, 1, 2, 1, b's',
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_past_of_format_1_is_read_too() {
-        let past = Past::decode(&row(1, &[BLOB_2, &[2, 1, 5, 6]])).expect("a past");
+        let past = PastBlob::decode(&row(1, &[BLOB_2, &[2, 1, 5, 6]])).expect("a past");
         assert_eq!(past.role, Role::Replaced);
         let (at, until) = (Timestamp::from_ticks(5), Timestamp::from_ticks(6));
         assert_eq!(past.deleted, Some(Deletion { at, until }));

@@ -1,4 +1,4 @@
-//! The place that a blob's name stands for: what is there, and the ways in which it is replaced.
+//! The state under a blob's name, and the ways in which it is replaced.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use holdfast_store::{Fault, KeyRange, Row, Snapshot};
 
 use super::container::find_container;
 use super::model::{
-    Blob, Container, Deletion, Encryption, Kind, Past, Role, ScopePolicy, Upload, Which,
+    Blob, Container, Deletion, Encryption, Kind, PastBlob, Role, ScopePolicy, Upload, Which,
 };
-use super::rows::{self, PastGroup};
+use super::rows::{self, PastBlobGroup};
 use super::{BlobPath, BlobRefusal};
 use crate::account::ServiceKind;
 use crate::content;
@@ -22,7 +22,7 @@ use crate::tags::TagSet;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
-/// How long an expired blob that is held is left alone before it is looked at again.
+/// After how long an expired blob that is held is checked again.
 const HELD_BLOB_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// What a transaction has read of a name.
@@ -99,14 +99,14 @@ impl BlobEntry {
         Ok(entry)
     }
 
-    /// Removes the current blob, of which nothing is kept.
+    /// Removes the current blob without keeping anything.
     fn forget(&self, transaction: &mut Transaction, blob: &Blob) {
         content::release(transaction, &blob.content);
         self.index(transaction, &blob.tags, &TagSet::default(), None);
         transaction.delete(self.key());
     }
 
-    /// Whose key a new blob here is encrypted with, if `chosen` is asked for.
+    /// How a new blob here is encrypted if `chosen` is asked for.
     pub fn encryption(&self, chosen: &Encryption) -> Result<Encryption, BlobRefusal> {
         match (chosen, &self.scope) {
             (Encryption::Account, ScopePolicy { default: Some(scope), .. }) => {
@@ -123,7 +123,7 @@ impl BlobEntry {
         }
     }
 
-    /// Whether a request that goes on with `blob` comes with its key or names its scope.
+    /// Whether a request on `blob` has its key or names its scope.
     pub fn check_encryption(&self, blob: &Blob, chosen: &Encryption) -> Result<(), BlobRefusal> {
         match (&blob.encryption, self.encryption(chosen)?) {
             (Encryption::CustomerKey { sha256 }, Encryption::CustomerKey { sha256: given })
@@ -143,7 +143,7 @@ impl BlobEntry {
         rows::blob(self.container, &self.name)
     }
 
-    fn past_key(&self, group: PastGroup, moment: Timestamp) -> Bytes {
+    fn past_key(&self, group: PastBlobGroup, moment: Timestamp) -> Bytes {
         rows::past_blob(self.container, group, &self.name, moment)
     }
 
@@ -151,7 +151,7 @@ impl BlobEntry {
         rows::upload(self.container, &self.name)
     }
 
-    /// The state that is asked for, where it is kept, if it is there and not deleted.
+    /// The state that is asked for and where it is kept, if it is there and not deleted.
     pub async fn find(
         &self,
         transaction: &mut Transaction,
@@ -163,12 +163,12 @@ impl BlobEntry {
                 Ok(self.current.clone().map(Found::Current))
             }
             Which::Version(moment) => {
-                let past = self.past(transaction, PastGroup::Versions, moment).await?;
-                Ok(past.map(|past| Found::Past(moment, past)))
+                let past = self.past(transaction, PastBlobGroup::Versions, moment).await?;
+                Ok(past.map(|past| Found::PastBlob(moment, past)))
             }
             Which::Snapshot(moment) => {
-                let past = self.past(transaction, PastGroup::Snapshots, moment).await?;
-                Ok(past.map(|past| Found::Past(moment, past)))
+                let past = self.past(transaction, PastBlobGroup::Snapshots, moment).await?;
+                Ok(past.map(|past| Found::PastBlob(moment, past)))
             }
         }
     }
@@ -176,33 +176,34 @@ impl BlobEntry {
     pub async fn past(
         &self,
         transaction: &mut Transaction,
-        group: PastGroup,
+        group: PastBlobGroup,
         moment: Timestamp,
-    ) -> Result<Option<Past>, Fault> {
-        let past: Option<Past> = read(transaction, &self.past_key(group, moment)).await?;
+    ) -> Result<Option<PastBlob>, Fault> {
+        let past: Option<PastBlob> = read(transaction, &self.past_key(group, moment)).await?;
         Ok(past.map(|past| past.at(transaction.now)))
     }
 
     /// The earlier states of a group, oldest first.
-    pub async fn pasts(
+    pub async fn past_blobs(
         &self,
         transaction: &mut Transaction,
-        group: PastGroup,
-    ) -> Result<Vec<(Timestamp, Past)>, Fault> {
-        let range = KeyRange::prefix(rows::pasts_of_blob(self.container, group, &self.name));
+        group: PastBlobGroup,
+    ) -> Result<Vec<(Timestamp, PastBlob)>, Fault> {
+        let range = KeyRange::prefix(rows::past_states_of_blob(self.container, group, &self.name));
         let found = transaction.scan(&range, usize::MAX).await?;
         let now = transaction.now;
-        let past =
-            |row: &Row| Ok((rows::past_blob_name(&row.key)?.1, Past::decode(&row.value)?.at(now)));
+        let past = |row: &Row| {
+            Ok((rows::past_blob_name(&row.key)?.1, PastBlob::decode(&row.value)?.at(now)))
+        };
         found.iter().map(past).collect()
     }
 
-    pub async fn has_pasts(
+    pub async fn has_past_blobs(
         &self,
         transaction: &mut Transaction,
-        group: PastGroup,
+        group: PastBlobGroup,
     ) -> Result<bool, Fault> {
-        let range = KeyRange::prefix(rows::pasts_of_blob(self.container, group, &self.name));
+        let range = KeyRange::prefix(rows::past_states_of_blob(self.container, group, &self.name));
         Ok(!transaction.scan(&range, 1).await?.is_empty())
     }
 
@@ -219,36 +220,46 @@ impl BlobEntry {
     }
 
     /// As [`BlobEntry::put`], for a state that is not the current one.
-    pub fn put_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+    pub fn put_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
         self.index_past(transaction, moment, past);
         transaction.put(self.past_key(past.group(), moment), past.encode());
     }
 
-    /// Takes the row of an earlier state away; its content is the caller's to keep or release.
-    pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+    /// Removes the row of an earlier state; the caller keeps or releases its content.
+    pub fn take_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
         self.unindex_past(transaction, moment, past);
         transaction.delete(self.past_key(past.group(), moment));
     }
 
-    /// Takes an earlier state away for good.
-    pub fn purge_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
+    /// Removes an earlier state permanently.
+    pub fn purge_past_blob(
+        &self,
+        transaction: &mut Transaction,
+        moment: Timestamp,
+        past: &PastBlob,
+    ) {
         self.unindex_past(transaction, moment, past);
         purge_row(transaction, self.past_key(past.group(), moment), past);
     }
 
-    /// Deletes an earlier state, which stays for the account's retention, if there is one.
+    /// Deletes an earlier state; it is kept for the account's retention, if there is one.
     pub fn delete_past(
         &self,
         transaction: &mut Transaction,
         moment: Timestamp,
-        past: Past,
+        past: PastBlob,
         deletion: Option<Deletion>,
     ) {
         let Some(deletion) = deletion else {
-            return self.purge_past(transaction, moment, &past);
+            return self.purge_past_blob(transaction, moment, &past);
         };
         self.take_past(transaction, moment, &past);
-        self.put_deleted(transaction, moment, Past { deleted: Some(deletion), ..past }, deletion);
+        self.put_deleted(
+            transaction,
+            moment,
+            PastBlob { deleted: Some(deletion), ..past },
+            deletion,
+        );
     }
 
     /// Keeps a deleted state until its retention ends.
@@ -256,36 +267,36 @@ impl BlobEntry {
         &self,
         transaction: &mut Transaction,
         moment: Timestamp,
-        past: Past,
+        past: PastBlob,
         deletion: Deletion,
     ) {
         self.put_past(transaction, moment, &past);
-        let purge = DueTask::PurgePast(self.past_key(past.group(), moment));
+        let purge = DueTask::PurgePastBlob(self.past_key(past.group(), moment));
         purge.plan(transaction, deletion.until, moment.ticks());
     }
 
-    /// As [`BlobEntry::put_past`], where the tags are not those of before.
+    /// As [`BlobEntry::put_past`], where the tags have changed.
     pub fn put_past_tags(
         &self,
         transaction: &mut Transaction,
         moment: Timestamp,
-        past: Past,
+        past: PastBlob,
         tags: &TagSet,
     ) {
         self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
         let blob = Blob { tags: tags.clone(), ..past.blob };
-        self.put_past(transaction, moment, &Past { blob, ..past });
+        self.put_past(transaction, moment, &PastBlob { blob, ..past });
     }
 
     /// Versions are found by their tags, as long as they are not deleted.
-    fn index_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
-        if past.group() == PastGroup::Versions {
+    fn index_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
+        if past.group() == PastBlobGroup::Versions {
             self.index(transaction, &TagSet::default(), &past.blob.tags, Some(moment));
         }
     }
 
-    fn unindex_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &Past) {
-        if past.group() == PastGroup::Versions {
+    fn unindex_past(&self, transaction: &mut Transaction, moment: Timestamp, past: &PastBlob) {
+        if past.group() == PastBlobGroup::Versions {
             self.index(transaction, &past.blob.tags, &TagSet::default(), Some(moment));
         }
     }
@@ -307,7 +318,7 @@ impl BlobEntry {
         }
     }
 
-    /// Puts `blob` in the place of what is there, of which so much is kept as the account keeps.
+    /// Replaces what is there by `blob`, and keeps of it what the account retains.
     pub async fn replace(
         &self,
         transaction: &mut Transaction,
@@ -344,7 +355,7 @@ impl BlobEntry {
         Ok(blob)
     }
 
-    /// Takes the current blob away, of which so much is kept as the account keeps.
+    /// Removes the current blob, and keeps of it what the account retains.
     pub fn remove(&self, transaction: &mut Transaction, retention: Retention, stamp: Stamp) {
         if let Some(current) = &self.current {
             self.keep(transaction, current, retention, stamp);
@@ -353,7 +364,8 @@ impl BlobEntry {
         transaction.delete(self.key());
     }
 
-    /// Keeps `current`, which is about to go, as a version or for its retention, or lets it go.
+    /// Keeps `current`, which is about to be removed, as a version or for its retention, or
+    /// releases it.
     pub fn keep(
         &self,
         transaction: &mut Transaction,
@@ -365,10 +377,10 @@ impl BlobEntry {
         if keeps_version(current, retention) {
             let id = current.version_id();
             let blob = Blob { version: Some(id), ..blob };
-            self.put_past(transaction, id, &Past { blob, role: Role::Version, deleted: None });
+            self.put_past(transaction, id, &PastBlob { blob, role: Role::Version, deleted: None });
         } else if let Some(deletion) = deletion(retention, stamp.now) {
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
-            let past = Past { blob, role: Role::Replaced, deleted: Some(deletion) };
+            let past = PastBlob { blob, role: Role::Replaced, deleted: Some(deletion) };
             self.put_deleted(transaction, moment, past, deletion);
         } else {
             content::release(transaction, &current.content);
@@ -381,26 +393,26 @@ impl BlobEntry {
         transaction: &mut Transaction,
         kind: Kind,
     ) -> Result<(), Fault> {
-        let replaced = self.pasts(transaction, PastGroup::Replaced).await?;
+        let replaced = self.past_blobs(transaction, PastBlobGroup::Replaced).await?;
         if replaced.iter().all(|(_, past)| past.blob.kind.is_alike(kind)) {
             return Ok(());
         }
-        let snapshots = self.pasts(transaction, PastGroup::DeletedSnapshots).await?;
+        let snapshots = self.past_blobs(transaction, PastBlobGroup::DeletedSnapshots).await?;
         for (moment, past) in replaced.iter().chain(&snapshots) {
             if !past.blob.kind.is_alike(kind) {
-                self.purge_past(transaction, *moment, past);
+                self.purge_past_blob(transaction, *moment, past);
             }
         }
         Ok(())
     }
 
-    /// Plans that the current blob goes when it has expired. `id` is unused by anything else.
+    /// Plans the removal of the current blob when it has expired. `id` is unused by anything else.
     pub fn remove_when_expired(&self, transaction: &mut Transaction, at: Timestamp, id: u64) {
         let (account, container, name) = (self.account.clone(), self.container, self.name.clone());
         DueTask::ExpireBlob { account, container, name }.plan(transaction, at, id);
     }
 
-    /// Drops the blocks that are not committed.
+    /// Drops the uncommitted blocks.
     pub async fn drop_upload(&self, transaction: &mut Transaction) -> Result<(), Fault> {
         let key = self.upload_key();
         if let Some(upload) = read::<Upload>(transaction, &key).await? {
@@ -411,29 +423,29 @@ impl BlobEntry {
     }
 }
 
-/// Takes the row of an earlier state and its content away.
-fn purge_row(transaction: &mut Transaction, key: Bytes, past: &Past) {
+/// Removes the row of an earlier state and its content.
+fn purge_row(transaction: &mut Transaction, key: Bytes, past: &PastBlob) {
     content::release(transaction, &past.blob.content);
     transaction.delete(key);
 }
 
-/// What is to be done when the retention of an earlier state, the row with this key, may have ended.
+/// Called when the retention of an earlier state, the row with this key, may have ended.
 pub(crate) async fn purge_retained(
     transaction: &mut Transaction,
     key: &Bytes,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let past: Option<Past> = read(transaction, key).await?;
+    let past: Option<PastBlob> = read(transaction, key).await?;
     if let Some(past) = past
         && past.deleted.is_some_and(|deleted| deleted.until <= now)
     {
-        // What is deleted is not found by its tags any more.
+        // It is deleted already, so there are no rows of tags.
         purge_row(transaction, key.clone(), &past);
     }
     Ok(())
 }
 
-/// What is to be done when a blob may have expired.
+/// Called when a blob may have expired.
 pub(crate) async fn remove_expired(
     transaction: &mut Transaction,
     account: &str,
@@ -441,7 +453,7 @@ pub(crate) async fn remove_expired(
     name: &str,
 ) -> Result<(), Fault> {
     let scope = ScopePolicy::default();
-    // Reading it is enough for it to go, if nothing holds it.
+    // Reading an expired blob removes it, unless it is held.
     let entry = BlobEntry::read_in(transaction, account.to_owned(), container, scope, name).await?;
     if let Some(held) = &entry.current
         && held.expires.is_some_and(|expires| expires <= transaction.now)
@@ -455,26 +467,26 @@ pub(crate) async fn remove_expired(
 /// A state of a blob and where it is kept.
 pub(super) enum Found {
     Current(Blob),
-    Past(Timestamp, Past),
+    PastBlob(Timestamp, PastBlob),
 }
 
 impl Found {
     pub fn blob(&self) -> &Blob {
         match self {
             Self::Current(blob) => blob,
-            Self::Past(_, past) => &past.blob,
+            Self::PastBlob(_, past) => &past.blob,
         }
     }
 }
 
-impl Past {
-    fn group(&self) -> PastGroup {
+impl PastBlob {
+    fn group(&self) -> PastBlobGroup {
         match (self.role, self.deleted) {
-            (Role::Snapshot, None) => PastGroup::Snapshots,
-            (Role::Snapshot, Some(_)) => PastGroup::DeletedSnapshots,
-            (Role::Version, None) => PastGroup::Versions,
-            (Role::Version, Some(_)) => PastGroup::DeletedVersions,
-            (Role::Replaced, _) => PastGroup::Replaced,
+            (Role::Snapshot, None) => PastBlobGroup::Snapshots,
+            (Role::Snapshot, Some(_)) => PastBlobGroup::DeletedSnapshots,
+            (Role::Version, None) => PastBlobGroup::Versions,
+            (Role::Version, Some(_)) => PastBlobGroup::DeletedVersions,
+            (Role::Replaced, _) => PastBlobGroup::Replaced,
         }
     }
 
@@ -484,21 +496,21 @@ impl Past {
     }
 }
 
-/// Whether what `current` is stays as a version when it is replaced. A blob that became a version
-/// while versions were kept stays one.
+/// Whether `current` stays as a version when it is replaced. A blob that became a version while
+/// versions were kept stays one.
 pub(super) fn keeps_version(current: &Blob, retention: Retention) -> bool {
     retention.versions || current.version.is_some()
 }
 
-/// How what is deleted now can be restored, if it can.
+/// How a state that is deleted now can be restored, if it can.
 pub(super) fn deletion(retention: Retention, now: Timestamp) -> Option<Deletion> {
     let days = retention.deleted_days?;
     let until = now.plus(std::time::Duration::from_secs(u64::from(days) * 24 * 60 * 60));
     Some(Deletion { at: now, until })
 }
 
-/// The state of a blob that a read asks for, and whether it is the current one. It is in a box since
-/// it is large and passes through many hands.
+/// The state of a blob that a read asks for, and whether it is the current one. It is boxed since it
+/// is large and passed through many calls.
 pub(super) async fn find_blob(
     snapshot: &dyn Snapshot,
     path: &BlobPath,
@@ -536,11 +548,11 @@ pub(super) async fn find_in(
             {
                 return Ok(Some((blob, true)));
             }
-            (PastGroup::Versions, id)
+            (PastBlobGroup::Versions, id)
         }
-        Which::Snapshot(moment) => (PastGroup::Snapshots, moment),
+        Which::Snapshot(moment) => (PastBlobGroup::Snapshots, moment),
     };
     let row = snapshot.get(&rows::past_blob(container, group, name, moment)).await?;
-    let past = row.map(|row| Past::decode(&row)).transpose()?;
+    let past = row.map(|row| PastBlob::decode(&row)).transpose()?;
     Ok(past.map(|past| (Box::new(past.blob.at(now)), false)))
 }

@@ -1,5 +1,5 @@
-//! Set Blob Expiry, and the expiry that a new blob is put with. From its time on a blob is gone for every reader; the background gives its
-//! space back.
+//! Set Blob Expiry, and the expiry that a new blob is put with. From that time on the blob does not exist for
+//! any reader; its space is freed in the background.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn decide_expiry(blob: Option<&Blob>, expiry: Expiry, stamp: Stamp) -> Result<Bl
 }
 
 impl Expiry {
-    /// When a blob that was created then goes, which must be later than now.
+    /// When a blob created at that time expires, which must be later than now.
     pub(super) fn decide(
         self,
         created: Timestamp,

@@ -1,5 +1,5 @@
 //! Find Blobs by Tags. One page reads a bounded number of rows of the index of tags, however many
-//! blobs have tags; a page may be short, or empty, and still have a marker for the next.
+//! blobs have tags; a page may be short or empty and still have a marker for the next.
 
 use std::collections::HashMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -21,11 +21,11 @@ use crate::tags::{TagQuery, TagRange};
 use crate::time::Timestamp;
 use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
-/// Rows of the index that one page looks at, at most. It is more than a page has blobs, so that a
-/// query of several conditions does not come back with empty pages all the time.
+/// Rows of the index that one page reads at most. More than a page has blobs, so that a query with
+/// several conditions does not return empty pages all the time.
 const ROWS_PER_PAGE_MAX: usize = 20_000;
 const ROWS_PER_SCAN: usize = ROWS_IN_TURN;
-/// Rows looked at in order to learn which of several conditions selects the fewest blobs.
+/// Rows read to estimate which of several conditions selects the fewest blobs.
 const ROWS_PER_PROBE: usize = 64;
 
 pub struct FindBlobs {
@@ -81,7 +81,7 @@ impl Domain {
         let named = match (&command.container, command.query.container()) {
             (None, None) => None,
             (Some(container), _) => Some(Some(container.clone())),
-            // A name that no container can have is that of none.
+            // A name that is not valid matches no container.
             (None, Some(name)) => Some(ContainerName::new(name).ok()),
         };
         if let Some(named) = named {
@@ -139,7 +139,7 @@ impl Search<'_> {
         Ok(indexes.iter().map(|of| self.range(*of, tag)).collect())
     }
 
-    /// Of several conditions, one that few blobs meet, as far as a short look tells.
+    /// Of several conditions, the one that fewest blobs meet, as estimated from a few rows.
     async fn most_selective<'tags, 'query>(
         &self,
         tags: &'tags [TagRange<'query>],
@@ -152,7 +152,7 @@ impl Search<'_> {
             } else {
                 self.snapshot.scan(&range, Order::Ascending, ROWS_PER_PROBE).await?.len()
             };
-            // Of two that seem alike the one with an exact value selects less.
+            // Of two with equal estimates the one with an exact value selects less.
             let rank = rows * 2 + usize::from(tag.value().is_none());
             if best.is_none_or(|(least, _)| rank < least) {
                 best = Some((rank, tag));

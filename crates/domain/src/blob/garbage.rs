@@ -1,9 +1,9 @@
-//! What deleted containers and blocks that were given up leave to be removed.
+//! Removal of what deleted containers held, and of abandoned blocks.
 
 use bytes::Bytes;
 use holdfast_store::{Fault, Row};
 
-use super::model::{Blob, Block, ContainerPlace, Past, Upload};
+use super::model::{Blob, Block, ContainerPlace, PastBlob, Upload};
 use super::rows;
 use crate::content;
 use crate::domain::{Domain, read};
@@ -24,7 +24,7 @@ impl Domain {
         let place = rows::container_place(container);
         let kinds: [(Bytes, Release); 3] = [
             (rows::blobs(container, ""), release_blob),
-            (rows::pasts(container), release_past),
+            (rows::all_past_blobs(container), release_past),
             (rows::uploads(container, ""), release_upload),
         ];
         let removed = self
@@ -60,8 +60,8 @@ impl Domain {
         Ok(())
     }
 
-    /// Removes some of the blocks of an upload that was given up, and with the last ones the
-    /// row that condemns it.
+    /// Removes some of the blocks of an abandoned upload, and with the last ones the row that
+    /// condemns it.
     pub(crate) async fn remove_condemned_upload(
         &self,
         condemned_key: &Bytes,
@@ -87,7 +87,7 @@ impl Domain {
     }
 }
 
-/// Lets go of what a row in a container of this account refers to, and of what refers to the row.
+/// Releases what a row in a container of this account refers to, and what refers to the row.
 type Release = fn(&mut Transaction, &str, &Row) -> Result<(), Fault>;
 
 fn release_blob(transaction: &mut Transaction, account: &str, row: &Row) -> Result<(), Fault> {
@@ -102,7 +102,7 @@ fn release_blob(transaction: &mut Transaction, account: &str, row: &Row) -> Resu
 }
 
 fn release_past(transaction: &mut Transaction, account: &str, row: &Row) -> Result<(), Fault> {
-    let blob = Past::decode(&row.value)?.blob;
+    let blob = PastBlob::decode(&row.value)?.blob;
     let container = rows::container_of(&row.key)?;
     for tag in blob.tags.iter() {
         let (name, moment) = rows::past_blob_name(&row.key)?;

@@ -32,7 +32,7 @@ pub struct ReadBlob {
 }
 
 impl ReadBlob {
-    /// Whether there is more to read than the properties.
+    /// Whether the bytes can be read, too.
     pub(super) fn check_bytes(&self) -> Result<(), BlobRefusal> {
         if self.current { check_not_incremental(&self.blob) } else { Ok(()) }
     }
@@ -91,7 +91,7 @@ impl Domain {
         Ok(read)
     }
 
-    /// As a read that does not need the key of the bytes finds it.
+    /// For a read that does not need the key of the bytes.
     pub(super) async fn find_readable(
         &self,
         snapshot: &dyn Snapshot,

@@ -1,5 +1,5 @@
-//! Policies and legal holds that keep a blob as it is. They stand beside it: setting them modifies
-//! nothing else of the blob.
+//! Policies and legal holds that prevent changes of a blob. Setting them does not modify the blob
+//! otherwise.
 
 use super::entry::{BlobEntry, Found};
 use super::{Blob, BlobPath, BlobRefusal, Immutability, Which};
@@ -73,7 +73,7 @@ impl Domain {
             let held = decide(found.blob(), transaction.now).map_err(Failure::Refused)?;
             match found {
                 Found::Current(_) => entry.put(&mut transaction, &held),
-                Found::Past(moment, mut past) => {
+                Found::PastBlob(moment, mut past) => {
                     past.blob = held;
                     entry.put_past(&mut transaction, moment, &past);
                 }
@@ -84,8 +84,7 @@ impl Domain {
     }
 }
 
-/// Whether `requested` may take the place of the policy there is. What is locked can only be made
-/// to last longer.
+/// Whether `requested` may replace the existing policy. A locked one can only be extended.
 pub(super) fn check_policy(
     existing: Option<Immutability>,
     requested: Immutability,

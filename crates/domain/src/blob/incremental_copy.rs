@@ -1,10 +1,10 @@
 //! Incremental Copy Blob: a blob that follows the snapshots of a page blob on this server, one by
-//! one, with a snapshot of its own for each. It is written in no other way, and read by its
-//! snapshots only.
+//! one, with a snapshot of its own for each. It cannot be written in another way, and only its
+//! snapshots can be read.
 
 use super::copy::{CopyRefusal, SourceHere, find_source};
 use super::entry::BlobEntry;
-use super::model::{Past, Role};
+use super::model::{PastBlob, Role};
 use super::{Blob, BlobPath, BlobRefusal, Encryption, Kind, Which, check_key};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -73,7 +73,7 @@ impl Domain {
             };
             let content = content::share(&mut transaction, &blob.content, self.fresh_id()).await?;
             let snapshot = Blob { content, lease: Lease::default(), ..blob.clone() };
-            let past = Past { blob: snapshot, role: Role::Snapshot, deleted: None };
+            let past = PastBlob { blob: snapshot, role: Role::Snapshot, deleted: None };
             entry.put_past(&mut transaction, own_moment, &past);
             entry.put(&mut transaction, &blob);
             Ok((blob, transaction))
@@ -122,7 +122,8 @@ fn check_follows(
     moment: Timestamp,
 ) -> Result<(), BlobRefusal> {
     match (last, existing, source) {
-        // A destination has the lineage of its source, which tells a source that was replaced, too.
+        // A destination has the lineage of its source, so a source that was replaced is noticed,
+        // too.
         (Some(last), Kind::Page { lineage, .. }, Kind::Page { lineage: same, .. })
             if lineage == same =>
         {

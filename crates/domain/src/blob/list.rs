@@ -1,8 +1,8 @@
-//! List Blobs, flat and by hierarchy: the blobs, and what they were before, in one order of names
-//! and moments. Each kind of state is a source of its own, so a page reads about as many rows of a
+//! List Blobs, flat and by hierarchy: blobs and their earlier states, in one order of names and
+//! moments. Each kind of state is a source of its own, so a page reads about as many rows of a
 //! source as it shows; with a delimiter, a seek in each source for each common prefix.
 //!
-//! A page is walked in batches on one snapshot, so that it is one state of the store and is never
+//! A page is read in batches from one snapshot, so it shows one state of the store and is never
 //! held whole.
 
 use std::collections::VecDeque;
@@ -12,8 +12,8 @@ use holdfast_store::engine::successor_of_prefix;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 
 use super::container::find_container;
-use super::model::{Past, Role};
-use super::rows::{self, PastGroup};
+use super::model::{PastBlob, Role};
+use super::rows::{self, PastBlobGroup};
 use super::{Blob, ContainerPath, ContainerRefusal, Deletion};
 use crate::domain::Domain;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
-/// Entries handed out at a time.
+/// Entries returned at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 /// Rows fetched at a time while looking for common prefixes: most of them are skipped by the seek
 /// that follows, so few are wasted.
@@ -33,7 +33,7 @@ pub struct ListBlobs {
     pub delimiter: Option<String>,
     /// Where to begin: from the page before, or where the caller wants to start.
     pub start: Option<Position>,
-    /// The name to end before.
+    /// The listing ends before this name.
     pub end_before: Option<String>,
     pub limit: usize,
     pub show: Show,
@@ -50,7 +50,7 @@ pub struct Show {
     pub deleted: bool,
     /// Blobs that are deleted but have versions.
     pub deleted_with_versions: bool,
-    /// Names that have blocks which are not committed, and no blob.
+    /// Names with uncommitted blocks and no blob.
     pub uncommitted: bool,
 }
 
@@ -84,9 +84,9 @@ impl Position {
 #[derive(Debug)]
 pub enum Listed {
     Blob(String, Box<ListedBlob>),
-    /// A name that has blocks, none of them committed.
+    /// A name that has only uncommitted blocks.
     Uncommitted(String),
-    /// What the names below it have in common, the delimiter included.
+    /// The common prefix of several names, including the delimiter.
     Prefix(String),
 }
 
@@ -228,14 +228,14 @@ impl BlobListing {
         Some(name[..self.prefix.len() + at + delimiter.len()].to_owned())
     }
 
-    /// Goes on behind all names that begin with `prefix`.
+    /// Continues after all names that begin with `prefix`.
     fn skip(&mut self, prefix: &str) {
         for source in &mut self.sources {
             source.skip(self.container, prefix);
         }
     }
 
-    /// What the row of source `at` is in this listing, if it is anything.
+    /// The entry for the row of source `at`, if it is listed.
     async fn entry(
         &mut self,
         at: usize,
@@ -243,7 +243,7 @@ impl BlobListing {
         moment: Timestamp,
         row: &Row,
     ) -> Result<Option<ListedBlob>, Fault> {
-        let Kind::Past { latest, .. } = self.sources[at].kind else {
+        let Kind::PastBlob { latest, .. } = self.sources[at].kind else {
             let blob = Blob::decode(&row.value)?;
             if blob.is_expired(self.now) {
                 return Ok(None);
@@ -251,11 +251,11 @@ impl BlobListing {
             let (blob, state) = (blob.at(self.now), ListedState::Base);
             return Ok(Some(ListedBlob { blob, state, deleted: None, has_versions_only: false }));
         };
-        let Past { blob, role, deleted } = Past::decode(&row.value)?.at(self.now);
+        let PastBlob { blob, role, deleted } = PastBlob::decode(&row.value)?.at(self.now);
         if deleted.is_some_and(|deleted| deleted.until <= self.now) {
             return Ok(None);
         }
-        // The latest of these stands for a blob that is deleted.
+        // The latest of these is listed as the deleted blob.
         let may_be_base = match role {
             Role::Replaced => true,
             Role::Version => self.show.deleted_with_versions && deleted.is_none(),
@@ -300,8 +300,8 @@ impl BlobListing {
 enum Kind {
     Current,
     Uncommitted,
-    Past {
-        group: PastGroup,
+    PastBlob {
+        group: PastBlobGroup,
         /// Only the latest of each name.
         latest: bool,
     },
@@ -311,18 +311,18 @@ impl Kind {
     /// The kinds of rows that a listing shows something of.
     fn shown(show: Show) -> impl Iterator<Item = Self> {
         let past = |group, shown: bool, latest: bool| {
-            (shown || latest).then_some(Self::Past { group, latest: !shown })
+            (shown || latest).then_some(Self::PastBlob { group, latest: !shown })
         };
         let Show { current, snapshots, versions, deleted, deleted_with_versions, uncommitted } =
             show;
         [
             current.then_some(Self::Current),
             uncommitted.then_some(Self::Uncommitted),
-            past(PastGroup::Snapshots, snapshots, false),
-            past(PastGroup::Versions, versions, deleted_with_versions),
-            past(PastGroup::DeletedSnapshots, deleted && snapshots, false),
-            past(PastGroup::DeletedVersions, deleted && versions, false),
-            past(PastGroup::Replaced, deleted && snapshots, deleted),
+            past(PastBlobGroup::Snapshots, snapshots, false),
+            past(PastBlobGroup::Versions, versions, deleted_with_versions),
+            past(PastBlobGroup::DeletedSnapshots, deleted && snapshots, false),
+            past(PastBlobGroup::DeletedVersions, deleted && versions, false),
+            past(PastBlobGroup::Replaced, deleted && snapshots, deleted),
         ]
         .into_iter()
         .flatten()
@@ -333,7 +333,7 @@ impl Kind {
         match self {
             Self::Current => rows::blobs(container, prefix),
             Self::Uncommitted => rows::uploads(container, prefix),
-            Self::Past { group, .. } => rows::past_blobs(container, group, prefix),
+            Self::PastBlob { group, .. } => rows::past_blobs(container, group, prefix),
         }
     }
 
@@ -341,20 +341,20 @@ impl Kind {
     fn key(self, container: u64, position: &Position) -> Bytes {
         let Position { name, moment } = position;
         match self {
-            // The current state is behind all moments.
+            // The current state comes after all moments.
             Self::Current => rows::blobs(container, name),
             Self::Uncommitted => rows::uploads(container, name),
-            Self::Past { group, .. } if moment.ticks() > 0 => {
+            Self::PastBlob { group, .. } if moment.ticks() > 0 => {
                 rows::past_blob(container, group, name, *moment)
             }
-            Self::Past { group, .. } => rows::past_blobs(container, group, name),
+            Self::PastBlob { group, .. } => rows::past_blobs(container, group, name),
         }
     }
 
     fn position(self, row: &Row) -> Result<(&str, Timestamp), Fault> {
         match self {
             Self::Current | Self::Uncommitted => Ok((rows::blob_name(&row.key)?, Timestamp::MAX)),
-            Self::Past { .. } => rows::past_blob_name(&row.key),
+            Self::PastBlob { .. } => rows::past_blob_name(&row.key),
         }
     }
 }
@@ -370,7 +370,7 @@ struct Source {
 }
 
 impl Source {
-    /// Passes over the next row if it is that of a blob that has expired; whether it was.
+    /// Skips the next row if its blob has expired; returns whether it did.
     fn drop_expired(&mut self, now: Timestamp) -> Result<bool, Fault> {
         let (Kind::Current, Some(row)) = (self.kind, self.fetched.front()) else {
             return Ok(false);
@@ -410,7 +410,7 @@ impl Source {
         if !self.fetched.is_empty() || !self.more || self.range.is_empty() {
             return Ok(());
         }
-        if let Kind::Past { group, latest: true } = self.kind {
+        if let Kind::PastBlob { group, latest: true } = self.kind {
             return self.fetch_latest(snapshot, container, group).await;
         }
         let found = snapshot.scan(&self.range, Order::Ascending, at_once).await?;
@@ -427,21 +427,21 @@ impl Source {
         &mut self,
         snapshot: &dyn Snapshot,
         container: u64,
-        group: PastGroup,
+        group: PastBlobGroup,
     ) -> Result<(), Fault> {
         let Some(first) = snapshot.scan(&self.range, Order::Ascending, 1).await?.pop() else {
             self.more = false;
             return Ok(());
         };
         let (name, _) = rows::past_blob_name(&first.key)?;
-        let of_name = rows::pasts_of_blob(container, group, name);
+        let of_name = rows::past_states_of_blob(container, group, name);
         let range = KeyRange::prefix(of_name.clone());
         self.fetched = snapshot.scan(&range, Order::Descending, 1).await?.into();
         self.skip_to(successor_of_prefix(&of_name));
         Ok(())
     }
 
-    /// Goes on behind all names that begin with `prefix`.
+    /// Continues after all names that begin with `prefix`.
     fn skip(&mut self, container: u64, prefix: &str) {
         let next = successor_of_prefix(&self.kind.rows(container, prefix));
         match &next {
@@ -453,7 +453,7 @@ impl Source {
         }
     }
 
-    /// Goes on at `key`, if that is further; at the end if there is no key.
+    /// Continues at `key`, if that is further; at the end if there is no key.
     fn skip_to(&mut self, key: Option<Bytes>) {
         let Some(key) = key else {
             self.more = false;

@@ -1,5 +1,5 @@
 //! List Containers. One page costs a seek and as many rows as it has entries, however many there
-//! are; with the deleted ones, two seeks. It is one state of the store and is never held whole.
+//! are; with the deleted ones, two seeks. It shows one state of the store and is never held whole.
 
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Snapshot};
@@ -15,7 +15,7 @@ use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::yield_budget::ROWS_IN_TURN;
 
-/// Entries handed out at a time.
+/// Entries returned at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 
 pub struct ListContainers {
@@ -26,7 +26,7 @@ pub struct ListContainers {
     pub limit: usize,
     /// Also those that can be restored.
     pub deleted: bool,
-    /// Also those that the service keeps for itself.
+    /// Also system containers.
     pub system: bool,
 }
 
@@ -44,8 +44,8 @@ pub struct ListedDeletion {
     pub until: Timestamp,
 }
 
-/// A page of containers, by name; of one name first the one that is there, then the deleted ones in
-/// the order in which they were.
+/// A page of containers by name; of one name first the existing one, then the deleted ones, oldest
+/// first.
 pub struct ContainerListing {
     snapshot: Box<dyn Snapshot>,
     account: AccountName,

@@ -1,7 +1,7 @@
 //! The Blob service: containers and blobs.
 //!
 //! Each operation reads what it needs in a transaction, decides with a pure function and writes
-//! rows; the decisions and their tests stand beside the operation.
+//! rows; decisions and their tests are in the file of the operation.
 
 mod append;
 mod block;
@@ -56,8 +56,8 @@ pub use list::{BlobListing, ListBlobs, Listed, ListedBlob, ListedState, Position
 pub use list_containers::{ContainerListing, ListContainers, ListedContainer, ListedDeletion};
 pub(crate) use model::ContainerPlace;
 pub use model::{
-    AccessTier, Blob, Container, Deletion, Encryption, Immutability, Kind, Past, RehydratePriority,
-    Rehydration, Role, ScopePolicy, Upload, Which,
+    AccessTier, Blob, Container, Deletion, Encryption, Immutability, Kind, PastBlob,
+    RehydratePriority, Rehydration, Role, ScopePolicy, Upload, Which,
 };
 pub use page::{
     GetPageRanges, PUT_PAGES_BYTES_MAX, PageChange, PageRange, PageRanges, PutPages,
@@ -89,8 +89,8 @@ pub struct BlobPath {
 }
 
 impl BlobPath {
-    /// What writers to this blob line up by: its name, since its key is not known before its
-    /// container has been read.
+    /// The key of the latch for writers to this blob: its name, since its row key is not known
+    /// before its container has been read.
     fn latch(&self) -> Bytes {
         let mut latch = BytesMut::from(self.container.key());
         latch.put_u8(0);
@@ -111,7 +111,7 @@ fn check_not_incremental(blob: &Blob) -> Result<(), BlobRefusal> {
     if incremental { Err(BlobRefusal::IncrementalCopyOnly) } else { Ok(()) }
 }
 
-/// Whether a request that reads or goes on writing the bytes of `blob` comes with their key.
+/// Whether a request that reads or writes the bytes of `blob` has their key.
 fn check_key(blob: &Blob, given: Option<&CustomerKey>) -> Result<(), BlobRefusal> {
     match (&blob.encryption, given) {
         (Encryption::Account | Encryption::Scope(_), None) => Ok(()),
@@ -122,7 +122,7 @@ fn check_key(blob: &Blob, given: Option<&CustomerKey>) -> Result<(), BlobRefusal
     }
 }
 
-/// Whether a blob belongs to itself and not to a copy onto it.
+/// Refuses a blob that a pending copy is writing.
 fn check_not_copied_onto(blob: &Blob) -> Result<(), BlobRefusal> {
     check_not_incremental(blob)?;
     check_no_copy_pending(blob)
@@ -135,7 +135,7 @@ fn check_no_copy_pending(blob: &Blob) -> Result<(), BlobRefusal> {
     }
 }
 
-/// Whether a policy or a legal hold keeps a blob as it is.
+/// Whether a policy or a legal hold prevents changes of a blob.
 fn check_not_held(blob: &Blob, now: Timestamp) -> Result<(), BlobRefusal> {
     if blob.legal_hold {
         return Err(BlobRefusal::LegalHold);
@@ -159,13 +159,13 @@ pub enum BlobRefusal {
     Archived,
     /// The operation is for blobs of another kind.
     WrongKind,
-    /// The blob has snapshots, and nothing was said about them.
+    /// The blob has snapshots, and the request does not mention them.
     SnapshotsPresent,
     /// The current version is deleted as the blob, not by its id.
     CurrentVersion,
-    /// Deleting for good is not allowed in the account.
+    /// Permanent deletion is not allowed in the account.
     PermanentDeleteNotAllowed,
-    /// Only what is deleted already, and can be restored, can be deleted for good.
+    /// Only what is deleted and can be restored can be deleted permanently.
     NotDeleted,
     CopyPending,
     NoCopyPending,
@@ -180,15 +180,15 @@ pub enum BlobRefusal {
     IncrementalSnapshotEarlier,
     /// The container fixes another encryption scope.
     ScopeNotAllowed,
-    /// The request has not the key that the bytes are encrypted with.
+    /// The request does not have the key that the bytes are encrypted with.
     OtherKey,
     Immutable,
     LegalHold,
     /// A policy or an expiry whose time has come already.
     DateNotInFuture,
-    /// The blob is on its way out of the archive, to another tier than the one asked for.
+    /// The blob is being rehydrated to another tier than the one asked for.
     BeingRehydrated,
-    /// A snapshot cannot be brought back from the archive.
+    /// A snapshot cannot be rehydrated.
     SnapshotStaysArchived,
     /// A page blob never goes to a lower tier.
     LowerTier,
@@ -261,7 +261,7 @@ impl From<AppendRefusal> for BlobRefusal {
 }
 
 impl BlobRefusal {
-    /// Why a read of `blob` does not go on.
+    /// Why a read of `blob` is refused.
     fn of_read(refusal: condition::ReadRefusal, blob: Option<&Blob>) -> Self {
         match (refusal, blob) {
             (condition::ReadRefusal::NotModified, Some(blob)) => {

@@ -29,10 +29,10 @@ pub struct Container {
     pub scope: ScopePolicy,
 }
 
-/// Which encryption scope the blobs of a container have.
+/// The encryption scope of the blobs in a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScopePolicy {
-    /// Where a blob names none.
+    /// For blobs that name none.
     pub default: Option<String>,
     /// A blob can have no other.
     pub fixed: bool,
@@ -57,15 +57,15 @@ pub struct Blob {
     pub lease: Lease,
     /// Given by the change that made this state, if versions were kept then.
     pub version: Option<Timestamp>,
-    /// As the client chose it; without a choice the account's default holds.
+    /// The client's choice; without one the account's default applies.
     pub tier: Option<AccessTier>,
     /// When the tier was last chosen.
     pub tier_changed: Option<Timestamp>,
-    /// On the way out of the archive.
+    /// While the blob is being rehydrated.
     pub rehydration: Option<Rehydration>,
-    /// The copy that this state came from, or that is under way.
+    /// The copy that made this state, or that is pending.
     pub copy: Option<CopyState>,
-    /// From then on the blob is not there any more.
+    /// From then on the blob does not exist.
     pub expires: Option<Timestamp>,
     pub immutability: Option<Immutability>,
     pub legal_hold: bool,
@@ -99,7 +99,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether both are of the same kind, whatever else is known of them.
+    /// Whether both are of the same kind, whatever their other fields.
     pub(super) fn is_alike(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -144,7 +144,7 @@ pub enum AccessTier {
 pub struct Rehydration {
     pub to: AccessTier,
     pub priority: RehydratePriority,
-    /// When the blob is there.
+    /// When the blob has reached the tier.
     pub until: Timestamp,
 }
 
@@ -187,7 +187,7 @@ impl Blob {
         condition::Subject { etag: self.etag, last_modified: self.last_modified, tags: &self.tags }
     }
 
-    /// The lease that is left after an access that it permits.
+    /// The lease to store after an access that it permits.
     pub(super) fn lease_after(
         &self,
         access: Access,
@@ -202,7 +202,7 @@ impl Blob {
         self.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
     }
 
-    /// What this state has become by now: a rehydration ends by itself.
+    /// This state as of `now`: a rehydration ends by itself.
     pub(super) fn at(mut self, now: Timestamp) -> Self {
         self.advance(now);
         self
@@ -219,7 +219,7 @@ impl Blob {
         }
     }
 
-    /// What is held stays, whatever its expiry says.
+    /// A blob that is held does not expire.
     pub(super) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| expires <= now) && check_not_held(self, now).is_ok()
     }
@@ -228,22 +228,22 @@ impl Blob {
         self.tier == Some(AccessTier::Archive)
     }
 
-    /// What this state is called among the versions of its blob.
+    /// The id of this state among the versions of its blob.
     pub(super) fn version_id(&self) -> Timestamp {
         self.version.unwrap_or(Timestamp::from_ticks(self.etag.ticks()))
     }
 }
 
-/// What a blob was before, under its name and the moment that tells it from the others.
+/// An earlier state of a blob, keyed by its name and a unique moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Past {
+pub struct PastBlob {
     pub blob: Blob,
     pub role: Role,
     /// It can be restored, and nothing else.
     pub deleted: Option<Deletion>,
 }
 
-impl Stored for Past {
+impl Stored for PastBlob {
     const FORMAT: u8 = 2;
     const WHAT: &'static str = "an earlier state of a blob";
 
@@ -265,7 +265,7 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deletion {
     pub at: Timestamp,
-    /// It goes for good then.
+    /// When it is removed permanently.
     pub until: Timestamp,
 }
 

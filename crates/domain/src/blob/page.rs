@@ -1,4 +1,4 @@
-//! Page blobs: pages are written and cleared in place, and told from those never written.
+//! Page blobs: pages are written and cleared in place, and distinguished from those never written.
 
 use std::ops::Range;
 
@@ -63,10 +63,10 @@ pub enum PageChange {
 
 pub struct GetPageRanges {
     pub blob: GetBlob,
-    /// The snapshot to compare with; without one, all pages that were written are told.
+    /// The snapshot to compare with; without one, all written pages are listed.
     pub previous: Option<Timestamp>,
     pub range: Option<ReadRange>,
-    /// Pages before this are passed over.
+    /// Pages before this are skipped.
     pub start_from: u64,
 }
 
@@ -151,7 +151,7 @@ fn decide_pages(
         PageChange::Update(received) if received.length() != command.range.length() => {
             Err(BlobRefusal::PagesLengthMismatch)
         }
-        // What the blob was copied from is still told after its pages are written.
+        // A write of pages keeps what the blob was copied from.
         PageChange::Update(_) | PageChange::Clear => Ok(Blob { copy, ..blob }),
     }
 }
@@ -190,7 +190,7 @@ async fn clear_pages(
     Ok(map.content())
 }
 
-/// The content of `blob` when it ends at `length`. `id` is unused by any other content.
+/// The content of `blob` cut off at `length`. `id` is unused by any other content.
 pub(super) async fn cut_off_pages(
     transaction: &mut Transaction,
     blob: &Blob,
@@ -209,7 +209,7 @@ pub(super) async fn cut_off_pages(
     Ok(map.content())
 }
 
-/// The snapshot that the blob of `asked` is compared with.
+/// The snapshot to compare the blob of `asked` with.
 async fn find_previous(
     snapshot: &dyn Snapshot,
     asked: &GetBlob,

@@ -22,7 +22,7 @@ pub struct AbortCopy {
 }
 
 impl Domain {
-    /// Notes how much of a pending copy has come; whether it is still wanted.
+    /// Records how much of a pending copy has arrived; returns whether it is still wanted.
     pub async fn note_copy_progress(
         &self,
         path: &BlobPath,
@@ -95,7 +95,7 @@ impl Domain {
 }
 
 /// Fails the copy onto the blob with this key, which an earlier run left pending. It is found by its
-/// key: its container may have been renamed. Nothing that other rows are made from changes.
+/// key: its container may have been renamed. Nothing changes that index rows depend on.
 pub(crate) async fn fail_interrupted(
     transaction: &mut Transaction,
     key: Bytes,
@@ -140,7 +140,7 @@ fn ended(transaction: &mut Transaction, blob: Blob, end: &CopyEnd, stamp: Stamp)
     Blob { etag: stamp.etag, last_modified: stamp.now, length, content, copy, ..blob }
 }
 
-/// A copy that comes to nothing leaves a blob without bytes.
+/// A failed or aborted copy leaves a blob without bytes.
 fn stopped(
     transaction: &mut Transaction,
     blob: Blob,

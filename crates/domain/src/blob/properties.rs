@@ -21,7 +21,7 @@ pub struct SetBlobMetadata {
 
 pub struct SetBlobProperties {
     pub path: BlobPath,
-    /// Replaces all of them, those that are absent too.
+    /// Replaces all of them; absent ones are cleared.
     pub headers: Option<ContentHeaders>,
     /// For page blobs; see [`super::is_page_blob_length`].
     pub length: Option<u64>,
@@ -99,7 +99,7 @@ fn with_properties(blob: &Blob, command: &SetBlobProperties) -> Result<Blob, Blo
     Ok(blob)
 }
 
-/// The blob as a permitted change finds it, with the stamp of the change.
+/// Checks a change; returns the blob before it, with the stamp of the change.
 pub(super) fn decide_change(
     existing: Option<Blob>,
     conditions: &Conditions,
@@ -112,7 +112,7 @@ pub(super) fn decide_change(
     };
     condition::check_write(conditions, WriteKind::InPlace, Some(&blob.subject()))?;
     check_changeable(&blob, stamp.now)?;
-    // Of what is archived only tags and the tier itself are changed.
+    // Of an archived blob only tags and the tier can be changed.
     if blob.is_archived() {
         return Err(BlobRefusal::Archived);
     }

@@ -1,5 +1,5 @@
 //! Put Blob: a whole block blob in one request, or an empty page or append blob. Put Block List: a
-//! block blob of blocks that are there already.
+//! block blob made of existing blocks.
 
 use std::borrow::Cow;
 
@@ -120,7 +120,7 @@ impl Domain {
 }
 
 impl PutBlob {
-    /// Puts `blob` there with nothing else chosen, whatever it replaces.
+    /// Puts `blob` unconditionally, with default options.
     pub fn new(path: BlobPath, blob: NewBlob) -> Self {
         Self {
             path,
@@ -141,7 +141,7 @@ impl PutBlob {
         }
     }
 
-    /// The conditions that count. The service lets the holder of a lease replace a block blob that was
+    /// The conditions that apply. The service lets the holder of a lease replace a block blob that was
     /// to be created only, if it comes whole: Python's `upload_blob(data, lease=…)` and
     /// `upload_blob_from_url` send both, and their tests expect a 201.
     fn conditions_on(&self, existing: Option<&Blob>, now: Timestamp) -> Cow<'_, Conditions> {
@@ -156,7 +156,7 @@ impl PutBlob {
         }
     }
 
-    /// When the new blob goes; it is created now.
+    /// When the new blob, created now, expires.
     fn expires(&self, stamp: Stamp) -> Result<Option<Timestamp>, BlobRefusal> {
         self.expiry.map_or(Ok(None), |expiry| expiry.decide(stamp.now, stamp.now))
     }
@@ -173,7 +173,7 @@ impl NewBlob {
         }
     }
 
-    /// The room that a page blob reserves, which its tier must have.
+    /// The size that a page blob reserves, which its tier must allow.
     fn reserved(&self) -> u64 {
         match self {
             Self::Page { length, .. } => *length,
@@ -182,7 +182,7 @@ impl NewBlob {
     }
 }
 
-/// The rules that blobs of all kinds share; the lease that the new blob has.
+/// The rules for blobs of all kinds; returns the lease of the new blob.
 fn decide_put(
     existing: Option<&Blob>,
     command: &PutBlob,
@@ -210,7 +210,7 @@ fn decide_put(
     existing.lease_after(Access::Write, command.lease_id, stamp.now)
 }
 
-/// Whether a list of blocks names the scope of the blob that it goes on with.
+/// Whether a list of blocks names the scope of the existing blob.
 fn check_scope(existing: &Blob, chosen: &Encryption) -> Result<(), BlobRefusal> {
     match &existing.encryption {
         scope @ Encryption::Scope(_) if scope != chosen => Err(BlobRefusal::OtherKey),
@@ -218,7 +218,7 @@ fn check_scope(existing: &Blob, chosen: &Encryption) -> Result<(), BlobRefusal> 
     }
 }
 
-/// Whether a whole new blob of this kind may take the place of `existing`.
+/// Whether a whole new blob of this kind may replace `existing`.
 pub(super) fn check_replaceable(
     existing: &Blob,
     kind: Kind,
@@ -232,7 +232,7 @@ pub(super) fn check_replaceable(
         return Err(BlobRefusal::WrongKind);
     }
     match check_changeable(existing, stamp.now) {
-        // What is held stays, as a version.
+        // A held state stays as a version.
         Err(BlobRefusal::Immutable | BlobRefusal::LegalHold) if retention.versions => Ok(()),
         checked => checked,
     }

@@ -12,7 +12,7 @@ const DELETED_CONTAINER: u8 = b'r';
 const HELD_CONTAINER_NAME: u8 = b'h';
 const CONTAINER_PLACE: u8 = b'a';
 pub const BLOB: u8 = b'b';
-/// What a blob was before: snapshots, versions, and what was deleted but can be restored.
+/// Earlier states of blobs: snapshots, versions, and deleted states that can be restored.
 pub const PAST_BLOB: u8 = b's';
 /// Tags of current blobs, and of versions.
 const TAG: u8 = b't';
@@ -100,11 +100,11 @@ pub fn blob_name(key: &[u8]) -> Result<&str, Fault> {
     text(key.get(9..).and_then(|rest| rest.strip_suffix(&[0])))
 }
 
-/// Earlier states of blobs are kept in groups, so that looking for some of them does not come
-/// by the others.
+/// Earlier states of blobs are kept in groups, so that a scan for one group does not pass the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum PastGroup {
+pub enum PastBlobGroup {
     Snapshots = b's',
     Versions = b'v',
     DeletedSnapshots = b't',
@@ -113,7 +113,7 @@ pub enum PastGroup {
 }
 
 /// All earlier states of the blobs of a container.
-pub fn pasts(container: u64) -> Bytes {
+pub fn all_past_blobs(container: u64) -> Bytes {
     numbered(PAST_BLOB, container).freeze()
 }
 
@@ -123,7 +123,7 @@ pub fn container_of(key: &[u8]) -> Result<u64, Fault> {
 }
 
 /// The states in `group` of the blobs whose names begin with `prefix`.
-pub fn past_blobs(container: u64, group: PastGroup, prefix: &str) -> Bytes {
+pub fn past_blobs(container: u64, group: PastBlobGroup, prefix: &str) -> Bytes {
     let mut key = numbered(PAST_BLOB, container);
     key.put_u8(group as u8);
     key.put_slice(prefix.as_bytes());
@@ -131,14 +131,14 @@ pub fn past_blobs(container: u64, group: PastGroup, prefix: &str) -> Bytes {
 }
 
 /// The states in `group` of one blob.
-pub fn pasts_of_blob(container: u64, group: PastGroup, name: &str) -> Bytes {
+pub fn past_states_of_blob(container: u64, group: PastBlobGroup, name: &str) -> Bytes {
     let mut key = BytesMut::from(past_blobs(container, group, name));
     key.put_u8(0);
     key.freeze()
 }
 
-pub fn past_blob(container: u64, group: PastGroup, name: &str, moment: Timestamp) -> Bytes {
-    let mut key = BytesMut::from(pasts_of_blob(container, group, name));
+pub fn past_blob(container: u64, group: PastBlobGroup, name: &str, moment: Timestamp) -> Bytes {
+    let mut key = BytesMut::from(past_states_of_blob(container, group, name));
     key.put_u64(moment.ticks());
     key.freeze()
 }
@@ -170,7 +170,7 @@ pub fn tags_equal(of: Tagged, account: &str, name: &str, value: &str) -> Bytes {
     key.freeze()
 }
 
-/// Of what [`tags_equal`] finds, that which is in one container.
+/// What [`tags_equal`] finds, in one container only.
 pub fn tags_in_container(
     of: Tagged,
     account: &str,
@@ -208,7 +208,7 @@ pub enum Tagged {
     Version,
 }
 
-/// What a key made by [`tag`] says of the blob: its container, its name, and the moment.
+/// The container, the name and the moment in a key made by [`tag`].
 pub fn tagged<'key>(
     account: &str,
     key: &'key [u8],
@@ -228,14 +228,14 @@ pub fn tagged<'key>(
     Ok((u64::from_be_bytes(*container), text(name.strip_suffix(&[0]))?, moment))
 }
 
-/// All blobs with blocks that are not committed, whose names begin with `prefix`.
+/// All blobs with uncommitted blocks whose names begin with `prefix`.
 pub fn uploads(container: u64, prefix: &str) -> Bytes {
     let mut key = numbered(UPLOAD, container);
     key.put_slice(prefix.as_bytes());
     key.freeze()
 }
 
-/// Its name comes back by [`blob_name`].
+/// [`blob_name`] reads the name back.
 pub fn upload(container: u64, name: &str) -> Bytes {
     let mut key = numbered(UPLOAD, container);
     key.put_slice(name.as_bytes());
@@ -279,7 +279,7 @@ mod tests {
         let key = deleted_container("account", "photos", 7);
         assert_eq!(deleted_container_name("account", &key).expect("a name"), ("photos", 7));
         let moment = Timestamp::from_ticks(7);
-        let past = past_blob(7, PastGroup::Versions, "a/b", moment);
+        let past = past_blob(7, PastBlobGroup::Versions, "a/b", moment);
         assert_eq!(past_blob_name(&past).expect("a name"), ("a/b", moment));
         for moment in [None, Some(moment)] {
             let key = tag("account", ("k", ""), 7, "a/b", moment);

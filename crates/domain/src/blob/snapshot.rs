@@ -1,12 +1,12 @@
-//! Snapshot Blob: a state of a blob that stays, beside the blob that goes on.
+//! Snapshot Blob: keeps the current state of a blob.
 
 use std::time::Duration;
 
 use holdfast_store::Fault;
 
 use super::entry::{BlobEntry, Retention};
-use super::model::{Past, Role};
-use super::rows::PastGroup;
+use super::model::{PastBlob, Role};
+use super::rows::PastBlobGroup;
 use super::{AccessTier, Blob, BlobPath, BlobRefusal, Encryption, check_not_copied_onto};
 use crate::condition::{self, Conditions, WriteKind};
 use crate::content;
@@ -23,7 +23,7 @@ const PREMIUM_SNAPSHOT_EVERY: Duration = Duration::from_secs(10 * 60);
 
 pub struct SnapshotBlob {
     pub path: BlobPath,
-    /// That of the snapshot; that of the blob if it is empty.
+    /// The metadata of the snapshot; if empty, that of the blob.
     pub metadata: Metadata,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
@@ -34,7 +34,7 @@ pub struct SnapshotBlob {
 pub struct Snapshotted {
     pub moment: Timestamp,
     pub snapshot: Blob,
-    /// The version that the blob itself is from now on, if versions are kept.
+    /// The version of the blob itself from now on, if versions are kept.
     pub version: Option<Timestamp>,
 }
 
@@ -55,7 +55,7 @@ impl Domain {
             let moment = Timestamp::from_ticks(stamp.etag.ticks());
             snapshot.content =
                 content::share(&mut transaction, &snapshot.content, moment.ticks()).await?;
-            let past = Past { blob: snapshot, role: Role::Snapshot, deleted: None };
+            let past = PastBlob { blob: snapshot, role: Role::Snapshot, deleted: None };
             entry.put_past(&mut transaction, moment, &past);
             let version = self.version_beside(&mut transaction, &entry, retention, stamp).await?;
             Ok((Snapshotted { moment, snapshot: past.blob, version }, transaction))
@@ -74,7 +74,7 @@ impl Domain {
         let Some(current) = entry.current.as_ref().filter(|_| retention.versions) else {
             return Ok(None);
         };
-        // The moment of the snapshot tells the snapshot, so the version needs another.
+        // The moment of the snapshot is its id, so the version needs another one.
         let id = self.fresh_id();
         let version = Timestamp::from_ticks(id);
         let content = content::share(transaction, &current.content, id).await?;
@@ -84,7 +84,7 @@ impl Domain {
     }
 }
 
-/// What page blobs in a tier of premium accounts are held to: few snapshots, and not in haste.
+/// The limits of page blobs in a premium tier: few snapshots, and a time between them.
 async fn check_premium(
     transaction: &mut Transaction,
     entry: &BlobEntry,
@@ -94,7 +94,7 @@ async fn check_premium(
     if !blob.tier.is_some_and(AccessTier::is_premium) {
         return Ok(());
     }
-    let snapshots = entry.pasts(transaction, PastGroup::Snapshots).await?;
+    let snapshots = entry.past_blobs(transaction, PastBlobGroup::Snapshots).await?;
     let last = snapshots.last().map(|(moment, _)| *moment);
     decide_premium(snapshots.len(), last, now).map_err(Failure::Refused)
 }
@@ -113,7 +113,7 @@ fn decide_premium(
     Ok(())
 }
 
-/// Every rule of Snapshot Blob; the state that the snapshot has.
+/// Every rule of Snapshot Blob; returns the state of the snapshot.
 fn decide_snapshot(
     existing: Option<&Blob>,
     command: &SnapshotBlob,

@@ -1,4 +1,4 @@
-//! Get and Set Blob Tags. Tags stand beside a blob: changing them modifies nothing else of it.
+//! Get and Set Blob Tags. Changing tags does not modify the blob otherwise.
 
 use super::entry::{BlobEntry, Found, find_blob};
 use super::{Blob, BlobPath, BlobRefusal, Which, check_not_copied_onto};
@@ -19,7 +19,7 @@ pub struct GetBlobTags {
 pub struct SetBlobTags {
     pub path: BlobPath,
     pub which: Which,
-    /// All that the blob has from now on.
+    /// All tags of the blob from now on.
     pub tags: TagSet,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
@@ -50,7 +50,7 @@ impl Domain {
                     let tagged = Blob { tags: command.tags.clone(), ..blob };
                     entry.put(&mut transaction, &tagged);
                 }
-                Some(Found::Past(moment, past)) => {
+                Some(Found::PastBlob(moment, past)) => {
                     entry.put_past_tags(&mut transaction, moment, past, &command.tags);
                 }
             }
@@ -72,7 +72,7 @@ fn decide_get_tags(
     Ok(())
 }
 
-/// Every rule of Set Blob Tags. Neither the archive nor a policy keeps tags as they are.
+/// Every rule of Set Blob Tags. Neither the archive tier nor a policy prevents changes of tags.
 fn decide_tags(
     blob: Option<&Blob>,
     command: &SetBlobTags,

@@ -1,4 +1,4 @@
-//! Set Blob Tier. A tier stands beside a blob: changing it modifies nothing else of it.
+//! Set Blob Tier. Changing the tier does not modify the blob otherwise.
 
 use std::time::Duration;
 
@@ -19,17 +19,17 @@ pub struct SetBlobTier {
     pub path: BlobPath,
     pub which: Which,
     pub tier: AccessTier,
-    /// How soon a blob is to be back from the archive.
+    /// How soon a blob is to be rehydrated.
     pub priority: Option<RehydratePriority>,
     pub conditions: Conditions,
     pub lease_id: Option<LeaseId>,
 }
 
-/// What has become of a request for a tier.
+/// The outcome of a request for a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierOutcome {
     Changed,
-    /// The blob is on its way back from the archive.
+    /// The blob is being rehydrated.
     Rehydrating,
 }
 
@@ -48,7 +48,7 @@ impl Domain {
             match found {
                 None => {}
                 Some(Found::Current(_)) => entry.put(&mut transaction, &tiered),
-                Some(Found::Past(moment, mut past)) => {
+                Some(Found::PastBlob(moment, mut past)) => {
                     past.blob = tiered;
                     entry.put_past(&mut transaction, moment, &past);
                 }
@@ -59,7 +59,7 @@ impl Domain {
     }
 }
 
-/// Every rule of Set Blob Tier; the blob as it is after it.
+/// Every rule of Set Blob Tier; returns the changed blob.
 fn decide_tier(
     blob: Option<&Blob>,
     command: &SetBlobTier,
@@ -115,7 +115,7 @@ struct Place {
 enum Transition {
     Change,
     Rehydrate,
-    /// The same rehydration, perhaps with another priority.
+    /// The same rehydration, possibly with another priority.
     Hasten,
 }
 
@@ -158,7 +158,7 @@ pub(super) fn check_length(tier: Option<AccessTier>, length: u64) -> Result<(), 
 }
 
 impl AccessTier {
-    /// Whether it is one of those that page blobs have on premium accounts.
+    /// Whether it is a tier of page blobs in premium accounts.
     pub(super) fn is_premium(self) -> bool {
         self.page_bytes_max().is_some()
     }

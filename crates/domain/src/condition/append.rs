@@ -1,4 +1,4 @@
-//! The two conditions of an append: where it begins and how long the blob may become.
+//! The two conditions of an append: its offset and the maximum length of the blob.
 
 /// `x-ms-blob-condition-appendpos` and `x-ms-blob-condition-maxsize`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

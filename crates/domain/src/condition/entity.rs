@@ -7,8 +7,8 @@ use crate::etag::EntityETag;
 pub enum IfMatchUse {
     /// Insert Entity.
     Ignored,
-    /// Update and Merge; without it they insert what is not there. Before 2011-08-18 they could
-    /// not, and it was [`IfMatchUse::Required`].
+    /// Update and Merge; without it they insert a missing entity. Before 2011-08-18 they could not,
+    /// and it was [`IfMatchUse::Required`].
     Optional,
     /// Delete Entity.
     Required,
@@ -34,12 +34,12 @@ pub enum EntityConditionInvalid {
 pub enum EntityCondition {
     Any,
     Exactly(EntityETag),
-    /// The form of a weak ETag, but not one that an entity ever has.
+    /// Has the form of a weak ETag, but no entity can have it.
     Nothing,
 }
 
 impl EntityCondition {
-    /// Reads both headers of a request, as far as the operation looks at them.
+    /// Reads both headers of a request, as far as the operation uses them.
     pub fn read(
         usage: IfMatchUse,
         if_match: Option<&str>,
@@ -60,7 +60,7 @@ impl EntityCondition {
         }
         match EntityETag::parse(text) {
             Some(etag) => Ok(Some(Self::Exactly(etag))),
-            // The service compares what has the form, and refuses what has not
+            // The service compares a text of the right form, and refuses any other
             // (github.com/Azure/Azurite/issues/1229 and 2013).
             None if is_weak_etag(text) => Ok(Some(Self::Nothing)),
             None => Err(EntityConditionInvalid::Malformed),
@@ -73,7 +73,7 @@ fn is_weak_etag(text: &str) -> bool {
     inside.is_some_and(|inside| !inside.contains('"'))
 }
 
-/// What is done to an entity, as far as its existence matters.
+/// Which writes need the entity to exist, or not to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntityWrite {
     Insert,
@@ -82,7 +82,7 @@ pub enum EntityWrite {
     Delete,
 }
 
-/// Why a write of an entity does not go on.
+/// Why a write of an entity is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntityRefusal {
     #[error("the entity already exists")]

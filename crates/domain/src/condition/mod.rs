@@ -1,7 +1,7 @@
 //! Conditional requests: whether a request may go on, given what it asks for and what is there.
 //!
-//! Nothing here knows an API version or a status: the edge says which combination rule applies and
-//! turns refusals into answers. A blob that has only staged blocks is no subject: `If-Match: *`
+//! Nothing here knows an API version or a status: the front end says which combination rule applies
+//! and turns refusals into answers. A blob that has only staged blocks is no subject: `If-Match: *`
 //! fails on it and `If-None-Match: *` passes, as if nothing were there.
 
 mod append;
@@ -21,7 +21,7 @@ use crate::etag::ETag;
 use crate::tags::{TagPredicate, TagSet};
 use crate::time::Timestamp;
 
-/// What a request asks for; a header that was not sent takes no part.
+/// The conditions of a request; headers that were not sent are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     pub if_match: Option<ETagList>,
@@ -38,7 +38,7 @@ pub enum ETagList {
     Listed(Vec<ETagText>),
 }
 
-/// One ETag that a client sent. Text that no state of ours was ever shown as differs from all.
+/// One ETag that a client sent. Text without the form of our ETags equals none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ETagText {
     Ours(ETag),
@@ -47,7 +47,7 @@ pub enum ETagText {
 
 impl ETagList {
     /// Reads a header value: `*`, or ETags separated by commas. None if it holds no ETag at all.
-    /// A `*` among others is just one more text that equals no ETag.
+    /// A `*` in a list is a text that equals no ETag.
     pub fn parse(text: &str) -> Option<Self> {
         if text.trim() == "*" {
             return Some(Self::Any);
@@ -89,7 +89,7 @@ fn split_outside_quotes(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is there: the state that conditions are held against.
+/// The existing state that conditions are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     pub etag: ETag,
@@ -127,11 +127,11 @@ pub fn validate_combination(
     }
     let unchanged = conditions.if_match.is_some() || conditions.if_unmodified_since.is_some();
     let changed = conditions.if_none_match.is_some() || conditions.if_modified_since.is_some();
-    // Each allowed pair asks for one thing twice; every other pair asks for both.
+    // The headers of an allowed pair ask for the same thing; every other pair asks for both.
     if unchanged && changed { Err(CombinationRefused) } else { Ok(()) }
 }
 
-/// Why a read does not go on.
+/// Why a read is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadRefusal {
     #[error("the resource has not been modified")]
@@ -146,8 +146,8 @@ pub enum ReadRefusal {
 /// Conditions of a read, by [`CombinationRule::Free`]:
 /// `If-Match and If-Unmodified-Since and (If-None-Match or If-Modified-Since)`.
 ///
-/// `If-None-Match: *` was ignored before 2016-05-31: the edge leaves it out for such a request.
-/// Nothing there and `Ok` means "not found".
+/// `If-None-Match: *` was ignored before 2016-05-31: the front end leaves it out for such a
+/// request. `Ok` without a subject means "not found".
 pub fn check_read(
     conditions: &Conditions,
     subject: Option<&Subject<'_>>,
@@ -187,23 +187,23 @@ pub fn check_read_by_pairs(
     check_read(&deciding, subject)
 }
 
-/// What `If-None-Match: *` means for a write, and what its refusal is called.
+/// The kinds of writes, which differ in `If-None-Match: *` and the code of its refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteKind {
     /// Put Blob of every type, Put Block List, Put Blob From URL, Path Create.
     Create,
-    /// Copy Blob and Copy Blob From URL, held against their destination.
+    /// Copy Blob and Copy Blob From URL, compared with their destination.
     Copy,
     /// Every other write: properties, metadata, pages, appends, leases, snapshots, deletes.
     InPlace,
 }
 
-/// Why a write does not go on.
+/// Why a write is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteRefusal {
     #[error("a condition of the write is not met")]
     NotMet,
-    /// The same on the destination of a copy, which the service calls by another code.
+    /// The same on the destination of a copy, for which the service has another code.
     #[error("a condition on the destination of the copy is not met")]
     TargetNotMet,
     /// `If-None-Match: *` on something that is there.
@@ -213,8 +213,8 @@ pub enum WriteRefusal {
 
 /// Conditions of a write, which [`validate_combination`] has passed by [`CombinationRule::Pairs`].
 ///
-/// On nothing, `If-Match` fails and every other condition passes; `Ok` then means that an in-place
-/// write finds nothing and a creation goes on.
+/// Without a subject, `If-Match` fails and every other condition passes; `Ok` then means that an
+/// in-place write finds nothing and a creation continues.
 pub fn check_write(
     conditions: &Conditions,
     kind: WriteKind,
@@ -253,13 +253,13 @@ pub fn check_write(
 pub enum SourceRefusal {
     #[error("a condition on the source of the copy is not met")]
     NotMet,
-    /// The service has another code for it.
+    /// The service has a code of its own for it.
     #[error("the condition on the tags of the source is not met")]
     TagsNotMet,
 }
 
-/// The `x-ms-source-if-*` conditions, held against the source of a copy. They combine as those of
-/// a read do; a source that is not there is the caller's to refuse.
+/// The `x-ms-source-if-*` conditions, compared with the source of a copy. They combine as those of
+/// a read do; the caller refuses a missing source.
 pub fn check_source(conditions: &Conditions, source: &Subject<'_>) -> Result<(), SourceRefusal> {
     let without_tags = Conditions { if_tags: None, ..conditions.clone() };
     check_read(&without_tags, Some(source)).map_err(|refusal| match refusal {
@@ -273,8 +273,8 @@ pub fn check_source(conditions: &Conditions, source: &Subject<'_>) -> Result<(),
     }
 }
 
-/// The two date conditions, all that containers take. The same two hold against the time of the
-/// last change of tier for `x-ms-access-tier-if-*`.
+/// The two date conditions, the only ones of containers. `x-ms-access-tier-if-*` compares the same
+/// two with the time of the last change of tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DateConditions {
     pub if_modified_since: Option<Timestamp>,

@@ -404,7 +404,7 @@ fn containers_and_tiers_take_the_two_dates() {
 
 #[test]
 fn fractions_of_a_second_count_on_neither_side() {
-    // Dates come from headers without a fraction, but a rule that needs that would be a trap.
+    // Dates from headers have no fraction, but the rule must not depend on that.
     let sharp = Some(Timestamp::from_ticks(modified().ticks() - 1));
     assert_eq!(read(&if_unmodified_since(sharp)), Ok(()), "1.1 one-second resolution");
     let refused = Err(ReadRefusal::NotModified);

@@ -1,5 +1,5 @@
-//! Where two contents that are maps differ. Their entries alone tell, since an entry names the
-//! write that it came from; no bytes are read, and the maps only as far as is asked.
+//! Where two contents that are maps differ. Their entries are enough, since each names the write
+//! that it came from; no bytes are read, and the maps only as far as needed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use holdfast_store::{Fault, Snapshot};
 use super::layers;
 use super::{Content, Part};
 
-/// What has happened to a range between two states of a content.
+/// What happened to a range between two states of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
     Written,
@@ -26,7 +26,8 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// Of `range`. Without an older content, all that is there has been written, and nothing cleared.
+    /// Differences in `range`. Without an older content, everything present counts as written, and
+    /// nothing as cleared.
     pub fn new(
         snapshot: Box<dyn Snapshot>,
         older: Option<&Content>,
@@ -38,8 +39,8 @@ impl Differences {
         Ok(Self { snapshot, older, newer, rest: range, granularity: 1 })
     }
 
-    /// Tells only whole pieces of so many bytes: one that differs anywhere differs, and one in which
-    /// anything is written is written. The range begins with a piece.
+    /// Reports whole pieces of so many bytes: a piece differs if any byte differs, and is written if
+    /// any byte is. The range begins at a piece.
     #[must_use]
     pub fn in_pieces_of(mut self, granularity: u64) -> Self {
         self.granularity = granularity;
@@ -63,7 +64,8 @@ impl Differences {
         Ok(found)
     }
 
-    /// What has happened to the pieces from `at` on, as many as are alike, and where they end.
+    /// What happened to the pieces from `at` on, as far as it is the same for all, and where they
+    /// end.
     async fn at(&mut self, at: u64) -> Result<(Option<Difference>, u64), Fault> {
         let piece_end = (at + self.granularity).min(self.rest.end);
         let (mut from, mut changed, mut written) = (at, false, false);
@@ -73,7 +75,7 @@ impl Differences {
             changed |= older.changed_by != newer.changed_by;
             written |= newer.is_written;
             let end = older.end.min(newer.end).min(self.rest.end);
-            // Many pieces at once, where nothing begins or ends in any of them.
+            // Many pieces at once, if no region begins or ends in them.
             let last = end == self.rest.end;
             let whole = if last { end } else { end - (end - at) % self.granularity };
             from = if from == at { whole.max(end.min(piece_end)) } else { end.min(piece_end) };
@@ -93,7 +95,7 @@ struct Regions {
     /// Entries that have been read: where each lies, and what is there.
     read: VecDeque<(Range<u64>, Trace)>,
     unread: Range<u64>,
-    /// Whether what was cleared is told from what was never written.
+    /// Whether cleared is distinguished from never written.
     with_cleared: bool,
 }
 
@@ -104,7 +106,7 @@ struct Trace {
     is_written: bool,
 }
 
-/// From where it was looked up to its end, all came from one write or clear, or from none.
+/// From where it was looked up to its end, everything came from one write or clear, or none.
 struct Region {
     changed_by: Option<u64>,
     is_written: bool,

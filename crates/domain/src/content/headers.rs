@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The headers a client stores with a blob and gets back with its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentHeaders {
-    /// Of a content that was created without one: none, which is told as the service's default. An
-    /// empty one is not told at all.
+    /// `None` if the content was created without one; the service's default is returned then. An
+    /// empty one is not returned at all.
     pub content_type: Option<String>,
     pub content_encoding: Option<String>,
     pub content_language: Option<String>,
@@ -17,8 +17,8 @@ pub struct ContentHeaders {
 }
 
 impl ContentHeaders {
-    /// What is left after these are set in place of all others: a type that was not sent is cleared,
-    /// and the default does not come back.
+    /// The headers after these replace all others: a type that was not sent is cleared, and the
+    /// default does not return.
     #[must_use]
     pub(crate) fn replacing_all(&self) -> Self {
         let content_type = self.content_type.clone().or_else(|| Some(String::new()));
@@ -26,8 +26,8 @@ impl ContentHeaders {
     }
 }
 
-/// What is stored as the MD5 of a content. A client may set it to any bytes; only where the server
-/// has seen the content is it sure to be one.
+/// What is stored as the MD5 of a content. A client may set it to any bytes; it is a real MD5 only
+/// if the server has computed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentMd5(Vec<u8>);
 
@@ -36,7 +36,7 @@ impl ContentMd5 {
         Self(bytes)
     }
 
-    /// If it has the length of one.
+    /// The bytes, if they have the length of an MD5.
     pub fn whole(&self) -> Option<[u8; 16]> {
         self.0.as_slice().try_into().ok()
     }
@@ -54,7 +54,7 @@ impl AsRef<[u8]> for ContentMd5 {
     }
 }
 
-/// In rows, none and one of 16 bytes are what an optional array of 16 bytes always was.
+/// In rows, `None` and 16 bytes are encoded as an optional array of 16 bytes.
 mod stored_md5 {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,7 +1,7 @@
-//! Maps upon maps. The first change of a map that others have too would copy all of its entries; of
-//! a long one it copies none: the content gets an empty map that lies upon the shared one, and what
-//! the upper has no entry for, the lower has. Behind the requests the upper map is filled, a few
-//! entries in a commit, until it needs the lower no more (`docs/design/0005-maps.md`).
+//! Layered maps. The first change of a shared map would copy all of its entries. For a long one it
+//! copies none: the content gets an empty map layered on the shared one, which is read where the
+//! upper map has no entry. The upper map is filled in the background, a few entries per commit,
+//! until it no longer needs the lower one (`docs/design/0005-maps.md`).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -27,7 +27,7 @@ const FILLED_PER_COMMIT: usize = if cfg!(test) { 2 } else { 256 };
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ground {
     pub map: u64,
-    /// Up to here the map above has all it needs.
+    /// Up to here the map above is filled.
     pub from: u64,
 }
 
@@ -49,9 +49,9 @@ pub(super) async fn depth(snapshot: &dyn Snapshot, map: u64) -> Result<usize, Fa
     Ok(depth)
 }
 
-/// Entries of a map, and of those below where it has none, that touch `range`, each with where it
-/// begins (in a map that lies upon no other that can be before the range, or its end behind it): the
-/// first ones, as many as are read at a time; none if there are none.
+/// The first entries that touch `range`, of a map and, where it has none, of those below, each with
+/// its offset; as many as are read at a time. In a map without layers an entry may begin before the
+/// range or end after it.
 pub(crate) async fn entries(
     snapshot: &dyn Snapshot,
     map: u64,
@@ -60,13 +60,13 @@ pub(crate) async fn entries(
     Walk::new(map, range).next(snapshot).await
 }
 
-/// Goes through a range of a map, always with the same snapshot.
+/// Reads a range of a map, always with the same snapshot.
 #[derive(Clone)]
 pub(super) struct Walk {
     map: u64,
     /// Where entries have not been looked for yet.
     rest: Range<u64>,
-    /// An entry that begins before the rest may reach into it.
+    /// An entry that begins before `rest` may reach into it.
     inside: bool,
     /// Whether the map lies upon another, once that is known.
     layered: Option<bool>,
@@ -103,7 +103,7 @@ impl Walk {
                 Some((offset, entry)) if found.len() >= ROWS_PER_SCAN => offset + entry.length,
                 Some(_) | None => self.rest.end,
             };
-            // Where nothing is below, a cover that was left is as good as none.
+            // With nothing below, a cover that was left has no effect.
             found.retain(|(_, entry)| !entry.is_cover());
         }
         Ok(found)
@@ -186,7 +186,7 @@ struct Layer {
     from: u64,
     read: VecDeque<(u64, Entry)>,
     unread: u64,
-    /// Nothing is left to be read.
+    /// Nothing is left to read.
     whole: bool,
 }
 
@@ -197,12 +197,12 @@ enum Place<'a> {
 }
 
 impl Layer {
-    /// What is at `at`, which never goes back. Nobody looks beyond `end`.
+    /// What is at `at`, which never decreases. Reads nothing beyond `end`.
     async fn at(&mut self, snapshot: &dyn Snapshot, at: u64, end: u64) -> Result<Place<'_>, Fault> {
         while self.read.front().is_some_and(|(offset, entry)| offset + entry.length <= at) {
             self.read.pop_front();
         }
-        // A stretch without entries here can be long where others have many.
+        // A range without entries here may be long, with many entries in other layers.
         self.unread = self.unread.max(at);
         if self.read.is_empty() && !self.whole {
             let found = own_entries(snapshot, self.map, self.unread..end).await?;
@@ -227,7 +227,7 @@ pub(super) async fn own_entries(
     if range.start == 0 || range.is_empty() {
         return entries_from(snapshot, map, range).await;
     }
-    // The entry that the range begins in is often all that it touches.
+    // Often the range touches only the entry in which it begins.
     let first = entry_before(snapshot, map, range.start + 1).await?;
     let first = first.filter(|(offset, entry)| offset + entry.length > range.start);
     let mut found = Vec::from_iter(first);
@@ -264,8 +264,8 @@ async fn entry_before(
     row.as_ref().map(decode).transpose()
 }
 
-/// Expects that no entry of this map alone that touches `range` comes or goes. One that begins before
-/// the range does not reach into it without touching the last entry before it.
+/// Expects that no entry of this map alone that touches `range` is added or removed. An entry that
+/// begins before the range cannot reach into it without touching the last entry before it.
 pub(super) async fn expect_entries(
     transaction: &mut Transaction,
     map: u64,
@@ -278,14 +278,14 @@ pub(super) async fn expect_entries(
     Ok(())
 }
 
-/// The first map that lies upon another, if there is one.
+/// The first map that is layered on another, if there is one.
 pub(crate) async fn first_layered_map(snapshot: &dyn Snapshot) -> Result<Option<u64>, Fault> {
     let all = KeyRange::prefix(rows::map_grounds());
     let row = snapshot.scan(&all, Order::Ascending, 1).await?.pop();
     row.map(|row| condemned_id(&row.key)).transpose()
 }
 
-/// Brings some of what is seen through a map up into it, and with the last of it lets go of the map
+/// Copies some entries of the map below into a layered map; after the last one releases the map
 /// below.
 pub(crate) async fn fill_layered_map(domain: &Domain, map: u64) -> Result<(), Failure<()>> {
     domain
@@ -319,8 +319,8 @@ pub(super) async fn fill(transaction: &mut Transaction, map: u64) -> Result<(), 
     Ok(())
 }
 
-/// Where nothing shows through, covers hide nothing: takes away those that end in `range`, at most as
-/// many as are read at a time. One that stays reads as the zeros that it is.
+/// With nothing below, covers hide nothing: removes those that end in `range`, at most as many as are
+/// read at a time. One that stays reads as zeros.
 async fn remove_covers(
     transaction: &mut Transaction,
     map: u64,

@@ -1,8 +1,8 @@
 //! Contents of many parts: a row for each, ordered by where it begins.
 //!
 //! A map is changed only together with the row of the blob that has it, which the transaction has
-//! read; so its own rows need no expectations, unless it lies upon another map, see [`layers`]. What
-//! is seen in a map that several contents have never changes: the one that writes gets its own first.
+//! read; so its own rows need no expectations, unless it is layered on another map, see [`layers`]. A
+//! map shared by several contents never changes: a content that is written gets its own first.
 
 use std::ops::Range;
 
@@ -19,12 +19,13 @@ use crate::failure::Failure;
 use crate::rows::Stored;
 use crate::transact::Transaction;
 
-/// The entries of a shared map that its first change copies; of more it copies none, see [`layers`].
+/// The most entries that the first change of a shared map copies; with more it copies none, see
+/// [`layers`].
 const COPIED_ENTRIES_MAX: usize = if cfg!(test) { 3 } else { 1024 };
-/// The entries that a change takes out one by one.
+/// The most entries that a change removes one by one.
 const CUT_ENTRIES_MAX: usize = if cfg!(test) { 3 } else { 1024 };
-/// Maps upon each other, past which one is copied whole: whoever takes snapshots and writes faster
-/// than maps are filled waits for it.
+/// Layers of maps, beyond which one is copied whole: a client that takes snapshots and writes
+/// faster than maps are filled waits for it.
 const LAYERS_MAX: usize = if cfg!(test) { 4 } else { 64 };
 
 /// A window on a part.
@@ -32,8 +33,8 @@ const LAYERS_MAX: usize = if cfg!(test) { 4 } else { 64 };
 pub(crate) struct Entry {
     /// For a committed block, its id.
     pub block: Option<Bytes>,
-    /// Unique to the write that brought the part; kept by copies, so that two states of a blob can
-    /// be compared without their bytes.
+    /// Unique to the write that stored the part; kept by copies, so that two states of a blob can
+    /// be compared without reading their bytes.
     pub written: u64,
     /// Where in the part the window begins.
     pub start: u64,
@@ -56,13 +57,13 @@ impl Entry {
         Self { block: None, written, start: 0, length: part.length(), part }
     }
 
-    /// Zeros, whatever is below. `written` is the clear that left them, so that it can be told from
-    /// another state; 0 if nothing is to be told of them.
+    /// Zeros, whatever is below. `written` is the number of the clear, for comparing states; 0 if
+    /// they are not reported as cleared.
     pub(super) fn hole(length: u64, written: u64) -> Self {
         Self { block: None, written, start: 0, length, part: Part::Hole }
     }
 
-    /// It hides what is below and tells nothing.
+    /// It hides what is below and is not reported as cleared.
     pub(super) fn is_cover(&self) -> bool {
         self.part == Part::Hole && self.written == 0
     }
@@ -111,7 +112,7 @@ impl MapWriter {
     }
 }
 
-/// A content of so many bytes, all of which the clear of the number `id` has made zeros. `id` is
+/// A content of so many zero bytes, reported as cleared by the clear with the number `id`. `id` is
 /// unused by any other content.
 pub(crate) fn all_cleared(transaction: &mut Transaction, length: u64, id: u64) -> Content {
     let mut map = MapWriter::new(transaction, id);
@@ -124,9 +125,9 @@ pub(crate) fn all_cleared(transaction: &mut Transaction, length: u64, id: u64) -
 pub(crate) struct Map {
     id: u64,
     before: Before,
-    /// Where it has no entry, that of a map below may show.
+    /// Where it has no entry, a map below may have one.
     layered: bool,
-    /// The number of a map upon this one, if it takes one.
+    /// The number for a map layered on this one, if one is needed.
     unused: Option<u64>,
 }
 
@@ -134,13 +135,12 @@ pub(crate) struct Map {
 enum Before {
     None,
     Own,
-    /// These, which the transaction has copied.
+    /// These; the transaction has copied them.
     Copied(Entries),
 }
 
 impl Map {
-    /// The map of `content`, or one that reads the same if others have it too. `id` is unused by
-    /// any other content.
+    /// The map of `content`, or an equal one if it is shared. `id` is unused by any other content.
     pub async fn own(
         transaction: &mut Transaction,
         content: &Content,
@@ -170,7 +170,7 @@ impl Map {
         }
     }
 
-    /// A map with the entries that are seen in `map`, which the content has no more.
+    /// A map with the entries seen in `map`, which the content releases.
     fn copy(transaction: &mut Transaction, map: u64, entries: Entries, id: u64) -> Self {
         transaction.references.release_map(map);
         transaction.references.introduce_map(id);
@@ -181,7 +181,7 @@ impl Map {
         Self { id, before: Before::Copied(entries), layered: false, unused: None }
     }
 
-    /// An empty map upon `map`, which the content had: it has the content's reference from now on.
+    /// An empty map layered on `map`, which takes over the content's reference to it.
     fn upon(transaction: &mut Transaction, map: u64, id: u64) -> Self {
         transaction.references.introduce_map(id);
         transaction.put(rows::map_ground(id), Ground { map, from: 0 }.encode());
@@ -212,9 +212,9 @@ impl Map {
         transaction.put(rows::map_entry(self.id, offset), entry.encode());
     }
 
-    /// Leaves zeros in `range`, and tells that the clear of this number did. Of so many entries that
-    /// they would not fit a commit none is touched: a map upon this one hides them, and they go behind
-    /// the request.
+    /// Makes `range` zeros, reported as cleared by the clear of this number. If there are too many
+    /// entries for a commit none is touched: a map layered on this one hides them, and they are
+    /// removed in the background.
     pub async fn clear(
         &mut self,
         transaction: &mut Transaction,
@@ -224,8 +224,8 @@ impl Map {
         self.zero(transaction, range.clone(), range, written).await
     }
 
-    /// As [`Map::clear`], for what lies behind the end of a content that has become shorter: nothing
-    /// is told of it.
+    /// As [`Map::clear`], for what lies after the end of a content that was shortened: it is not
+    /// reported as cleared.
     pub async fn cut_off(
         &mut self,
         transaction: &mut Transaction,
@@ -234,8 +234,8 @@ impl Map {
         self.zero(transaction, range.clone(), range, 0).await
     }
 
-    /// As [`Map::clear`], where only `freed`, a part of `range`, holds nothing any more. The few zeros
-    /// around it are written, by the write of this number.
+    /// As [`Map::clear`], where only `freed`, a part of `range`, is cleared. The few zeros around it
+    /// count as written, by the write of this number.
     pub async fn zero(
         &mut self,
         transaction: &mut Transaction,
@@ -265,8 +265,8 @@ impl Map {
         Ok(())
     }
 
-    /// Entries of this map alone that a change of `range` touches: all of them, or the first `limit`
-    /// and perhaps some more.
+    /// Entries of this map alone that a change of `range` touches: all of them, or at least the
+    /// first `limit`.
     async fn touched(
         &self,
         transaction: &mut Transaction,
@@ -274,7 +274,7 @@ impl Map {
         limit: usize,
     ) -> Result<Entries, Fault> {
         if self.layered {
-            // A map that is being filled is changed by others than its content.
+            // A map that is being filled is not changed by its content alone.
             layers::expect_entries(transaction, self.id, range).await?;
         }
         let mut touched = Entries::new();
@@ -299,7 +299,7 @@ impl Map {
         Ok(touched)
     }
 
-    /// Takes `range` out of entries that it touches; what lies before and behind stays.
+    /// Removes `range` from the entries that it touches; what lies before and after it stays.
     fn cut(&self, transaction: &mut Transaction, touched: &Entries, range: &Range<u64>) {
         for (offset, entry) in touched {
             let (offset, end) = (*offset, offset + entry.length);
@@ -318,11 +318,11 @@ impl Map {
     }
 }
 
-/// Entries with where each begins.
+/// Entries with their offsets.
 type Entries = Vec<(u64, Entry)>;
 
-/// All entries that are seen in a map, if they are few enough to be copied in a commit. So are those
-/// of a map with too many others below.
+/// All entries seen in a map, if they are few enough to be copied in a commit or the map has too
+/// many layers.
 async fn few_entries(snapshot: &dyn Snapshot, map: u64) -> Result<Option<Entries>, Fault> {
     let too_deep = layers::depth(snapshot, map).await? >= LAYERS_MAX;
     let (mut all, mut from) = (Entries::new(), 0);
@@ -339,8 +339,8 @@ pub(super) fn decode(row: &Row) -> Result<(u64, Entry), Fault> {
     Ok((rows::map_entry_offset(&row.key)?, Entry::decode(&row.value)?))
 }
 
-/// Removes entries of a map that no content has any more, and with the last ones the row that
-/// condemns it, which says what it lay upon.
+/// Removes entries of a map without references, and with the last ones the row that condemns it,
+/// which names the map below.
 pub(crate) async fn remove_condemned_map(domain: &Domain, id: u64) -> Result<(), Failure<()>> {
     let entries = rows::map_entries(id);
     let rest = domain.removal_progress.rest(&entries);

@@ -1,9 +1,9 @@
 //! The bytes of blobs and files.
 //!
-//! Bytes are durable before the row that names them. What was received together is a [`Part`]: a
-//! few bytes in the row itself, or pieces of extents. A content is one part, or a map of parts
-//! (blocks, pages, appended blocks) that costs a row for each. Extents and maps are counted, see
-//! [`References`], so a copy costs rows and not bytes.
+//! Bytes are durable before the row that names them. What was received in one piece is a [`Part`]:
+//! a few bytes in the row itself, or pieces of extents. A content is one part, or a map of parts
+//! (blocks, pages, appended blocks) that costs a row for each. Extents and maps have reference
+//! counts, see [`References`], so a copy costs rows and not bytes.
 
 mod differences;
 mod headers;
@@ -44,20 +44,20 @@ use seal::Sealer;
 /// `docs/design/0002-extents.md`.
 pub const INLINE_BYTES_MAX: usize = 16 * 1024;
 
-/// What the keys of those rows begin with. They are put once, numbered in the order of time.
+/// The prefix of the keys of those rows. They are put once, numbered in the order of time.
 pub const INLINE_ROWS: &[u8] = &[rows::INLINE_CONTENT];
 
 /// Parts of maps up to this size are in the row of their entry. Smaller than that of contents, since
 /// the entries of a map (50,000 of them) are written and copied in one commit.
 pub(crate) const INLINE_PART_BYTES_MAX: usize = 1024;
 
-/// A body as it arrives. An error is the sender's: the connection broke, or the body is not what
-/// it claims to be.
+/// A body as it arrives. An error is caused by the sender: the connection broke, or the body does
+/// not match its headers.
 #[async_trait]
 pub trait ByteSource: Send {
     type Refusal: Send;
 
-    /// The next bytes, none of them empty; `None` at the end.
+    /// The next bytes, never empty; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, Self::Refusal>;
 }
 
@@ -66,9 +66,9 @@ pub(crate) enum Content {
     Empty,
     /// The row [`rows::inline_content`] of this number.
     Inline(u64),
-    /// One after the other.
+    /// In order.
     Extents(Vec<Piece>),
-    /// The map of this number; where it has no entry, zeros.
+    /// The map of this number; zeros where it has no entry.
     Mapped(u64),
 }
 
@@ -104,12 +104,12 @@ impl Content {
     }
 }
 
-/// Bytes that were received together, as a row that is not a content of its own keeps them.
+/// Bytes that were received in one piece, as stored inside another row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Part {
     Bytes(Bytes),
     Extents(Vec<Piece>),
-    /// Either of them, holding sealed bytes.
+    /// One of these two, holding sealed bytes.
     Sealed(Seal, Box<Self>),
     /// Zeros that hide what a map below has.
     Hole,
@@ -139,7 +139,7 @@ impl Part {
 }
 
 /// Bytes that have arrived and are durable (or small enough to go into a row), but that no row
-/// names yet. Dropped unclaimed, their space is freed.
+/// names yet. If they are dropped unclaimed, their space is freed.
 pub struct Received {
     extents: Arc<dyn Extents>,
     bytes: ReceivedBytes,
@@ -165,8 +165,8 @@ impl<R> From<Fault> for ReceiveFailure<R> {
     }
 }
 
-/// Takes in a whole body, whatever its length, holding no more of it than `inline_bytes_max` and
-/// what the extents' writer is at work on.
+/// Receives a whole body of any length, holding no more of it in memory than `inline_bytes_max` and
+/// the buffers of the extent writer.
 pub(crate) async fn receive<R: Send>(
     extents: &Arc<dyn Extents>,
     source: &mut dyn ByteSource<Refusal = R>,
@@ -235,8 +235,8 @@ impl Received {
     /// Makes the bytes a content of the store with `transaction`. `id` is unused by any other
     /// content. May be called for each attempt at a commit.
     ///
-    /// From here on the bytes are freed only by [`Received::conclude`]: whoever waits for the
-    /// commit can be dropped (its client has gone away, say) while the commit goes on without it.
+    /// From here on only [`Received::conclude`] frees the bytes: the future that waits for the
+    /// commit may be dropped (when its client disconnects) while the commit goes on.
     pub(crate) fn claim(&self, transaction: &mut Transaction, id: u64) -> Content {
         match self.claim_part(transaction) {
             Part::Bytes(bytes) if bytes.is_empty() => Content::Empty,
@@ -282,8 +282,8 @@ impl Received {
         }
     }
 
-    /// Frees the bytes if it is certain that no row names them: what the transaction that claimed
-    /// them came to decides. If that is not known, the next start collects them.
+    /// Frees the bytes if the outcome of the transaction that claimed them shows that no row names
+    /// them. If that is unknown, the next start collects them.
     pub(crate) fn conclude<T, R>(
         self,
         outcome: Result<T, crate::Failure<R>>,
@@ -328,8 +328,8 @@ pub(crate) fn retain_part(transaction: &mut Transaction, part: &Part) {
     transaction.references.retain(part.pieces());
 }
 
-/// A second content with the same bytes, none of them moved but those of a row. `id` is unused by
-/// any other content.
+/// A second content with the same bytes; only bytes in a row are copied. `id` is unused by any
+/// other content.
 pub(crate) async fn share(
     transaction: &mut Transaction,
     content: &Content,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The part of a content that is asked for, before its length is known.
+/// The part of a content that is asked for; the length of the content is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadRange {
     pub first: u64,

@@ -16,20 +16,20 @@ use super::{Content, CustomerKey, Entry, Part, Piece, Seal, missing_extent, miss
 use crate::rows::Stored;
 use crate::yield_budget::YieldBudget;
 
-/// Zeros handed out at a time.
+/// Zeros returned at a time.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
-/// Short pieces are handed out together, since each that goes to a client costs a write: so many bytes,
-/// of so many pieces. Of longer ones the copy would cost more.
+/// Short pieces are combined, since each costs a write to the client: up to so many bytes and pieces.
+/// For longer ones the copy would cost more.
 const TOGETHER_BYTES_MAX: u64 = 64 * 1024;
 const TOGETHER_PIECES_MAX: usize = 64;
 
-/// What a reader keeps of a map that it has gone through, and the entries read at a time; the rest is
-/// looked up again. Clients that read slowly are many.
+/// What a reader keeps of a map that it has scanned, and the entries read at a time; the rest is
+/// looked up again. There may be many slow clients.
 const KEPT_BYTES_MAX: usize = 128 * 1024;
 
-/// A range of a content, handed out piece by piece; what it reads stays in place until it is
-/// dropped, whatever happens to the blob meanwhile.
+/// A range of a content, returned piece by piece; its bytes stay in place until it is dropped,
+/// whatever happens to the blob meanwhile.
 #[derive(Clone)]
 pub struct ContentReader {
     extents: Arc<dyn Extents>,
@@ -74,7 +74,7 @@ impl Span {
         }
     }
 
-    /// What it takes up in memory, but for the keys of sealed parts.
+    /// Its size in memory, without the keys of sealed parts.
     fn kept_bytes(&self) -> usize {
         size_of::<Self>()
             + match self {
@@ -122,7 +122,7 @@ fn parts(spans: &VecDeque<Span>, range: Range<u64>) -> VecDeque<Span> {
 struct Unread {
     snapshot: Arc<dyn Snapshot>,
     walk: Walk,
-    /// What there are no spans of yet.
+    /// The range for which there are no spans yet.
     range: Range<u64>,
 }
 
@@ -146,7 +146,7 @@ impl ContentReader {
         };
         match content {
             _ if range.is_empty() => {}
-            // The reserved room of a page blob that nothing has been written to.
+            // The reserved size of a page blob that was never written.
             Content::Empty => reader.spans.push_back(Span::Zeros(reader.remaining)),
             Content::Inline(id) => {
                 let bytes = snapshot.get(&rows::inline_content(*id)).await?;
@@ -235,7 +235,7 @@ impl ContentReader {
         Ok(bytes)
     }
 
-    /// The bytes that follow in one place; not all of them need come as one piece.
+    /// How many bytes follow in one place; they may be returned in several pieces.
     async fn next_length(&mut self) -> Result<u64, Fault> {
         self.look_up().await?;
         Ok(self.spans.front().map_or(0, Span::length))
@@ -245,7 +245,7 @@ impl ContentReader {
         self._pin = Some(Arc::new(self.extents.pin(ids)));
     }
 
-    /// Goes through the map once: pins every extent that the range needs, and keeps what comes first.
+    /// Scans the map once: pins every extent that the range needs, and keeps the first spans.
     async fn read_map(&mut self, mut unread: Unread) -> Result<(), Fault> {
         let mut pinned = Vec::new();
         let mut walk = unread.walk.clone();
@@ -279,7 +279,7 @@ impl ContentReader {
         Ok(())
     }
 
-    /// The snapshot is let go with the last entries.
+    /// The snapshot is released with the last entries.
     fn go_on_with(&mut self, unread: Unread) {
         if !unread.walk.is_done() {
             self.unread = Some(unread);
@@ -288,7 +288,7 @@ impl ContentReader {
         }
     }
 
-    /// The spans of the next entries and of the zeros between them. Returns what they take up.
+    /// Adds spans for the next entries and the zeros between them. Returns their size in memory.
     async fn add_spans(
         &mut self,
         unread: &mut Unread,

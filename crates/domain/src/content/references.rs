@@ -1,5 +1,5 @@
-//! Who refers to extents and maps. Each has a row with the number of its references, changed in
-//! the same commit as what refers to it; the last one gives the space back.
+//! Reference counts of extents and maps. Each has a row with its count, changed in the same commit
+//! as the rows that refer to it; at zero the space is freed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl Stored for MapRow {
     const WHAT: &'static str = "a map of a content";
 }
 
-/// What a transaction adds to and takes from the references. Counted here first, since a row may
-/// be concerned more than once; then written once, before the commit.
+/// The changes of reference counts by a transaction. Summed here first, since a row may change more
+/// than once; then written once, before the commit.
 #[derive(Default)]
 pub(crate) struct References {
     extents: BTreeMap<ExtentId, i64>,
@@ -78,7 +78,7 @@ impl References {
         *self.maps.entry(id).or_default() -= 1;
     }
 
-    /// How many references to a map the transaction adds, or takes away.
+    /// How many references to a map the transaction adds, or removes if negative.
     pub fn change_of_map(&self, id: u64) -> i64 {
         self.maps.get(&id).copied().unwrap_or_default()
     }
@@ -131,7 +131,7 @@ impl References {
     }
 }
 
-/// The row of the map that this one lies upon, if it does: to be known when it is removed.
+/// The row of the map below this one, if there is one, to be released when this one is removed.
 async fn take_ground(snapshot: &dyn Snapshot, batch: &mut Batch, map: u64) -> Result<Bytes, Fault> {
     let key = rows::map_ground(map);
     batch.expect_row(key.clone());
@@ -142,7 +142,7 @@ async fn take_ground(snapshot: &dyn Snapshot, batch: &mut Batch, map: u64) -> Re
     Ok(ground)
 }
 
-/// Extents whose last reference goes with a commit: freed after it.
+/// Extents whose last reference a commit removes: freed after it.
 #[derive(Default, Debug)]
 pub(crate) struct Released(Vec<(ExtentId, u64)>);
 

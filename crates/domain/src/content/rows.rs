@@ -31,12 +31,12 @@ pub fn map_entry_offset(key: &[u8]) -> Result<u64, Fault> {
     number_at(key, 9).ok_or_else(|| corrupt("the key of a map's entry"))
 }
 
-/// All maps that lie upon others.
+/// All maps that are layered on others.
 pub fn map_grounds() -> Bytes {
     Bytes::from_static(&[MAP_GROUND])
 }
 
-/// What the map lies upon, while it does. Its number comes back by [`condemned_id`].
+/// The map below this one, while there is one. [`condemned_id`] reads the number back.
 pub fn map_ground(map: u64) -> Bytes {
     numbered(MAP_GROUND, map).freeze()
 }

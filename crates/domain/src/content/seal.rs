@@ -1,6 +1,6 @@
 //! Bytes encrypted with a key of the client, which is never stored.
 //!
-//! What is received together is sealed under a key of its own, derived from the client's key and a
+//! What is received in one piece is sealed under its own key, derived from the client's key and a
 //! salt that is stored: AES-256-GCM in frames, each with its number as nonce, so that any range can
 //! be opened by reading the frames it touches.
 
@@ -12,12 +12,12 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::{digest, hmac};
 use serde::{Deserialize, Serialize};
 
-/// Of the plain bytes; the last frame has what remains.
+/// Plain bytes per frame; the last frame may have fewer.
 pub(super) const FRAME_BYTES: u64 = 64 * 1024;
 const TAG_BYTES: u64 = 16;
 const SEALED_FRAME_BYTES: u64 = FRAME_BYTES + TAG_BYTES;
 
-/// Keeps the use of the client's key here apart from any other.
+/// Separates this use of the client's key from any other.
 const PURPOSE: &[u8] = b"holdfast content 1";
 
 #[derive(Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl fmt::Debug for CustomerKey {
     }
 }
 
-/// How a body is sealed: the salt is used for no other one.
+/// How a body is sealed. The salt is used only once.
 #[derive(Clone, Debug)]
 pub struct Sealing {
     pub key: CustomerKey,
@@ -57,7 +57,7 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    /// Where the frames that hold `frame` and all behind it begin among the sealed bytes.
+    /// The offset of `frame` among the sealed bytes.
     pub fn sealed_offset(frame: u64) -> u64 {
         frame * SEALED_FRAME_BYTES
     }

@@ -20,7 +20,7 @@ impl Clock for StandingClock {
     }
 }
 
-/// The extents are those of the domain, to look into.
+/// Also returns the extents of the domain, to inspect them.
 pub async fn open_in_memory() -> (Domain, MemoryExtents) {
     let (engine, extents) = (Arc::new(MemoryEngine::default()), MemoryExtents::default());
     let kept = Arc::new(extents.clone());

@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum CopyFailure {
-    /// The server was stopped while the bytes came.
+    /// The server was stopped while the bytes were being fetched.
     Interrupted,
-    /// It did not end in the time that a copy has.
+    /// It took longer than a copy may take.
     TimedOut,
-    /// The bytes came, and could not be stored.
+    /// The bytes were fetched, but could not be stored.
     NotStored,
     Source(SourceFailure),
-    /// In the words of a build that stored no reason: the text that clients were told.
-    Told(String),
+    /// From an earlier format without a reason: the text that clients were told.
+    Described(String),
 }
 
 /// Why the source of a copy could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFailure {
     pub reason: SourceReason,
-    /// The number and the code of its answer, as far as there are any.
+    /// The status and the code of its answer, if there are any.
     pub answer: Option<u16>,
     pub code: Option<String>,
 }
@@ -43,7 +43,7 @@ pub enum SourceReason {
     UnexpectedAnswer,
     TooLarge,
     Unserved,
-    /// Not a matter of the source: this server could not read it, for the reason with this code.
+    /// Not the fault of the source: this server could not read it, for the reason with this code.
     Own,
 }
 
@@ -67,7 +67,7 @@ const REASONS: &[(SourceReason, &str)] = &[
 const INTERRUPTED: &str = "interrupted";
 const TIMED_OUT: &str = "timed-out";
 const NOT_STORED: &str = "not-stored";
-/// In front of the reason, the number (0 for none) and the code (nothing for none).
+/// Written before the reason, the status (0 for none) and the code (empty for none).
 const SOURCE: &str = "source";
 
 impl fmt::Display for CopyFailure {
@@ -81,7 +81,7 @@ impl fmt::Display for CopyFailure {
                 let code = code.as_deref().unwrap_or_default();
                 write!(formatter, "{SOURCE} {reason} {} {code}", answer.unwrap_or_default())
             }
-            Self::Told(text) => formatter.write_str(text),
+            Self::Described(text) => formatter.write_str(text),
         }
     }
 }
@@ -98,7 +98,7 @@ impl From<String> for CopyFailure {
             INTERRUPTED => Self::Interrupted,
             TIMED_OUT => Self::TimedOut,
             NOT_STORED => Self::NotStored,
-            other => SourceFailure::parse(other).map(Self::Source).unwrap_or(Self::Told(text)),
+            other => SourceFailure::parse(other).map(Self::Source).unwrap_or(Self::Described(text)),
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
         ] {
             let row = postcard::to_allocvec(text).expect("encoded");
             let read: CopyFailure = postcard::from_bytes(&row).expect("decoded");
-            assert_eq!(read, CopyFailure::Told(text.to_owned()));
+            assert_eq!(read, CopyFailure::Described(text.to_owned()));
             assert_eq!(postcard::to_allocvec(&read).expect("encoded"), row);
         }
     }

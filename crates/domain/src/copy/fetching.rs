@@ -22,9 +22,9 @@ use crate::workers::{Progress, Worker};
 
 /// Copies that are fetched at the same time; the others wait.
 const COPIES_MAX: usize = 16;
-/// A copy that has not ended by then never will.
+/// A copy that takes longer is failed.
 const COPY_TIME_MAX: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// How often it is noted how much has come, and asked whether it is still wanted.
+/// How often progress is recorded, and it is checked whether the copy is still wanted.
 const PROGRESS_NOTED_EVERY: Duration = Duration::from_secs(2);
 /// Copies failed in one commit when the server starts.
 const ROWS_PER_COMMIT: usize = 256;
@@ -37,7 +37,7 @@ pub trait RemoteSource: Send + Sync + 'static {
 
 pub struct RemoteBytes {
     pub bytes: Box<dyn ByteSource<Refusal = CopyFailure>>,
-    /// Of what will come, if the source tells.
+    /// The length of the body, if the source tells it.
     pub length: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Default for CopyPlaces {
 }
 
 impl Domain {
-    /// Fetches the bytes of a copy that is pending, without anybody waiting for them.
+    /// Fetches the bytes of a pending copy in the background.
     pub fn fetch_copy(
         self: &Arc<Self>,
         destination: CopyDestination,
@@ -70,7 +70,7 @@ impl Domain {
         drop(tokio::spawn(async move { fetching.run(&source).await }));
     }
 
-    /// Fails the copies that an earlier run left pending. Once, before any request.
+    /// Fails the copies that an earlier run left pending. Called once, before any request.
     pub async fn fail_interrupted_copies(&self) -> Result<(), Failure<()>> {
         let range = KeyRange::prefix(pending_copies());
         loop {
@@ -120,13 +120,22 @@ impl Fetching {
             // It stays pending, and the next run fails it.
             () = self.worker.told_to_stop() => None,
         };
-        if let Some(end) = end {
-            self.end(end).await;
-            self.worker.has_finished_round();
+        match end {
+            Some(CopyEnd::Failed(why)) => {
+                self.worker.has_failed(self.domain.now(), &why);
+                self.end(CopyEnd::Failed(why)).await;
+            }
+            Some(fetched) => {
+                let is_noted = self.end(fetched).await;
+                if is_noted {
+                    self.worker.has_finished_round();
+                }
+            }
+            None => {}
         }
     }
 
-    /// How the copy ends, or nothing if it is not wanted any more.
+    /// How the copy ends, or `None` if it is not wanted any more.
     async fn fetch(&self, source: &dyn RemoteSource) -> Option<CopyEnd> {
         tokio::select! {
             received = self.receive(source) => Some(match received {
@@ -178,21 +187,25 @@ impl Fetching {
         })
     }
 
-    async fn end(&self, end: CopyEnd) {
+    /// Whether the end could be noted.
+    async fn end(&self, end: CopyEnd) -> bool {
         let (domain, id) = (&self.domain, &self.copy_id);
         match &self.destination {
-            CopyDestination::Blob(path) => self.note_end(domain.end_copy(path, id, end).await),
+            CopyDestination::Blob(path) => self.is_noted(domain.end_copy(path, id, end).await),
             CopyDestination::File(address) => {
-                self.note_end(domain.end_file_copy(address, id, end).await);
+                self.is_noted(domain.end_file_copy(address, id, end).await)
             }
         }
     }
 
-    fn note_end<R: std::fmt::Debug>(&self, ended: Result<(), Failure<R>>) {
+    fn is_noted<R: std::fmt::Debug>(&self, ended: Result<(), Failure<R>>) -> bool {
         match ended {
-            // Refused is the end of a copy that was not wanted any more.
-            Ok(()) | Err(Failure::Refused(_)) => {}
-            Err(failure) => self.worker.has_failed(self.domain.now(), &failure),
+            // It is refused if the copy was not wanted any more.
+            Ok(()) | Err(Failure::Refused(_)) => true,
+            Err(failure) => {
+                self.worker.has_failed(self.domain.now(), &failure);
+                false
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Copies onto blobs and files: what is told of one, and of a source that is not on this server.
+//! Copies onto blobs and files: the state of a copy, and of a source that is not on this server.
 
 mod failure;
 mod fetching;
@@ -60,7 +60,7 @@ pub enum SourceKind {
     Append,
 }
 
-/// How a copy comes to its end.
+/// How a copy ends.
 pub enum CopyEnd {
     Fetched(Received),
     Failed(CopyFailure),

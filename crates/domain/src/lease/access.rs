@@ -6,7 +6,7 @@ use crate::time::Timestamp;
 /// What an operation does to the leased resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads, and Snapshot Blob. A lease id is not needed, but if given it must be right.
+    /// Reads, and Snapshot Blob. No lease id is needed, but if one is given it must match.
     Read,
     /// Changes the resource: a blob's content, properties or metadata, a file, the properties,
     /// metadata or access policy of a container or share.
@@ -15,14 +15,14 @@ pub enum Access {
     /// Tier.
     WriteBeside,
     Delete,
-    /// Copy Blob onto the resource, which goes on after the request. (Copy Blob From URL is done
-    /// when it is answered, and a [`Access::Write`].)
+    /// Copy Blob onto the resource, which continues after the request. (Copy Blob From URL is
+    /// complete when it is answered, and a [`Access::Write`].)
     CopyOnto,
     /// Abort Copy Blob, guarded only by an infinite lease.
     AbortCopy,
 }
 
-/// What a successful operation leaves of the lease.
+/// The lease after a successful operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseAfter {
     Kept,
@@ -40,8 +40,8 @@ impl LeaseAfter {
     }
 }
 
-/// Why an operation does not go on. All are 412: the reference's outcome tables say 409 for a wrong
-/// id, but its list of codes and the clients say 412.
+/// Why an operation is refused. All are 412: the reference's outcome tables say 409 for a wrong id,
+/// but its list of codes and the clients say 412.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessRefusal {
     #[error("there is a lease and no lease id was given")]
@@ -50,18 +50,18 @@ pub enum AccessRefusal {
     IdMismatch,
     #[error("a lease id was given and there is no lease")]
     NotPresent,
-    /// The list of codes has one for this alone; Azurite answers as if there had been no lease, and
-    /// the clients handle both alike.
+    /// The list of codes has its own code for this; Azurite answers as if there had been no lease,
+    /// and clients handle both the same way.
     #[error("the lease of this id has expired")]
     Lost,
     #[error("a pending copy needs a lease without an end")]
     InfiniteDurationRequired,
 }
 
-/// Whether an operation may go on under this lease, and what it leaves of it.
+/// Whether an operation is allowed under this lease, and the lease after it.
 ///
-/// Listings, copy sources and everything about what is inside a leased container, directory or
-/// share do not come here: leases do not guard them.
+/// Not for listings, copy sources and whatever is inside a leased container, directory or share:
+/// leases do not guard them.
 pub fn check_access(
     lease: &Lease,
     access: Access,
@@ -91,7 +91,7 @@ pub fn check_access(
 
 fn needs_id(lease: &Lease, access: Access, kind: LeaseKind, now: Timestamp) -> bool {
     // The reference's text says that every set operation on a leased share needs the id, its table
-    // that none does; a lease that guards less than its text promises is the worse error.
+    // that none does; a lease that guards less than the text promises is the worse error.
     let guards_writes = match kind {
         LeaseKind::Blob | LeaseKind::File | LeaseKind::Share => true,
         LeaseKind::Container => false,
@@ -108,8 +108,8 @@ fn is_infinite(lease: &Lease, now: Timestamp) -> bool {
     lease.duration_kind(now) == Some(DurationKind::Infinite)
 }
 
-/// Modifying a blob forgets a lease on it that has ended. Elsewhere an expired lease stays
-/// renewable until another takes its place.
+/// Modifying a blob removes an ended lease on it. Elsewhere an expired lease stays renewable until
+/// another replaces it.
 fn after_end(lease: &Lease, access: Access, kind: LeaseKind, now: Timestamp) -> LeaseAfter {
     let modifies = match access {
         Access::Write | Access::CopyOnto | Access::Delete => true,

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{Lease, LeaseId, LeaseKind, LeaseState, Stored};
 use crate::time::Timestamp;
 
-/// 15 to 60 seconds, or without end.
+/// 15 to 60 seconds, or infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseDuration(Option<u8>);
 
 impl LeaseDuration {
     pub const INFINITE: Self = Self(None);
 
-    /// -1 is without end, which is all that a file's lease can be.
+    /// -1 is infinite, the only duration of a lease on a file.
     pub fn parse(seconds: i64, kind: LeaseKind) -> Option<Self> {
         match (seconds, kind) {
             (-1, _) => Some(Self::INFINITE),
@@ -62,7 +62,7 @@ pub enum LeaseAction {
     Release {
         id: LeaseId,
     },
-    /// A file's lease breaks at once whatever the period.
+    /// A lease on a file breaks at once, whatever the period.
     Break {
         period: Option<BreakPeriod>,
     },
@@ -70,7 +70,7 @@ pub enum LeaseAction {
     BreakOnce,
 }
 
-/// What an action makes of a lease, and what its answer says.
+/// The lease after an action, and the outcome that the answer reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
     pub lease: Lease,
@@ -110,7 +110,7 @@ pub enum LeaseRefusal {
     AlreadyBroken,
 }
 
-/// Every rule of the lease actions. `fresh_id` is used by an acquire that proposes none.
+/// Every rule of the lease actions. `fresh_id` is the id for an acquire that proposes none.
 ///
 /// Whether the resource can take lease actions at all (it is there, it is no snapshot, no copy onto
 /// it is pending) is decided before.
@@ -176,7 +176,7 @@ fn renew(
         return Err(LeaseRefusal::IdMismatch);
     }
     match &lease.0 {
-        // Leased or expired alike: an expired lease that may not be renewed is no longer stored.
+        // Leased or expired: an expired lease that cannot be renewed is no longer stored.
         Stored::Leased { duration, .. } => {
             let duration = *duration;
             let lease = Lease(Stored::Leased { id, duration, until: duration.end(now) });

@@ -1,8 +1,8 @@
 //! Leases on blobs, containers, shares and files: what is stored, and the rules by which it changes
 //! and guards.
 //!
-//! Time is passed in: a stored lease does not change when it runs out, its [`LeaseState`] does.
-//! Left out: leases as they were before 2012-02-12 (renewable and breakable after release).
+//! Time is passed in: when a lease expires its [`LeaseState`] changes, not what is stored. Not
+//! supported: leases as they were before 2012-02-12 (renewable and breakable after release).
 
 mod access;
 mod action;
@@ -29,9 +29,9 @@ pub enum LeaseKind {
 
 /// A lease as it is stored with what it is on. By default there is none.
 ///
-/// A blob's expired lease can be renewed only while the blob has not been modified since. That
-/// needs no record of modifications: every one takes what [`check_access`] leaves of the lease,
-/// and of an expired lease on a blob it leaves nothing.
+/// An expired lease on a blob can be renewed only if the blob has not been modified since. That
+/// needs no record of modifications: each stores the lease that [`check_access`] returns, which for
+/// an expired lease on a blob is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease(Stored);
 
@@ -129,7 +129,7 @@ impl Lease {
         }
     }
 
-    /// What a Path Create leaves of the lease on the path that it replaces.
+    /// The lease on a path after Path Create has replaced it.
     #[must_use]
     pub fn broken_by_replacement(&self) -> Self {
         self.id().map_or_else(Self::default, |id| Self(Stored::Broken { id }))

@@ -1,5 +1,5 @@
-//! Every cell of the lease tables. A row's expectations stand under the states of [`STATES`], and a
-//! failure names the row and the column.
+//! Every cell of the lease tables. A row has one expectation for each of [`STATES`], and a failure
+//! names the row and the column.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Versions of what was deleted.
 
-/// Tells the containers, or shares, apart that were deleted under one name.
+/// Distinguishes containers, or shares, that were deleted under the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeletedVersion(pub(crate) u64);
 

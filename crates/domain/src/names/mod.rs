@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// Why a text is no name. The service has a code for each of the first three.
+/// Why a text is not a valid name. The service has a code for each of the first three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameRefusal {
     #[error("the name is too short or too long")]
@@ -108,7 +108,7 @@ exact_name!(
 );
 
 name!(
-    /// A letter and 2 to 62 letters and digits. Case is kept, and does not tell two tables apart.
+    /// A letter and 2 to 62 letters and digits. Case is kept, but not compared.
     TableName,
     check_table
 );
@@ -116,10 +116,10 @@ name!(
 pub const ROOT_CONTAINER: &str = "$root";
 const SYSTEM_CONTAINERS: [&str; 4] = [ROOT_CONTAINER, "$web", "$logs", "$blobchangefeed"];
 
-/// System containers that a listing shows only when it is asked for them: the service writes them.
+/// System containers, written by the service, that a listing shows only on request.
 const HIDDEN_CONTAINERS: [&str; 2] = ["$logs", "$blobchangefeed"];
 
-/// Whether listings leave a container of this name out unless asked.
+/// Whether listings omit a container of this name unless asked.
 pub fn is_hidden_container(name: &str) -> bool {
     HIDDEN_CONTAINERS.contains(&name)
 }
@@ -139,8 +139,8 @@ impl ContainerName {
 }
 
 impl BlobName {
-    /// The root container's blobs are addressed without its name, so a slash in theirs would make
-    /// the first segment look like a container.
+    /// Blobs in the root container are addressed without its name, so with a slash in a name its
+    /// first segment would look like a container.
     pub fn check_in(&self, container: &ContainerName) -> Result<(), NameRefusal> {
         if container.is_root() && self.0.contains('/') {
             return Err(NameRefusal::Address);
@@ -180,8 +180,8 @@ fn check_length(name: &str, min: usize, max: usize) -> Result<(), NameRefusal> {
     if fits { Ok(()) } else { Err(NameRefusal::Length) }
 }
 
-/// Whether all bytes are of a kind. Names are short: to look at several bytes together takes less than
-/// to stop at the first that is not.
+/// Whether all bytes are of a kind. Names are short: checking all bytes is faster than stopping at the
+/// first that fails.
 fn each(name: &str, kind: impl Fn(u8) -> bool) -> bool {
     name.bytes().fold(true, |all, byte| all & kind(byte))
 }
@@ -200,12 +200,12 @@ fn check_table(name: &str) -> Result<(), NameRefusal> {
     if !letter_first || !each(name, plain) {
         return Err(NameRefusal::Characters);
     }
-    // It would be the address of the list of tables.
+    // Reserved: it is the address of the list of tables.
     if name.eq_ignore_ascii_case("tables") { Err(NameRefusal::Reserved) } else { Ok(()) }
 }
 
-/// The name of a blob as the service reads it from an address or a setting: a backslash is a slash,
-/// and the blob is listed by that name.
+/// The name of a blob as the service reads it from an address or a setting: backslashes become
+/// slashes, also in listings.
 pub fn with_slashes(name: Cow<'_, str>) -> Cow<'_, str> {
     if name.contains('\\') { Cow::Owned(name.replace('\\', "/")) } else { name }
 }
@@ -219,7 +219,7 @@ fn check_blob(name: &str) -> Result<(), NameRefusal> {
 }
 
 /// Code points that the service does not take in a URL. The reference gives the C1 range "except a
-/// few"; XML excepts U+0085 of it, and so does this. U+FFFE and U+FFFF it takes, and lists them
+/// few"; XML excepts U+0085 of it, and so does this. It accepts U+FFFE and U+FFFF, and lists them
 /// encoded, since XML cannot carry them.
 fn is_forbidden(character: char) -> bool {
     let code = u32::from(character);

@@ -1,4 +1,4 @@
-//! Names of files and directories, and the paths that they make up.
+//! Names of files and directories, and paths made of them.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,7 +11,7 @@ const COMPONENT_CHARS_MAX: usize = 255;
 const PATH_CHARS_MAX: usize = 2048;
 const DEPTH_MAX: usize = 250;
 
-/// What becomes of dots at the end of a name.
+/// What happens to dots at the end of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrailingDots {
     /// They are removed, as Windows does; the default of the service.
@@ -20,14 +20,14 @@ pub enum TrailingDots {
     Kept,
 }
 
-/// The name of one file or directory. Case is kept, and does not tell two of them apart.
+/// The name of one file or directory. Case is kept, but not compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PathComponent(String);
 
 impl PathComponent {
     pub fn new(name: &str, dots: TrailingDots) -> Result<Self, NameRefusal> {
-        // Before the dots are removed: nothing but dots is no name in either case.
+        // Before dots are removed: these are never valid names.
         if matches!(name, "." | "..") {
             return Err(NameRefusal::Reserved);
         }
@@ -133,12 +133,12 @@ impl FilePath {
         &self.0
     }
 
-    /// The name and the directory that it is in; None for the root.
+    /// The name and the directory that it is in; `None` for the root.
     pub fn split_last(&self) -> Option<(&PathComponent, &[PathComponent])> {
         self.0.split_last()
     }
 
-    /// The same with another spelling of its last name.
+    /// The same path with another spelling of its last name.
     #[must_use]
     pub fn with_last(&self, name: Option<&PathComponent>) -> Self {
         let mut path = self.clone();

@@ -1,4 +1,4 @@
-//! Get Messages and Peek Messages. Both look at the head of the queue and nowhere else.
+//! Get Messages and Peek Messages. Both read only the head of the queue.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::transact::Transaction;
 pub struct GetMessages {
     pub path: QueuePath,
     pub count: usize,
-    /// How long nobody else gets them.
+    /// How long the messages are invisible to others.
     pub visibility_timeout: Duration,
 }
 
@@ -27,7 +27,7 @@ pub struct PeekMessages {
 }
 
 impl Domain {
-    /// Hands out messages that are visible, each to nobody else until its time is over.
+    /// Returns visible messages and makes them invisible to others for a time.
     pub async fn get_messages(&self, command: GetMessages) -> Answer<Vec<TextMessage>> {
         let (messages, underway) = self
             .transact(&[], async |transaction| self.hand_out(&command, transaction).await)
@@ -50,12 +50,12 @@ impl Domain {
             let found = read_places(transaction.snapshot(), queue, &places, transaction.now);
             let mut found = found.await?;
             if found.messages.is_empty() || !found.gone.is_empty() {
-                // Only a snapshot that is younger than the places tells which of them hold nothing.
-                // What the older one has is still there if the commit succeeds.
+                // Only a snapshot taken after the places shows which of them are empty. What the
+                // older one has read is unchanged if the commit succeeds.
                 transaction = Transaction::begin(&*self.engine).await?.at(self.now());
                 let current = queue_for(&mut transaction, &command.path).await?.id;
                 if current != queue {
-                    // Cleared, or deleted and created again.
+                    // The queue was cleared, or deleted and created again.
                     queue = current;
                     underway = self.live_queues.of(queue).begin().await;
                     continue;
@@ -94,7 +94,7 @@ impl Domain {
         handed
     }
 
-    /// The messages that Get Messages would hand out, without doing so.
+    /// The messages that Get Messages would return, unchanged.
     pub async fn peek_messages(&self, command: PeekMessages) -> Answer<Vec<TextMessage>> {
         loop {
             let queue = self.queue_number(&command.path).await?;
@@ -122,7 +122,7 @@ impl Domain {
 #[derive(Default)]
 struct Found {
     messages: Vec<(Place, Message, String)>,
-    /// Places without a message that could be handed out.
+    /// Places without a message to return.
     gone: Vec<Place>,
 }
 
@@ -146,7 +146,7 @@ async fn read_places(
     Ok(found)
 }
 
-/// Where a message goes that is handed out, and what it is there.
+/// The new place of a message that is returned, and its state there.
 fn decide_get(
     from: Place,
     mut message: Message,

@@ -1,31 +1,31 @@
-//! The head of a queue, as far as it is known in memory: the messages that can be got next.
+//! The head of a queue, as known in memory: the next visible messages.
 //!
-//! Without it every consumer would look for the first visible message, find the same one, and all
-//! but one would lose its commit. Here each takes other messages, and their commits go into one
-//! group. It also remembers up to where the queue was looked through, so that nobody looks again at
-//! what was deleted there. It decides nothing: a message is handed out only by a commit that expects
-//! its row, and a place that is known here without reason costs one look.
+//! Without it all consumers would find the same first visible message, and all but one would lose
+//! the commit. Here each takes different messages, and their commits go into one group. It also
+//! remembers up to where the queue was scanned, so that deleted rows there are not scanned again. It
+//! decides nothing: a message is returned only by a commit that expects its row, and a wrong place
+//! here costs one read.
 
 use std::collections::BTreeSet;
 
 use super::model::Place;
 use crate::time::Timestamp;
 
-/// Places known at most; further ones are looked for when these are gone.
+/// Places kept at most; more are read when these are used up.
 const READY_MAX: usize = 1024;
 
-/// Every row up to `seen` that is committed is `ready`, or taken by a consumer that has not
-/// finished, or noted by a change that has not finished.
+/// Every committed row up to `seen` is `ready`, or taken by a consumer or a change that has not
+/// finished.
 #[derive(Debug)]
 pub(super) struct Head {
     ready: BTreeSet<Place>,
-    /// With consumers that have not finished. A change that put a message here may finish after the
-    /// message was found and taken; it must not become ready once more.
+    /// Taken by consumers that have not finished. A change that put a message here may finish after
+    /// the message was found and taken; then it must not become ready again.
     taken: BTreeSet<Place>,
     seen: Place,
-    /// When there was last nothing to be got: nothing ready, and nothing behind `seen`.
+    /// When the queue was last empty: nothing ready, and nothing after `seen`.
     empty_at: Timestamp,
-    /// While the queue is looked through: what was put there meanwhile, which the look may miss.
+    /// While the queue is scanned: places put meanwhile, which the scan may miss.
     put_meanwhile: Option<Vec<Place>>,
 }
 
@@ -50,14 +50,14 @@ impl Head {
         self.seen >= place
     }
 
-    /// Whether there was nothing to be got at some time after that. That nothing is ready does not
-    /// say so: of messages put since the last look, none is ready and some may have been there all
-    /// the time while others were taken.
+    /// Whether the queue was empty at some time after `then`. That nothing is ready is not enough:
+    /// messages put since the last scan are not ready yet, and some may have been visible all the
+    /// time.
     pub fn was_empty_after(&self, then: Timestamp) -> bool {
         self.empty_at > then
     }
 
-    /// The first places, which nobody else gets until they are given back or let go.
+    /// Takes the first places, exclusively until they are given back or let go.
     pub fn take(&mut self, count: usize) -> Vec<Place> {
         let places: Vec<Place> =
             std::iter::from_fn(|| self.ready.pop_first()).take(count).collect();
@@ -96,18 +96,18 @@ impl Head {
         self.ready.remove(&place);
     }
 
-    /// Begins to look through what is behind the returned place. The look must see everything that
-    /// was finished before this. Nobody takes anything from there before its end.
+    /// Begins a scan after the returned place. It must see everything that was finished before.
+    /// Nothing is taken from there before its end.
     pub fn begin_look(&mut self) -> Place {
         self.put_meanwhile = Some(Vec::new());
         self.seen
     }
 
-    /// `found` is all that was to be seen between `from` and `through`. Whether that made anything
+    /// `found` is everything visible between `from` and `through`. Returns whether anything became
     /// ready.
     pub fn end_look(&mut self, from: Place, found: Vec<Place>, through: Place) -> bool {
         let put = self.put_meanwhile.take().unwrap_or_default();
-        // Lowered meanwhile: what is between is not known any more.
+        // It was lowered meanwhile: what is between is unknown.
         if self.seen != from {
             return true;
         }
@@ -119,7 +119,7 @@ impl Head {
         self.ready.len() > before
     }
 
-    /// Nothing was ready then, and nothing was behind what was seen.
+    /// Records that nothing was ready then, and nothing after `seen`.
     pub fn was_empty_at(&mut self, then: Timestamp) {
         self.empty_at = self.empty_at.max(then);
     }
@@ -237,7 +237,7 @@ mod tests {
         let all: Vec<Place> = (1..=READY_MAX as u64).map(place).collect();
         looked(&mut head, all.clone(), place(5000));
         let from = head.begin_look();
-        // Of an earlier time than all others: the last of them has no room any more.
+        // Earlier than all others, so that the last of them is dropped.
         head.put(Place { visible: Timestamp::from_ticks(1), sequence: 0 });
         head.end_look(from, vec![], place(9000));
         assert!(!head.has_seen(all[READY_MAX - 1]));

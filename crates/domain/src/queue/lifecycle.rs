@@ -15,16 +15,16 @@ use crate::rows::{NOTHING, Stored};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueRefusal {
     NotFound,
-    /// With other metadata than those it is to be created with.
+    /// It exists with other metadata.
     AlreadyExists,
-    /// A queue of this name was deleted a moment ago, and the name is not free yet.
+    /// A queue of this name was deleted recently, and the name is not free yet.
     BeingDeleted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
     New,
-    /// It was there already, with the same metadata.
+    /// It existed already, with the same metadata.
     AlreadyThere,
 }
 
@@ -67,8 +67,8 @@ impl Domain {
         self.find_queue(path).await?.ok_or(Failure::Refused(QueueRefusal::NotFound))
     }
 
-    /// The queue and how many messages it has: never fewer than there are, and more only for as
-    /// long as some are being removed.
+    /// The queue and its number of messages: never too low, and too high only while some are being
+    /// removed.
     pub async fn get_queue_and_count(&self, path: &QueuePath) -> Answer<(Queue, u64)> {
         let queue = self.get_queue(path).await?;
         let count = self.live_queues.of(queue.id).count(self.engine()).await?;
@@ -83,8 +83,8 @@ impl Domain {
         self.change_queue(&command.path, |queue| queue.policies = command.policies.clone()).await
     }
 
-    /// Whatever the number of messages, it is one change: the queue goes on with another number,
-    /// and the rows of the old one are removed in the background.
+    /// However many messages there are, it is one change: the queue gets a new number, and the rows
+    /// of the old one are removed in the background.
     pub async fn clear_messages(&self, path: &QueuePath) -> Answer<()> {
         let key = path.key();
         let cleared = self

@@ -10,7 +10,7 @@ use crate::names::AccountName;
 use crate::rows::Stored;
 use crate::yield_budget::ROWS_IN_TURN;
 
-/// Entries handed out at a time.
+/// Entries returned at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 
 pub struct ListQueues {
@@ -54,7 +54,7 @@ impl QueueListing {
     /// The next queues of the page; none at its end.
     pub async fn next(&mut self) -> Result<Vec<ListedQueue>, Fault> {
         let limit = BATCH_ENTRIES.min(self.room);
-        // One more tells whether there is another page.
+        // One more, to know whether there is another page.
         let mut found = self.snapshot.scan(&self.range, Order::Ascending, limit + 1).await?;
         let behind = if found.len() > limit { found.pop() } else { None };
         let mut queues = Vec::with_capacity(found.len());

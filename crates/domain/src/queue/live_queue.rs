@@ -1,5 +1,5 @@
 //! What is kept in memory of queues in use: the head of each (see [`Head`]) and how many messages
-//! it has. All of it is found again in the rows when it is not known.
+//! it has. All of it can be read again from the rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::upkeep::Upkeep;
 use crate::rows::Stored;
 use crate::time::{Clock, Timestamp};
 
-/// Queues kept at most; those that nobody uses at the moment are forgotten first.
+/// Queues kept at most; those not in use are dropped first.
 const QUEUES_MAX: usize = 4096;
-/// Rows looked at in one step. A message is handed out after the step that finds it, so this is how
-/// long the first of many consumers waits for the others' messages.
+/// Rows read in one step. A message is returned after the step that finds it, so this bounds how
+/// long the first consumer waits while messages for others are read.
 const ROWS_PER_LOOK: usize = 128;
 const ROWS_PER_COUNT: usize = 1024;
 
@@ -29,10 +29,10 @@ pub(crate) struct LiveQueues {
 
 pub(super) struct LiveQueue {
     id: u64,
-    /// Held by every change of messages from before its commit until its result is known here, and
-    /// exclusively by the count when it begins: so the count begins between two changes.
+    /// Held by every change of messages from before its commit until its result is recorded here,
+    /// and exclusively at the start of a count, which so begins between two changes.
     changes: Arc<AsyncRwLock<()>>,
-    /// Held by the one who looks through the queue, and by the one who counts its messages.
+    /// Held while the queue is scanned or its messages are counted.
     looking: AsyncMutex<()>,
     counting: AsyncMutex<()>,
     state: Mutex<State>,
@@ -77,7 +77,7 @@ impl LiveQueues {
         Arc::clone(by_id.entry(id).or_insert_with(|| Arc::new(LiveQueue::new(id))))
     }
 
-    /// A number that nobody else knows yet.
+    /// For a new number that no other request knows yet.
     pub(super) fn start_empty(&self, id: u64) {
         self.of(id).state.lock().count = Count::Known(0);
     }
@@ -111,7 +111,7 @@ impl LiveQueue {
         }
     }
 
-    /// Some of the places that are next, in order; they may be gone by the time they are read.
+    /// Some of the next places, in order; they may be empty by the time they are read.
     pub async fn peek(
         &self,
         engine: &dyn Engine,
@@ -134,14 +134,14 @@ impl LiveQueue {
         }
     }
 
-    /// These places have been read and hold nothing.
+    /// These places have been read and are empty.
     pub fn removed(&self, places: &[Place]) {
         let mut state = self.state.lock();
         places.iter().for_each(|place| state.head.removed(*place));
     }
 
-    /// Whether there was nothing to be got at some time after the call. Looks at the next rows for
-    /// that, unless `count` places are ready.
+    /// Whether the queue was empty at some time after the call. Scans the next rows, unless `count`
+    /// places are ready.
     async fn is_empty(
         &self,
         engine: &dyn Engine,
@@ -170,7 +170,7 @@ impl LiveQueue {
         };
         let mut places = Vec::with_capacity(found.len());
         for row in found {
-            // The others are removed in the background, and are not looked at again until then.
+            // Expired ones are removed in the background, and are not read again until then.
             if !Message::decode(&row.value)?.has_expired(now) {
                 places.push(rows::place(&row.key)?);
             }
@@ -179,8 +179,8 @@ impl LiveQueue {
         Ok(look.end(from, places, through, (is_whole && nothing_ready).then_some(now)))
     }
 
-    /// How many messages there are, at least: a message counts from before it can be seen until
-    /// after it cannot be. Counted once and then kept.
+    /// An upper bound of the number of messages: one counts from before it can be seen until after
+    /// its removal. Counted once and then kept up to date.
     pub async fn count(&self, engine: &dyn Engine) -> Result<u64, Fault> {
         let _alone = self.counting.lock().await;
         if let Count::Known(count) = self.state.lock().count {
@@ -202,7 +202,7 @@ impl LiveQueue {
                 }
                 Some(_) | None => break,
             }
-            // A count of millions leaves the thread to others in between.
+            // A count of millions yields in between.
             tokio::task::yield_now().await;
         }
         let mut state = self.state.lock();
@@ -215,12 +215,12 @@ impl LiveQueue {
     }
 }
 
-/// A look through a queue. One that does not get to its end is broken off.
+/// A scan of a queue. If it is dropped before its end, it is discarded.
 struct Look<'known>(Option<&'known LiveQueue>);
 
 impl Look<'_> {
-    /// Whether there was nothing to be got at `empty_at`, where that is when nothing was ready and
-    /// all that was behind has been looked through.
+    /// Ends the scan; `empty_at` is the time at which nothing was ready, if everything after it has
+    /// been scanned.
     fn end(
         mut self,
         from: Place,
@@ -249,9 +249,9 @@ impl Drop for Look<'_> {
     }
 }
 
-/// A change of messages, from before its commit until its result is known. Dropped without
-/// [`PendingChange::committed`] it has changed nothing, and gives back what it took; so nobody may drop it
-/// while its commit is under way, which is why front ends finish whatever they have begun.
+/// A change of messages, from before its commit until its result is known. If it is dropped without
+/// [`PendingChange::committed`] it has changed nothing, and gives back what it took; so it must not be
+/// dropped during its commit, which is why front ends finish every request they have begun.
 pub(super) struct PendingChange {
     known: Arc<LiveQueue>,
     _change: OwnedRwLockReadGuard<()>,
@@ -264,7 +264,7 @@ pub(super) struct PendingChange {
 }
 
 impl PendingChange {
-    /// Takes places until it has `count`, if there are as many.
+    /// Takes places until it has `count`, if there are so many.
     pub async fn take(
         &mut self,
         engine: &dyn Engine,
@@ -286,7 +286,7 @@ impl PendingChange {
         }
     }
 
-    /// These of the taken places hold nothing: they are not given back.
+    /// These of the taken places are empty: they are not given back.
     pub fn let_go(&mut self, gone: &[Place]) {
         self.taken.retain(|place| !gone.contains(place));
         self.known.state.lock().head.let_go(gone);

@@ -10,8 +10,7 @@ use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
-/// A longer text has a row of its own, which is written once and not at every change of the
-/// message.
+/// A longer text has its own row, which is not written again at each change of the message.
 const TEXT_BYTES_IN_ROW_MAX: usize = 4 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +18,9 @@ pub enum MessageRefusal {
     QueueNotFound,
     /// There is no such message, or the receipt is not the current one of it.
     NotFound,
-    /// The receipt is one of another message.
+    /// The receipt belongs to another message.
     ReceiptOfOther,
-    /// It would become visible after it has expired. It can be invisible for so many seconds.
+    /// It would become visible only after it has expired. It can be invisible for so many seconds.
     InvisiblePastExpiry {
         seconds_max: u64,
     },
@@ -29,7 +28,7 @@ pub enum MessageRefusal {
 
 pub(super) type Answer<T> = Result<T, Failure<MessageRefusal>>;
 
-/// The queue, which must still be as it is when the change commits.
+/// The queue, which must be unchanged when the change commits.
 pub(super) async fn queue_for(transaction: &mut Transaction, path: &QueuePath) -> Answer<Queue> {
     let queue = read(transaction, &path.key()).await?;
     queue.ok_or(Failure::Refused(MessageRefusal::QueueNotFound))
@@ -64,7 +63,7 @@ pub(super) fn remove_rows(
     }
 }
 
-/// Keeps a text and says where.
+/// Stores a text and returns where.
 pub(super) fn put_text(
     transaction: &mut Transaction,
     queue: u64,

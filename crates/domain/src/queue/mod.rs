@@ -1,8 +1,8 @@
-//! The Queue service: queues, and messages that are handed out for a time.
+//! The Queue service: queues, and messages that are invisible for a time once they are got.
 //!
 //! A message is one row (a long text has a second one), and its place in the order of rows is when
-//! it becomes visible. Getting it moves it to a later place, and the receipt names that place: so
-//! a receipt is valid exactly as long as the message is where the receipt says.
+//! it becomes visible. Getting it moves it to a later place, and the receipt names that place: so a
+//! receipt is valid as long as the message is at that place.
 
 mod get;
 mod head;

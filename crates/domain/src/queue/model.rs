@@ -31,7 +31,7 @@ impl QueuePath {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
-    /// In the keys of its messages. A queue that is cleared gets another one, and so is empty.
+    /// Part of the keys of its messages. A queue that is cleared gets a new one, and so is empty.
     pub(super) id: u64,
     pub metadata: Metadata,
     pub policies: Vec<StoredPolicy>,
@@ -42,13 +42,13 @@ impl Stored for Queue {
     const WHAT: &'static str = "a queue";
 }
 
-/// Where a message stands in its queue.
+/// The place of a message in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// From when on it can be got.
+    /// When it becomes visible.
     pub visible: Timestamp,
-    /// Its number, which stays as long as it exists; those of one instant are in the order in
-    /// which they were put.
+    /// Its number, which never changes; messages of one instant are in the order in which they were
+    /// put.
     pub sequence: u64,
 }
 
@@ -56,7 +56,7 @@ impl Place {
     /// Before every message.
     pub const START: Self = Self { visible: Timestamp::from_ticks(0), sequence: 0 };
 
-    /// The last that can be visible at `now`.
+    /// The last place that is visible at `now`.
     pub const fn last_at(now: Timestamp) -> Self {
         Self { visible: now, sequence: u64::MAX }
     }
@@ -77,8 +77,7 @@ pub(super) struct Message {
     /// [`Timestamp::MAX`] if it never does.
     pub expires: Timestamp,
     pub dequeue_count: u32,
-    /// The number of the change that put it where it is: what the current receipt has and no
-    /// earlier one.
+    /// The number of the change that put it there: the current receipt has it, earlier ones do not.
     pub change: u64,
     pub text: Text,
 }
@@ -97,7 +96,7 @@ impl Message {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Text {
     Here(String),
-    /// In a row of its own, so that getting a long message does not write it again.
+    /// In its own row, so that getting a long message does not write the text again.
     Apart,
 }
 
@@ -119,7 +118,7 @@ impl Stored for Expiry {
     const WHAT: &'static str = "the expiry of a message";
 }
 
-/// Tells the messages of all queues apart.
+/// Unique over the messages of all queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MessageId {
     pub(super) sequence: u64,
@@ -140,8 +139,8 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// What a change of a message gives out, and the next change asks for: it names the place where the
-/// message is, so that a receipt which is not the current one leads to nothing.
+/// Returned by a change of a message and required by the next one: it names the place of the
+/// message, so that a receipt that is not current finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PopReceipt {
     pub(super) place: Place,
@@ -171,7 +170,7 @@ impl PopReceipt {
     }
 }
 
-/// What clients are told of a message, but for its text.
+/// What clients are told of a message, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageState {
     pub id: MessageId,

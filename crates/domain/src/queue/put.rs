@@ -7,7 +7,7 @@ use super::model::{Message, MessageState, Place, QueuePath};
 use crate::domain::Domain;
 use crate::time::Timestamp;
 
-/// Of a message whose sender does not say.
+/// For a message whose sender gives none.
 pub const TIME_TO_LIVE_DEFAULT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub struct PutMessage {

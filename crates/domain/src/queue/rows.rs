@@ -1,8 +1,8 @@
 //! The keys of the rows of the Queue service.
 //!
 //! The messages of a queue are in the order in which they become visible, so that getting some is a
-//! seek and a short scan that ends at the present: what is invisible lies behind it. A second row
-//! for each message that expires is ordered by that time, over all queues.
+//! seek and a short scan that ends at the present: invisible ones come after it. A second row for
+//! each message that expires is ordered by that time, over all queues.
 
 use bytes::{BufMut, Bytes};
 use holdfast_store::{Fault, KeyRange};
@@ -44,7 +44,7 @@ pub fn condemned_queues() -> Bytes {
     Bytes::from_static(&[CONDEMNED_QUEUE])
 }
 
-/// Says that the messages of this number belong to no queue any more.
+/// Marks the messages of this queue number for removal.
 pub fn condemned_queue(queue: u64) -> Bytes {
     numbered(CONDEMNED_QUEUE, queue).freeze()
 }
@@ -60,7 +60,7 @@ pub fn message(queue: u64, place: Place) -> Bytes {
     key.freeze()
 }
 
-/// The messages behind `after` that are visible at `now`.
+/// The messages after `after` that are visible at `now`.
 pub fn messages_visible(queue: u64, after: Place, now: Timestamp) -> KeyRange {
     let first_invisible = Place { visible: now.next(), sequence: 0 };
     KeyRange::prefix(messages(queue))

@@ -16,7 +16,7 @@ use crate::metadata::Metadata;
 use crate::names::{AccountName, QueueName};
 use crate::time::{Clock, Timestamp};
 
-/// Nobody looks twice at the same time.
+/// Each call returns a later time.
 struct Ticking(AtomicU64);
 
 impl Clock for Ticking {
@@ -58,7 +58,7 @@ impl OneQueue {
         self.0.delete_message(command).await.expect("deleted");
     }
 
-    /// Lets others have it at once.
+    /// Makes it visible to others at once.
     async fn release(&self, message: &TextMessage) {
         let (id, receipt) = (Some(message.state.id), message.state.receipt);
         let visibility_timeout = Duration::ZERO;
@@ -90,7 +90,8 @@ fn a_queue_is_never_found_empty_while_a_message_is_there() {
                     for cycle in 0..2 {
                         queue.put(format!("{client}/{cycle}")).await;
                         let got = queue.get(1).await;
-                        // There is one for everybody who has put one and has not got one.
+                        // Each task has put one message before it gets one, so there is always one
+                        // left.
                         queue.delete(got.first().expect("a message")).await;
                     }
                 })
@@ -103,7 +104,7 @@ fn a_queue_is_never_found_empty_while_a_message_is_there() {
     });
 }
 
-/// Who has which message, and which are done with.
+/// Which task has which message, and which are deleted.
 #[derive(Default)]
 struct Seen {
     handed_out: BTreeSet<String>,

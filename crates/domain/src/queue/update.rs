@@ -29,7 +29,7 @@ pub struct DeleteMessage {
 }
 
 impl Domain {
-    /// The receipt is used up; the state that is returned has the next one.
+    /// The receipt becomes invalid; the returned state has the next one.
     pub async fn update_message(&self, command: UpdateMessage) -> Answer<MessageState> {
         let from = command.receipt.place;
         let (state, underway) = self
@@ -81,7 +81,7 @@ impl Domain {
     }
 }
 
-/// Whether the id is one of the queue as it is now, and the receipt one of that message.
+/// Whether the id belongs to the current queue, and the receipt to that message.
 fn check_named(
     id: Option<MessageId>,
     queue: u64,
@@ -94,7 +94,7 @@ fn check_named(
     }
 }
 
-/// The message, if `found` where the receipt says is what the receipt was given for.
+/// The message, if `found` at the place of the receipt is the one that the receipt was given for.
 fn decide_change(
     found: Option<Message>,
     receipt: PopReceipt,
@@ -104,7 +104,7 @@ fn decide_change(
     found.filter(current).ok_or(MessageRefusal::NotFound)
 }
 
-/// Where an updated message goes, and what it is there but for its text.
+/// The new place of an updated message, and its state without the text.
 fn decide_update(
     from: Place,
     mut message: Message,

@@ -19,18 +19,17 @@ use crate::time::Timestamp;
 const MESSAGES_PER_COMMIT: usize = 256;
 
 /// A message may be moved by a commit that was decided before it expired. None takes this long, ten
-/// seconds; were one to, its row would be found by the next run.
+/// seconds; otherwise the next run would find its row.
 const COMMIT_TICKS_MAX: u64 = 10 * 10_000_000;
 
-/// Where the removal of what expires goes on: behind what it has removed already, which is not to be
-/// passed again.
+/// Where the removal of expired messages continues, so that removed rows are not scanned again.
 #[derive(Default)]
 pub(super) struct Upkeep {
     expired_until: Timestamp,
 }
 
 impl Domain {
-    /// Does a piece of that; whether there is more to do.
+    /// Does a piece of the work; returns whether there is more to do.
     pub async fn tend_queues(&self) -> Result<bool, Failure<()>> {
         let expired = self.remove_expired_messages().await?;
         let condemned = self.empty_condemned_queue().await?;
@@ -92,7 +91,7 @@ impl Domain {
         let rest = self.removal_progress.rest(&messages);
         let removed = self
             .transact(&[], async |mut transaction| {
-                // Nobody else writes there: every change expects a queue with this number.
+                // Nothing else is written there: every change expects a queue with this number.
                 let snapshot = transaction.snapshot();
                 let found = snapshot.scan(&rest, Order::Ascending, MESSAGES_PER_COMMIT).await?;
                 if found.len() < MESSAGES_PER_COMMIT {

@@ -1,5 +1,5 @@
-//! How a file or directory is named: by its path, as a request has it, or by its place, as somebody
-//! has it who found it before.
+//! How a file or directory is named: by its path, as in a request, or by its place, if it was found
+//! before.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -7,8 +7,8 @@ use super::{Node, SharePath, rows};
 use crate::names::{FilePath, PathComponent};
 use crate::time::Timestamp;
 
-/// Where a node is kept: under a name, in a directory that is known by its number. It stays the same
-/// when a directory above is renamed.
+/// Where a node is stored: the number of its directory, and its name there. It does not change when
+/// a directory above is renamed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     share: u64,
@@ -56,7 +56,7 @@ impl Place {
         rows::node(self.share, self.directory, &self.folded_name)
     }
 
-    /// In front of the keys of what was there.
+    /// The prefix of the keys of earlier states there.
     pub(crate) fn past_keys(&self) -> Bytes {
         rows::past_nodes_at(self.share, self.directory, &self.folded_name)
     }
@@ -82,7 +82,7 @@ pub enum At {
     Place(Place),
 }
 
-/// What somebody who has looked before relies on. Where it is not so any more, the answer is
+/// What the caller relies on from an earlier lookup. If it has changed, the answer is
 /// [`super::FileRefusal::Moved`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
@@ -125,7 +125,7 @@ impl NodeAddress {
         self
     }
 
-    /// What writers to this node line up by.
+    /// The key of the latch for writers to this node.
     pub(crate) fn latch(&self) -> Bytes {
         match &self.at {
             At::Place(place) => place.key(),

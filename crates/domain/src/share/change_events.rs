@@ -1,4 +1,4 @@
-//! What clients that watch directories hear of, whichever protocol it was done by.
+//! Notifications to clients that watch directories, for changes by either protocol.
 
 use super::opens::watch::{ChangeAction, ChangeEvent, filter};
 use super::{At, Node, NodeAddress, NodeProperties, RenameNode, SetNodeProperties, TimeChange};
@@ -19,7 +19,7 @@ fn modified(path: &FilePath, filter: u32) -> ChangeEvent {
     ChangeEvent { path: path.clone(), action: ChangeAction::Modified, filter }
 }
 
-/// It came, went or got another name.
+/// It was added, removed or renamed.
 pub(super) fn named(path: &FilePath, is_directory: bool, action: ChangeAction) -> ChangeEvent {
     let filter = if is_directory { filter::DIRECTORY_NAME } else { filter::FILE_NAME };
     ChangeEvent { path: path.clone(), action, filter }
@@ -37,7 +37,7 @@ pub(super) fn secured(path: &FilePath) -> ChangeEvent {
     modified(path, filter::SECURITY)
 }
 
-/// A node got another name, perhaps in another directory and in the place of a file.
+/// A node was renamed, possibly to another directory and replacing a file.
 pub(super) fn renamed(
     from: &FilePath,
     to: &FilePath,
@@ -54,14 +54,14 @@ pub(super) fn renamed(
     gone.into_iter().chain([named(from, old), named(to, new)]).collect()
 }
 
-/// What was given to a node together with another name.
+/// The properties that a rename has set.
 pub(super) fn set_by_rename(command: &RenameNode) -> Option<ChangeEvent> {
     let has_metadata = command.metadata.is_some() || command.content_type.is_some();
     let heard = given(&command.properties) | if has_metadata { METADATA } else { 0 };
     (heard != 0).then(|| modified(&command.destination, heard))
 }
 
-/// A node that a call of REST is about.
+/// The node that a REST call changes.
 pub struct ChangedNode<'a> {
     /// With its name as it is stored.
     path: FilePath,
@@ -70,7 +70,7 @@ pub struct ChangedNode<'a> {
 }
 
 impl<'a> ChangedNode<'a> {
-    /// None where only a place was asked for: those who watch know paths.
+    /// `None` if only a place is known: watchers need paths.
     pub(super) fn of(
         address: &NodeAddress,
         before: Option<&'a Node>,
@@ -125,7 +125,7 @@ impl<'a> ChangedNode<'a> {
     }
 }
 
-/// What setting such properties is heard of as.
+/// The filter bits for setting such properties.
 fn given(properties: &NodeProperties) -> u32 {
     let bit = |is_given: bool, bit: u32| if is_given { bit } else { 0 };
     let time =

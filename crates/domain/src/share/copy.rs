@@ -1,8 +1,7 @@
 //! Copy File.
 //!
 //! The content of a source on this server is shared: a copy is one commit, whatever its size. One
-//! from elsewhere is fetched by the caller, before the copy or behind it; what is behind it is
-//! `pending_copy`'s.
+//! from elsewhere is fetched by the caller, before the copy or after it (see `pending_copy`).
 
 use super::node::{GetNode, NewNode, check_permission, check_replaceable, identity};
 use super::opens::additions::Addition;
@@ -28,12 +27,12 @@ pub struct CopyFile {
     pub source: FileCopySource,
     /// As it is shown later.
     pub source_url: String,
-    /// Of this copy, and no other.
+    /// Unique to this copy.
     pub copy_id: String,
     /// Without any, that of the source.
     pub metadata: Option<Metadata>,
     pub properties: CopiedProperties,
-    /// Whether a file that is there goes even if it is read-only.
+    /// Whether an existing file is replaced even if it is read-only.
     pub ignore_read_only: bool,
     /// `x-ms-file-copy-set-archive`
     pub set_archive: bool,
@@ -47,7 +46,7 @@ pub struct CopiedProperties {
     pub created: FromSource<TimeChange>,
     pub written: FromSource<TimeChange>,
     pub changed: FromSource<TimeChange>,
-    /// That of a source in another share is kept under a key of this one.
+    /// The descriptor of a source in another share gets a key in this one.
     pub permission: FromSource<PermissionKey>,
     pub mode: FromSource<u16>,
     pub owner: FromSource<u32>,
@@ -83,7 +82,7 @@ pub enum FileCopySource {
     Awaited(SourceElsewhere),
 }
 
-/// What a refusal of a copy is about.
+/// Which of the two resources a refusal of a copy is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileCopyRefusal {
     SourceFile(FileRefusal),
@@ -121,16 +120,20 @@ impl CopyFile {
 }
 
 impl Domain {
-    /// Bytes that came with it stay for another attempt.
-    pub(super) async fn try_copy_file(&self, command: &CopyFile) -> Answer<Located> {
+    /// Bytes that came with it are kept for another attempt.
+    pub(super) async fn try_copy_file(
+        &self,
+        command: &CopyFile,
+        source: &FileCopySource,
+    ) -> Answer<Located> {
         let mut latches = vec![command.address.latch()];
-        if let FileCopySource::File(source) = &command.source {
+        if let FileCopySource::File(source) = source {
             // All copies of one source change the count of its references.
             latches.push(source.address.latch());
         }
         let copied = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
-            let copied = self.take_source(&mut transaction, &command.source, stamp).await?;
+            let copied = self.take_source(&mut transaction, source, stamp).await?;
             let located = self.put_copy(&mut transaction, command, copied, stamp).await;
             Ok((located.map_err(|failure| failure.map(FileCopyRefusal::from))?, transaction))
         });
@@ -179,7 +182,7 @@ impl Domain {
         Ok((Located { place: found.place, node, now: stamp.now }, addition))
     }
 
-    /// Reads the source, and makes its content one of the destination too.
+    /// Reads the source and shares its content with the destination.
     async fn take_source(
         &self,
         transaction: &mut Transaction,
@@ -242,7 +245,7 @@ impl Copied {
         Self { length: source.length, content, headers, metadata, file: None }
     }
 
-    /// All but the permission.
+    /// All except the permission.
     fn properties(&self, command: &CopyFile) -> NodeProperties {
         let given = &command.properties;
         let file = self.file.as_ref().map(|(_, node)| node);
@@ -307,7 +310,7 @@ impl CopyFile {
     }
 }
 
-/// Whether a file belongs to itself and not to a copy onto it.
+/// Refuses a file that a pending copy is writing.
 pub(super) fn check_no_copy_pending(file: &File) -> Result<(), FileRefusal> {
     match &file.copy {
         Some(copy) if copy.status == CopyStatus::Pending => Err(FileRefusal::CopyPending),

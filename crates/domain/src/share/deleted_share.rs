@@ -1,5 +1,5 @@
-//! The end of a share, of its snapshots, and what may still come after it: its name may be held for a
-//! while, and it may be restored as long as it is retained.
+//! Deletion of a share and its snapshots, and what follows: its name may be held for a while, and it
+//! can be restored as long as it is retained.
 
 use std::time::Duration;
 
@@ -38,13 +38,13 @@ impl Stored for DeletedShare {
     const WHAT: &'static str = "a deleted share";
 }
 
-/// What becomes of the snapshots of a share that is deleted.
+/// What happens to the snapshots of a deleted share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithSnapshots {
     /// There must be none.
     #[default]
     No,
-    /// They go too, if none is leased.
+    /// They are deleted, too, if none is leased.
     Include,
     IncludeLeased,
 }
@@ -65,8 +65,8 @@ pub struct RestoreShare {
 }
 
 impl Domain {
-    /// What the share held is removed in the background, see [`crate::background`]: at once, or when
-    /// it is not retained any more.
+    /// Its contents are removed in the background, see [`crate::background`], at once or at the end
+    /// of the retention.
     pub async fn delete_share(&self, command: DeleteShare) -> Answer<()> {
         if let Some(moment) = command.snapshot {
             return self.delete_share_snapshot(&command.path, moment, command.lease_id).await;
@@ -155,7 +155,7 @@ impl Domain {
     }
 }
 
-/// The snapshots of a share with their keys, the oldest first.
+/// The snapshots of a share with their keys, oldest first.
 pub(super) async fn snapshots_of(
     transaction: &mut Transaction,
     share: u64,

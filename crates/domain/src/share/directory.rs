@@ -12,7 +12,7 @@ use crate::names::fold_text;
 
 pub struct CreateDirectory {
     pub address: NodeAddress,
-    /// The number that it gets; by default one of its own.
+    /// The number that it gets; by default a new one.
     pub id: Option<u64>,
     pub metadata: Metadata,
     pub properties: NodeProperties,
@@ -21,9 +21,9 @@ pub struct CreateDirectory {
 pub struct ListDirectory {
     pub address: NodeAddress,
     pub state: ShareState,
-    /// Of the names, in any case.
+    /// The prefix of the names, in any case.
     pub prefix: String,
-    /// Names up to this one, folded, are passed over.
+    /// Names up to this one, folded, are skipped.
     pub after: Option<String>,
     pub limit: usize,
 }
@@ -32,7 +32,7 @@ pub struct DirectoryPage {
     pub directory: Located,
     /// In the order of their folded names.
     pub entries: Vec<Node>,
-    /// Where to go on, if there is more: after this folded name.
+    /// Where to continue, if there is more: after this folded name.
     pub next: Option<String>,
 }
 

@@ -22,7 +22,7 @@ pub const FILE_BYTES_MAX: u64 = 4 << 40;
 
 pub struct CreateFile {
     pub address: NodeAddress,
-    /// The number that it gets if it is new; by default one of its own.
+    /// The number that it gets if it is new; by default a new one.
     pub id: Option<u64>,
     pub length: u64,
     /// The first bytes; zeros follow up to the length.
@@ -30,7 +30,7 @@ pub struct CreateFile {
     pub headers: FileHeaders,
     pub metadata: Metadata,
     pub properties: NodeProperties,
-    /// Whether a file that is there is replaced. It keeps its number and its lease.
+    /// Whether an existing file is replaced. It keeps its number and its lease.
     pub overwrite: bool,
     pub lease_id: Option<LeaseId>,
 }
@@ -56,7 +56,7 @@ impl Domain {
         command.conclude_create(created)
     }
 
-    /// As [`Domain::create_file`], but the bytes stay for another attempt.
+    /// As [`Domain::create_file`], but the bytes are kept for another attempt.
     pub(super) async fn try_create_file(&self, command: &CreateFile) -> Answer<Located> {
         let latches = [command.address.latch()];
         let created = self.transact(&latches, async |mut transaction| {
@@ -108,7 +108,7 @@ impl Domain {
         Ok(NewNode::in_place_of(node, existing.as_ref()))
     }
 
-    /// Lets go of the content of a file that is about to be replaced, if there is one, by one of
+    /// Releases the content of a file that is about to be replaced, if there is one, by one of
     /// another length.
     pub(super) async fn begin_replace(
         &self,
@@ -125,7 +125,7 @@ impl Domain {
         Ok(Some(existing))
     }
 
-    /// Of directories too; what is only for files is refused there.
+    /// For directories, too; what is only for files is refused there.
     pub(super) async fn set_node_properties(&self, command: &SetNodeProperties) -> Answer<Located> {
         let address = &command.address;
         self.transact(&[address.latch()], async |mut transaction| {
@@ -166,7 +166,8 @@ impl Domain {
         Ok(FileDownload { located, range, reader })
     }
 
-    /// Lets a file of `before` bytes have `after`, if it may and the share has room for them.
+    /// Reserves room for a change of length from `before` to `after` bytes, within the maximum and
+    /// the quota.
     pub(super) async fn make_room(
         &self,
         transaction: &mut Transaction,
@@ -182,7 +183,7 @@ impl Domain {
     }
 }
 
-/// Every rule of Create File about what is there; the lease that the file has then.
+/// Every rule of Create File about an existing file; returns the lease of the new one.
 fn decide_create(
     existing: Option<&Node>,
     command: &CreateFile,
@@ -207,7 +208,7 @@ fn decide_set(
     command.wanted.check(node)?;
     if !command.by_handle {
         check_change(node, command.wanted, command.lease_id, stamp.now)?;
-        // A request that takes the attribute away has to be allowed to.
+        // A request that removes the attribute must be allowed.
         let keeps_read_only = command
             .properties
             .attributes
@@ -232,7 +233,7 @@ fn decide_set(
     }
 }
 
-/// Gives a file another length: what is behind it goes, what comes behind reads as zeros.
+/// Changes the length of a file: bytes past it are removed, new bytes read as zeros.
 async fn resize(
     transaction: &mut Transaction,
     file: &mut File,

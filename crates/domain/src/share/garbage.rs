@@ -10,12 +10,12 @@ use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::rows::{Stored, condemned_id, pending_copy};
 
-/// Rows looked at in one commit: enough to share a sync, few enough not to delay other commits.
+/// Rows read in one commit: enough to share a sync, few enough not to delay other commits.
 const ROWS_PER_COMMIT: usize = 256;
 
 impl Domain {
     /// Removes some of the past nodes that no snapshot sees since one was deleted. The row with this
-    /// key says how far that has got, and goes with the last ones.
+    /// key records the progress, and is removed with the last ones.
     pub(crate) async fn prune_past_nodes(&self, condemned_key: &Bytes) -> Result<(), Failure<()>> {
         let (share, _) = rows::condemned_snapshot_of(condemned_key)?;
         self.transact(&[], async |mut transaction| {
@@ -27,7 +27,7 @@ impl Domain {
                 range = range.after(after);
             }
             let snapshot = transaction.snapshot();
-            // Those that are taken meanwhile see none of the past nodes there are.
+            // Snapshots taken meanwhile see none of the existing past nodes.
             let snapshots = snapshot_numbers(snapshot, share).await?;
             let found = snapshot.scan(&range, Order::Ascending, ROWS_PER_COMMIT).await?;
             match found.last() {

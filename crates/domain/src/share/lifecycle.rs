@@ -23,12 +23,12 @@ use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::transact::Transaction;
 
-/// What a share may hold unless it is said.
+/// The default quota of a share.
 pub const QUOTA_GIB_DEFAULT: u32 = 5 * 1024;
-/// The most that it may hold.
+/// The maximum quota.
 pub const QUOTA_GIB_MAX: u32 = 256 * 1024;
 
-/// What clients of NFS find at the root of a new share.
+/// The mode of the root of a new NFS share.
 const ROOT_MODE: u16 = 0o755;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,16 +36,16 @@ pub enum ShareRefusal {
     NotFound,
     SnapshotNotFound,
     AlreadyExists,
-    /// A share of this name was deleted a moment ago, and the name is not free yet.
+    /// A share of this name was deleted recently, and the name is not free yet.
     BeingDeleted,
     /// What is to be restored was never deleted, is not retained any more, or was restored already.
     DeletedNotFound,
-    /// It is to be deleted, and its snapshots were not mentioned.
+    /// It has snapshots, which the deletion does not mention.
     HasSnapshots,
-    /// It is to be deleted with its snapshots, and one of them is leased.
+    /// One of the snapshots to be deleted with it is leased.
     SnapshotLeased,
     TooManySnapshots,
-    /// Only shares of NFS have it.
+    /// Only NFS shares have this setting.
     NotOfNfs,
     Permission(PermissionRefusal),
     LeaseAccess(AccessRefusal),
@@ -58,7 +58,7 @@ impl From<AccessRefusal> for ShareRefusal {
     }
 }
 
-/// What can be said of a share when it is created and later; what is not said stays as it is.
+/// The settings of a share, at creation and later; absent ones stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShareSettings {
     pub quota_gib: Option<u32>,
@@ -129,8 +129,7 @@ impl Domain {
         Ok(created)
     }
 
-    /// The share, its lease as it is now, and that now; or what was of it at the moment of a
-    /// snapshot.
+    /// The share, its current lease, and the time of both; or its state in a snapshot.
     pub async fn get_share(
         &self,
         path: &SharePath,
@@ -155,7 +154,7 @@ impl Domain {
         row.map(|row| Share::decode(&row)).transpose()
     }
 
-    /// The share as it is now, for a client that is going to work in it for a while.
+    /// The share as it is now, for a client that connects to it.
     pub async fn connect_share(
         &self,
         path: &SharePath,
@@ -163,7 +162,7 @@ impl Domain {
         loop {
             let Some(share) = self.find_share(path).await? else { return Ok(None) };
             let connected = self.opens.connect(share.id);
-            // It may have been deleted between the look and the connection.
+            // It may have been deleted between the lookup and the connection.
             let now = self.find_share(path).await?;
             if now.is_some_and(|now| now.id == connected.number) {
                 return Ok(Some((share, connected)));
@@ -236,7 +235,7 @@ impl Domain {
     }
 }
 
-/// The share of a transaction, which expects it to stay as it is.
+/// Reads the share in a transaction, which expects it to stay unchanged.
 pub(crate) async fn read_share(transaction: &mut Transaction, path: &SharePath) -> Answer<Share> {
     existing(read(transaction, &path.key()).await?)
 }
@@ -276,7 +275,7 @@ fn decide_create(
         newest_snapshot: 0,
     };
     apply(command.settings, &mut share, stamp.now)?;
-    // What is new is not moved.
+    // A new share is not moved from another tier.
     share.tier_changed = share.tier_changed.map(|change| TierChange { from: None, ..change });
     Ok(share)
 }

@@ -1,4 +1,4 @@
-//! Symbolic and hard links, in shares of NFS. They are kept and told; nothing follows them.
+//! Symbolic and hard links, in NFS shares. They are stored and returned; nothing follows them.
 
 use super::model::Names;
 use super::node::{NewNode, Wanted, identity};
@@ -12,7 +12,7 @@ use crate::lease::{self, LeaseId};
 use crate::metadata::Metadata;
 use crate::names::PathComponent;
 
-/// Of a symbolic link: what may be done is decided by what it leads to.
+/// The mode of a symbolic link: its target decides what is allowed.
 const SYMBOLIC_LINK_MODE: u16 = 0o777;
 
 pub struct CreateSymbolicLink {
@@ -62,9 +62,13 @@ impl Domain {
         Ok(created.await?.0)
     }
 
-    /// Gives a file another name.
-    pub(super) async fn create_hard_link(&self, command: &CreateHardLink) -> Answer<Located> {
-        let latches = [command.address.latch(), command.target.latch()];
+    /// Gives a file another name. `target` is that of the command, as it was found.
+    pub(super) async fn create_hard_link(
+        &self,
+        command: &CreateHardLink,
+        target: &NodeAddress,
+    ) -> Answer<Located> {
+        let latches = [command.address.latch(), target.latch()];
         let created = self.transact(&latches, async |mut transaction| {
             let stamp = self.stamp();
             let tree = Tree::open(&mut transaction, &command.address.share).await?;
@@ -72,7 +76,7 @@ impl Domain {
             decide_link(&tree, &found, command.lease_id).map_err(Failure::Refused)?;
             let addition = self.add_to(&found).await?;
             let name = found.name.clone().ok_or(Failure::Refused(FileRefusal::IsRoot))?;
-            let target = tree.find(&mut transaction, &command.target).await?;
+            let target = tree.find(&mut transaction, target).await?;
             let node = decide_target(target.node).map_err(Failure::Refused)?;
             let mut node = tree.begin_change(&mut transaction, &target.place, &node).await?;
             touch(&mut node, Touch::Properties, stamp);
@@ -114,7 +118,7 @@ fn decide_target(node: Option<Node>) -> Result<Node, FileRefusal> {
     Ok(node)
 }
 
-/// The row under one of the names of a file that has several.
+/// The row for one of the names of a file that has several.
 fn name_of(node: &Node, name: Option<PathComponent>) -> Node {
     let file = File {
         length: 0,

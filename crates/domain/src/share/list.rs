@@ -1,6 +1,6 @@
 //! The nodes of a directory, a page at a time, in the order of their folded names.
 //!
-//! What a snapshot sees is in two ranges, nodes and past nodes, which are read side by side.
+//! What a snapshot sees is in two ranges, nodes and past nodes, which are merged.
 
 use std::collections::VecDeque;
 
@@ -14,18 +14,18 @@ use crate::yield_budget::{ROWS_IN_TURN, YieldBudget};
 
 /// Rows read at a time from each of the two ranges.
 const ROWS_PER_SCAN: usize = ROWS_IN_TURN;
-/// Rows that a page of a snapshot passes over at most: where most were created later, it is short.
+/// Rows that a page of a snapshot skips at most: where most were created later, the page is short.
 const ROWS_PER_PAGE_MAX: usize = 64 * 1024;
 
 /// Which part of a directory is listed; both are folded.
 pub(super) struct ListFrom {
     pub prefix: String,
-    /// Names up to this one are passed over.
+    /// Names up to this one are skipped.
     pub after: Option<String>,
 }
 
 impl Tree {
-    /// At most `limit` nodes, and after which name to go on if there may be more.
+    /// At most `limit` nodes, and the name to continue after if there may be more.
     pub async fn list(
         &self,
         source: &mut impl NodeRows,
@@ -146,7 +146,7 @@ impl Names {
 }
 
 impl ListFrom {
-    /// A name before all that begin with the prefix passes over nothing.
+    /// A name before all that begin with the prefix skips nothing.
     fn after(&self) -> Option<&str> {
         self.after.as_deref().filter(|after| *after >= self.prefix.as_str())
     }

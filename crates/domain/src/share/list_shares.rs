@@ -1,5 +1,5 @@
-//! List Shares. A page costs a seek and as many rows as it has entries; with the snapshots a seek
-//! for each share, with the deleted ones one more. It is one state of the store.
+//! List Shares. A page costs a seek and as many rows as it has entries; with snapshots one more
+//! seek per share, with deleted shares one more per page. It shows one state of the store.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use crate::rows::Stored;
 use crate::time::Timestamp;
 use crate::yield_budget::ROWS_IN_TURN;
 
-/// Entries handed out at a time.
+/// Entries returned at a time.
 const BATCH_ENTRIES: usize = ROWS_IN_TURN;
 
 pub struct ListShares {
@@ -38,8 +38,8 @@ pub struct ListedShare {
     pub state: ListedState,
 }
 
-/// Of one name the snapshots come first, then the share, then the deleted ones in the order in which
-/// they were, each behind its snapshots.
+/// For one name the snapshots come first, then the share, then the deleted ones, oldest first, each
+/// after its snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListedState {
     Snapshot(Timestamp),
@@ -69,7 +69,7 @@ enum Place {
 }
 
 impl ShareMarker {
-    /// The name alone, or after a slash, which no name has, what of it comes first.
+    /// The name alone, or followed by a slash, which no name has, and the first of its entries.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, place) = text.split_once('/').unwrap_or((text, "s0"));
         let number = |digits| u64::from_str_radix(digits, 16).ok();
@@ -105,7 +105,7 @@ pub struct ShareListing {
     live: Cursor,
     deleted: Cursor,
     with_snapshots: bool,
-    /// Of the share whose turn it is, in their order; then the share itself.
+    /// Entries of the current name that are ready, in order.
     ready: VecDeque<ListedShare>,
     /// Entries before it are on the page before.
     marker: Option<ShareMarker>,
@@ -230,12 +230,12 @@ impl ShareListing {
         .await
     }
 
-    /// Where in a name the page begins, if it does there.
+    /// Where among the entries of a name the page begins, if it begins there.
     fn begins_at(&mut self, name: &str) -> Option<Place> {
         self.marker.take().filter(|marker| marker.name == name).map(|marker| marker.place)
     }
 
-    /// A share, behind those of its snapshots that are not before a moment.
+    /// Prepares a share after those of its snapshots that are not before a moment.
     async fn make_ready(
         &mut self,
         name: &str,

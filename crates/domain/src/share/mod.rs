@@ -3,7 +3,7 @@
 //!
 //! Each operation on a node names it by a [`NodeAddress`]: a path, or a place and a number that were
 //! found before. A caller that does something between finding a node and changing it (waiting until
-//! others let go of it) looks it up, does that, and then names the node that it found as expected.
+//! others release it) looks it up, does that, and then names the node that it found as expected.
 
 mod address;
 

@@ -34,7 +34,7 @@ impl SharePath {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// In the keys of its nodes; unique over all shares there ever were.
+    /// Part of the keys of its nodes; unique over all shares there ever were.
     pub(crate) id: u64,
     pub etag: ETag,
     pub last_modified: Timestamp,
@@ -45,15 +45,15 @@ pub struct Share {
     pub tier_changed: Option<TierChange>,
     pub protocol: Protocol,
     pub root_squash: RootSquash,
-    /// Whether clients of NFS find snapshots by themselves.
+    /// Whether snapshots are visible to NFS clients.
     pub snapshots_shown: bool,
-    /// Whether clients of SMB may be promised that a directory does not change.
+    /// Whether SMB clients can get leases on directories.
     pub directory_leases: bool,
     pub provisioned: Provisioned,
     pub bursting: PaidBursting,
     pub policies: Vec<StoredPolicy>,
     pub lease: Lease,
-    /// How many snapshots were taken of it; each has the number that this was raised to.
+    /// How many snapshots were taken of it; each has as its number the value after the increment.
     pub(crate) generation: u64,
     /// The number of the newest snapshot that is still there; zero if there is none.
     pub(crate) newest_snapshot: u64,
@@ -65,7 +65,7 @@ impl Share {
         self.id
     }
 
-    /// The generation under which this state of a node is to be left behind when it is changed or
+    /// The generation under which to keep this state of a node as a past node when it changes or is
     /// removed, if a snapshot sees it.
     pub(crate) fn leaves_behind(&self, node: &Node) -> Option<u64> {
         (node.generation < self.newest_snapshot).then_some(self.newest_snapshot)
@@ -77,14 +77,14 @@ impl Stored for Share {
     const WHAT: &'static str = "a share";
 }
 
-/// The speed that an account pays for in advance; kept and returned only, as is [`PaidBursting`].
+/// Throughput paid for in advance; only stored and returned, as is [`PaidBursting`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provisioned {
     pub iops: Option<u64>,
     pub bandwidth_mibps: Option<u64>,
 }
 
-/// The speed beyond it that an account is ready to pay for.
+/// Throughput beyond it, up to which an account is ready to pay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidBursting {
     pub enabled: Option<bool>,
@@ -105,23 +105,23 @@ pub enum AccessTier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierChange {
     pub at: Timestamp,
-    /// The other tier that it was in before; none if it was created in its tier, or if an earlier
-    /// build has moved it.
+    /// The tier before; `None` if it was created in its tier, or if an earlier version has moved
+    /// it.
     pub from: Option<AccessTier>,
 }
 
-/// How long a change of tier is told as pending. Nothing is moved here, so it says only what clients
-/// expect to read after a change: it ends for those that wait for it.
+/// How long a change of tier is reported as pending. Nothing is really moved; clients expect to see
+/// it pending, and some wait until it ends.
 const TIER_CHANGE_PENDING: Duration = Duration::from_secs(60);
 
 impl TierChange {
-    /// The tier that the share is still moved out of.
+    /// The tier that the share is still being moved from.
     pub fn pending_from(&self, now: Timestamp) -> Option<AccessTier> {
         self.from.filter(|_| now < self.at.plus(TIER_CHANGE_PENDING))
     }
 }
 
-/// In rows, none and a change from nowhere are what an optional time always was.
+/// In rows, `None` and a change without `from` are encoded as an optional time.
 mod stored_change {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -176,8 +176,8 @@ pub enum RootSquash {
 /// A directory, a file or a symbolic link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Unique over all nodes there ever were, and the same wherever it is moved. The children of a
-    /// directory are keyed by it. That of a root is the number of its share.
+    /// Unique over all nodes there ever were, and unchanged by renames. Part of the keys of the
+    /// children of a directory. The root has the number of its share.
     pub id: u64,
     /// As it was last written; none for the root.
     pub name: Option<PathComponent>,
@@ -187,19 +187,19 @@ pub struct Node {
     pub times: FileTimes,
     pub attributes: Attributes,
     pub permission: PermissionKey,
-    /// For shares of NFS.
+    /// For NFS shares.
     pub posix: Option<PosixProperties>,
-    /// The share's generation when this state was written: only later snapshots see it.
+    /// The generation of the share when this state was written: only later snapshots see it.
     pub(crate) generation: u64,
-    /// The share's generation when it came to its place.
+    /// The generation of the share when it came to its place.
     pub(crate) placed: u64,
-    /// Where snapshots see it that were taken before it came to its place; the oldest first.
+    /// Its earlier places, where older snapshots see it; oldest first.
     pub(crate) moves: Vec<Move>,
     pub(crate) names: Names,
     pub kind: NodeKind,
 }
 
-/// A place that a node had.
+/// An earlier place of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Move {
     /// The last snapshot that sees it there.
@@ -214,9 +214,9 @@ pub(crate) enum Names {
     /// Under the only one it has.
     #[default]
     One,
-    /// Apart from them, since it got another.
+    /// In a row of its own, since it has several names.
     Many,
-    /// This is a name only, an empty file: the node is kept apart.
+    /// This row is only a name, as an empty file: the node has a row of its own.
     Of,
 }
 
@@ -239,7 +239,7 @@ impl Node {
         }
     }
 
-    /// Whether the snapshot of this number was taken while this was the state at its place.
+    /// Whether the snapshot of this number sees this state.
     pub(crate) fn is_seen_by(&self, snapshot: u64) -> bool {
         self.generation < snapshot
     }
@@ -253,7 +253,7 @@ impl Node {
         )
     }
 
-    /// Whether the node goes with the name that it was found by.
+    /// Whether removing the name that it was found by removes the node.
     pub(crate) fn is_last_name(&self) -> bool {
         let links = self.posix.as_ref().map_or(1, |posix| posix.links);
         self.names != Names::Many || links <= 1
@@ -265,7 +265,7 @@ impl Node {
         copy.is_some_and(|copy| copy.status == CopyStatus::Pending)
     }
 
-    /// Of a file; nothing else has bytes.
+    /// The length of a file; 0 for other nodes.
     pub fn length(&self) -> u64 {
         self.file().map_or(0, |file| file.length)
     }
@@ -322,8 +322,8 @@ impl FileTimes {
 }
 
 bitflags! {
-    /// The bits of [MS-FSCC] 2.6, without that of a directory, which the kind of the node tells. A row
-    /// has them as a number.
+    /// The bits of [MS-FSCC] 2.6, without that of a directory, which follows from the kind of the
+    /// node. Rows store them as a number.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(from = "u32", into = "u32")]
     pub struct Attributes: u32 {
@@ -332,7 +332,7 @@ bitflags! {
         const SYSTEM = 0x4;
         const ARCHIVE = 0x20;
         const TEMPORARY = 0x100;
-        /// Set by clients of SMB, for themselves: any file can have holes.
+        /// Only set and read by SMB clients: any file can have holes.
         const SPARSE = 0x200;
         const OFFLINE = 0x1000;
         const NOT_CONTENT_INDEXED = 0x2000;

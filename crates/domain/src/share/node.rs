@@ -1,4 +1,4 @@
-//! What is alike for directories and files: finding, reading, changing, deleting.
+//! What directories and files have in common: finding, reading, changing, deleting.
 
 use super::model::Names;
 use super::opens::NodeKey;
@@ -61,7 +61,7 @@ pub struct DeleteNode {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletedNode {
-    /// The names that a file or link has left, in a share of NFS.
+    /// How many names a file or link has left, in an NFS share.
     pub links: Option<u32>,
 }
 
@@ -69,11 +69,11 @@ pub struct SetNodeProperties {
     pub address: NodeAddress,
     pub wanted: Wanted,
     pub properties: NodeProperties,
-    /// Of a file; replaces all of them, those that are absent too.
+    /// Of a file; replaces all of them; absent ones are cleared.
     pub headers: Option<FileHeaders>,
     /// Of a file.
     pub length: Option<u64>,
-    /// Through an open that was granted: neither lease nor attributes are asked again.
+    /// Through an open that was granted: lease and attributes are not checked again.
     pub by_handle: bool,
     pub lease_id: Option<LeaseId>,
 }
@@ -85,20 +85,20 @@ pub struct SetNodeMetadata {
     pub lease_id: Option<LeaseId>,
 }
 
-/// What a path leads to, for callers that decide by it what to do.
+/// The result of looking up an address, for callers that decide by it.
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     /// Where the node is, or would be.
     pub place: Place,
     pub node: Option<Node>,
-    /// The directory that it is in, or would be; none above the root, and where only a place was
-    /// asked for.
+    /// The directory that it is in, or would be; `None` for the root, and if only a place was asked
+    /// for.
     pub parent: Option<Node>,
     pub now: Timestamp,
 }
 
 impl Domain {
-    /// What an address leads to, whatever it is; refused only if the way there ends before.
+    /// Looks up an address, whatever is there; refused only if a directory on the way is missing.
     pub(super) async fn find_node(
         &self,
         address: &NodeAddress,
@@ -117,8 +117,8 @@ impl Domain {
         Ok(Lookup { place, node, parent, now })
     }
 
-    /// Something new comes to where nothing was found. The answer is held until that is committed: so
-    /// long the directory cannot be marked for deletion, and one that is takes nothing.
+    /// Begins to add a node where nothing was found. The result is held until that is committed:
+    /// meanwhile the directory cannot be marked for deletion, and a marked one accepts no addition.
     pub(super) async fn add_to(&self, found: &Found) -> Answer<Option<Addition<'_>>> {
         if found.node.is_some() {
             return Ok(None);
@@ -166,7 +166,7 @@ impl Domain {
         Ok(deleted)
     }
 
-    /// The share has the bytes of a node no more, unless it has other names.
+    /// Subtracts the bytes of a removed node from the share's usage, unless it has other names.
     pub(super) async fn forget_bytes(
         &self,
         transaction: &mut Transaction,
@@ -190,7 +190,7 @@ impl Domain {
         Ok(changed.await?.0)
     }
 
-    /// Changes the row of a node, its content aside. The change is the caller's to stamp.
+    /// Changes the row of a node, without its content. The caller sets the stamp.
     pub(crate) async fn change_node<T>(
         &self,
         address: &NodeAddress,
@@ -238,8 +238,7 @@ fn decide_delete(found: &Found, command: &DeleteNode, now: Timestamp) -> Result<
     Ok(node)
 }
 
-/// Whether a node of the wanted kind may be changed under its lease; what is left of that stays with
-/// the node.
+/// Whether a node of the wanted kind may be changed under its lease; updates the lease of the node.
 pub(super) fn check_change(
     node: &mut Node,
     wanted: Wanted,
@@ -256,14 +255,13 @@ pub(super) fn check_change(
     Ok(())
 }
 
-/// Files that are read-only are not written by REST. Of a directory the attribute says something
-/// else.
+/// REST does not write read-only files. On a directory the attribute means something else.
 pub(super) fn check_writable(node: &Node) -> Result<(), FileRefusal> {
     let read_only = node.attributes.contains(Attributes::READ_ONLY);
     if read_only && !node.is_directory() { Err(FileRefusal::ReadOnly) } else { Ok(()) }
 }
 
-/// Whether a file may be written where perhaps another is; the lease that it has then.
+/// Whether a file may be written in place of an existing one; returns its lease.
 pub(super) fn check_replaceable(
     existing: Option<&Node>,
     lease_id: Option<LeaseId>,
@@ -324,8 +322,8 @@ impl NewNode<'_> {
         })
     }
 
-    /// The same in the place of another, which has been begun to be changed and whose content has
-    /// been released.
+    /// The new node in place of an existing one, whose change has begun and whose content has been
+    /// released.
     pub fn in_place_of(node: Node, existing: Option<&Node>) -> Node {
         let Some(existing) = existing else { return node };
         let links = existing.posix.as_ref().map(|posix| posix.links);
@@ -342,7 +340,8 @@ impl NewNode<'_> {
     }
 }
 
-/// The number, the name and the inherited permission of what is created at an address, or again.
+/// The number, the name and the inherited permission of a node that is created or replaced at an
+/// address.
 pub(super) async fn identity(
     domain: &Domain,
     transaction: &mut Transaction,
@@ -360,7 +359,7 @@ pub(super) async fn identity(
                 .await?;
             Ok((id, name.clone(), permission))
         }
-        // Known by its place alone: it keeps what it has inherited before.
+        // Only its place is known: it keeps the permission that it has inherited before.
         (None, Some(Node { name: Some(name), permission, .. })) => {
             Ok((id, name.clone(), *permission))
         }

@@ -21,8 +21,8 @@ pub struct AbortFileCopy {
 }
 
 impl Domain {
-    /// Notes how much of a pending copy has come; whether it is still wanted. Neither bytes nor times of
-    /// the file change, so it needs no entry among the opens.
+    /// Records how much of a pending copy has arrived; returns whether it is still wanted. Neither bytes
+    /// nor times of the file change, so it needs no entry among the opens.
     pub async fn note_file_copy_progress(
         &self,
         address: &NodeAddress,
@@ -142,7 +142,7 @@ fn set_content(node: &mut Node, content: Content, length: u64) {
 fn stop(node: &mut Node, status: CopyStatus, failure: Option<CopyFailure>, stamp: Stamp) {
     let written = node.times.written;
     touch(node, Touch::Properties, stamp);
-    // As it was given to the copy, perhaps that of its source.
+    // As given to the copy, possibly that of its source.
     node.times.written = written;
     let length = node.length();
     if let NodeKind::File(file) = &mut node.kind
@@ -158,8 +158,8 @@ fn stop(node: &mut Node, status: CopyStatus, failure: Option<CopyFailure>, stamp
     }
 }
 
-/// Fails the copy onto the file with this key, which an earlier run left pending. A snapshot that was
-/// taken since sees the same.
+/// Fails the copy onto the file with this key, which an earlier run left pending. A snapshot taken
+/// since sees the failure, too.
 pub async fn fail_interrupted(
     transaction: &mut Transaction,
     key: Bytes,

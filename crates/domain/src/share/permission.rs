@@ -34,7 +34,7 @@ impl Stored for Permission {
 }
 
 impl Domain {
-    /// The key of a descriptor in this share, which it is given if it has none yet.
+    /// The key of a descriptor in this share; a new one if it has none yet.
     pub async fn permission_key(
         &self,
         path: &SharePath,
@@ -72,7 +72,7 @@ pub(crate) async fn key_of(
         let known: Option<Permission> = read(transaction, &row).await?;
         match known {
             Some(Permission(known)) if known == descriptor => return Ok(key),
-            // Another one with the same digest; as rare as anything can be.
+            // A hash collision: another descriptor has the same digest.
             Some(_) => key = PermissionKey(key.0.wrapping_add(1)),
             None => {
                 let permission = Permission(Bytes::copy_from_slice(descriptor));
@@ -84,7 +84,8 @@ pub(crate) async fn key_of(
 }
 
 impl Domain {
-    /// The key of the descriptor that something new in a directory has, whose own has this key.
+    /// The key of the descriptor that a new node inherits from a directory whose descriptor has
+    /// this key.
     pub(super) async fn inherited_key(
         &self,
         transaction: &mut Transaction,
@@ -100,7 +101,7 @@ impl Domain {
         let missing = || Fault::new("the security descriptor of a directory is missing");
         let descriptor = inherited(&descriptor.ok_or_else(missing)?, is_directory).to_bytes();
         let key = key_of(transaction, share, &descriptor).await?;
-        // Its row is there to stay only once it is committed, which may not come to pass.
+        // Only cached if its row is committed: this transaction may still fail.
         let row = transaction.snapshot().get(&rows::permission(share, key.0)).await?;
         if row.is_some() {
             known.note(share, parent, is_directory, key);
@@ -109,14 +110,14 @@ impl Domain {
     }
 }
 
-/// What is inherited from which descriptor, so that it is not made again for each file. Descriptors
-/// stay as long as their share.
+/// Caches what is inherited from which descriptor, so that it is not computed for each file.
+/// Descriptors exist as long as their share.
 #[derive(Default)]
 pub(super) struct InheritanceCache {
     keys: Mutex<HashMap<(u64, PermissionKey, bool), PermissionKey>>,
 }
 
-/// There are few descriptors of directories, mostly one.
+/// Directories have few different descriptors, mostly one.
 const INHERITANCE_MAX: usize = 4096;
 
 impl InheritanceCache {

@@ -1,10 +1,10 @@
-//! What SMB clients know of a node beside its content, and how a change leaves it.
+//! The properties of a node beside its content, and how changes update them.
 
 use super::{Attributes, FileTimes, Node, PermissionKey, PosixProperties, Protocol};
 use crate::domain::Stamp;
 use crate::time::Timestamp;
 
-/// Properties that a request gives; those it does not are as the operation has them by default.
+/// Properties given by a request; the others get the defaults of the operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeProperties {
     /// By default a new file has [`Attributes::ARCHIVE`], and a new directory none.
@@ -12,9 +12,9 @@ pub struct NodeProperties {
     pub created: Option<TimeChange>,
     pub written: Option<TimeChange>,
     pub changed: Option<TimeChange>,
-    /// By default that of the directory, as far as it is inherited.
+    /// By default the one inherited from the directory.
     pub permission: Option<PermissionKey>,
-    /// For shares of NFS; elsewhere they are passed over.
+    /// For NFS shares; ignored elsewhere.
     pub mode: Option<u16>,
     pub owner: Option<u32>,
     pub group: Option<u32>,
@@ -25,7 +25,7 @@ pub struct NodeProperties {
 pub enum TimeChange {
     Now,
     At(Timestamp),
-    /// For something new there is nothing to preserve: it is now.
+    /// A new node has nothing to preserve: its time is now.
     Preserve,
 }
 
@@ -42,7 +42,7 @@ impl TimeChange {
 /// What a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
-    /// The bytes, or how many they are.
+    /// The bytes, or their number.
     Data,
     /// Anything else that a client sees.
     Properties,
@@ -71,7 +71,7 @@ impl NodeProperties {
         }
     }
 
-    /// Of something new in a share of this protocol.
+    /// For a new node in a share of this protocol.
     pub(super) fn new_posix(
         &self,
         protocol: Protocol,
@@ -86,7 +86,7 @@ impl NodeProperties {
         })
     }
 
-    /// Sets what is given. A change has left its stamp already, so that what is given counts.
+    /// Sets what is given, after the stamp of the change, so that given times prevail.
     pub(super) fn apply(&self, node: &mut Node, before: FileTimes, now: Timestamp) {
         if let Some(attributes) = self.attributes {
             node.attributes = attributes;

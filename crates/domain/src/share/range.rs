@@ -1,4 +1,4 @@
-//! Ranges of files: written and cleared in place, and told from those never written.
+//! Ranges of files: written and cleared in place, and distinguished from those never written.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 use crate::transact::Transaction;
 use holdfast_store::Fault;
 
-/// Ranges are told in such pieces.
+/// Ranges are reported in pieces of this size.
 pub const RANGE_BYTES: u64 = 512;
 
 /// The most that one Put Range writes.
@@ -28,7 +28,7 @@ pub struct PutRange {
     pub past_end: PastEnd,
     /// By default now.
     pub written: Option<TimeChange>,
-    /// Through an open that was granted: neither lease nor attributes are asked again.
+    /// Through an open that was granted: lease and attributes are not checked again.
     pub by_handle: bool,
     pub lease_id: Option<LeaseId>,
 }
@@ -36,13 +36,14 @@ pub struct PutRange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteAt {
     Offset(u64),
-    /// At the end of the file when the change is made, even if others lengthen it meanwhile.
+    /// At the end of the file at the time of the change, even if it has grown meanwhile.
     End,
 }
 
 pub enum RangeChange {
     Write(Received),
-    /// So many bytes become zeros, those past the end too; whole pieces of [`RANGE_BYTES`] are as if never written.
+    /// So many bytes become zeros, also past the end; whole pieces of [`RANGE_BYTES`] become as if never
+    /// written.
     Clear(u64),
 }
 
@@ -56,16 +57,16 @@ pub enum PastEnd {
 #[derive(Clone)]
 pub struct ListRanges {
     pub file: GetNode,
-    /// The snapshot of the share to compare with; without one, all ranges that were written are told.
+    /// The snapshot of the share to compare with; without one, all written ranges are listed.
     pub previous: Option<Timestamp>,
-    /// Whether a file that has been renamed since is compared with what it was before.
+    /// Whether a file that has been renamed since is compared with its earlier state.
     pub follow_rename: bool,
     pub range: Option<ReadRange>,
-    /// What is before this is passed over.
+    /// Ranges before this are skipped.
     pub start_from: u64,
 }
 
-/// Ranges of a file in whole pieces of [`RANGE_BYTES`], but for its end, read as they are asked for.
+/// Ranges of a file in whole pieces of [`RANGE_BYTES`], except at its end, read on demand.
 pub struct FileRanges {
     pub located: Located,
     differences: Differences,
@@ -95,13 +96,13 @@ impl Domain {
         command.conclude_put(written)
     }
 
-    /// As [`Domain::put_range`], but the bytes stay for another attempt.
+    /// As [`Domain::put_range`], but the bytes are kept for another attempt.
     pub(super) async fn try_put_range(&self, command: &PutRange) -> Answer<Located> {
         self.put_range_at(&command.address, command, |_| Ok(())).await
     }
 
-    /// As [`Domain::try_put_range`], wherever the file is now and if nothing is in the way of the
-    /// range that it comes to.
+    /// As [`Domain::try_put_range`], at the current place of the file, and only if `check` accepts
+    /// the range.
     pub(super) async fn put_range_at(
         &self,
         address: &NodeAddress,
@@ -180,8 +181,8 @@ async fn find_previous(
         .map_err(Failure::Refused)
 }
 
-/// The content to compare with: that of the same file, of which `was` is the state then and `at_path`
-/// what its path led to then.
+/// The content to compare with: `was` is the earlier state of the same file, `at_path` what was at
+/// its path then.
 fn decide_previous(
     was: Option<Node>,
     at_path: Option<Node>,
@@ -210,7 +211,7 @@ fn widen(range: Range<u64>, start_from: u64, length: u64) -> Range<u64> {
     start.min(end)..end
 }
 
-/// Every rule of Put Range; the node with its stamp, and the bytes that change.
+/// Every rule of Put Range; returns the node with its stamp, and the range that changes.
 fn decide_put(
     node: &mut Node,
     command: &PutRange,
@@ -241,7 +242,7 @@ fn decide_put(
     Ok(start..end)
 }
 
-/// Of a file that so much is written to: nothing makes it longer by nothing.
+/// The length of a file after a write to `range`; an empty write does not extend it.
 fn length_after(length: u64, range: &Range<u64>) -> u64 {
     if range.is_empty() { length } else { length.max(range.end) }
 }
@@ -277,8 +278,8 @@ async fn change_range(
     Ok(())
 }
 
-/// The whole pieces in a range; the last one of a file is whole if its end is there. If there is
-/// none, the range is cut in two by nothing.
+/// The whole pieces in a range; the last piece of a file counts as whole if the range reaches its
+/// end. If there is none, an empty range within `range`.
 fn whole_pieces(range: &Range<u64>, length: u64) -> Range<u64> {
     let start = range.start.next_multiple_of(RANGE_BYTES).min(range.end);
     let end = if range.end >= length { range.end } else { range.end / RANGE_BYTES * RANGE_BYTES };

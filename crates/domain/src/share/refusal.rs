@@ -8,7 +8,7 @@ use crate::lease::{AccessRefusal, LeaseRefusal};
 pub enum FileRefusal {
     ShareNotFound,
     SnapshotNotFound,
-    /// A directory on the way is not there, or is none.
+    /// A directory on the path is missing, or is not a directory.
     ParentNotFound,
     NotFound,
     AlreadyExists,
@@ -21,7 +21,7 @@ pub enum FileRefusal {
     IntoItself,
     /// The attribute is set.
     ReadOnly,
-    /// Not what the caller has found there before; it should look again.
+    /// Not what the caller has found there before; it should look it up again.
     Moved,
     /// The range begins at or past the end of a file of this length.
     InvalidRange {
@@ -40,14 +40,14 @@ pub enum FileRefusal {
     PreviousSnapshotNewer,
     /// The file was created again, or renamed, since the snapshot to compare with.
     GenerationMismatch,
-    /// Links are for shares of NFS.
+    /// Links are for NFS shares.
     OtherProtocol,
     CopyPending,
     NoCopyPending,
     CopyIdMismatch,
     LeaseAccess(AccessRefusal),
     LeaseAction(LeaseRefusal),
-    /// An SMB client is in the way.
+    /// An open of an SMB client prevents it.
     Opens(EnterRefusal),
 }
 

@@ -1,5 +1,5 @@
-//! Files and directories get other names, in their directory or in another of the share. The row of
-//! the node is all that moves.
+//! Renames files and directories, within their directory or to another one of the share. Only the
+//! row of the node moves.
 
 use super::address::Expected;
 use super::copy::check_no_copy_pending;
@@ -25,11 +25,11 @@ pub struct RenameNode {
     pub destination: FilePath,
     pub destination_expected: Expected,
     pub wanted: Wanted,
-    /// Whether a file that is there goes. A directory is never replaced.
+    /// Whether an existing file is replaced. A directory is never replaced.
     pub replace: bool,
-    /// Whether it goes even if it is read-only.
+    /// Whether it is replaced even if it is read-only.
     pub ignore_read_only: bool,
-    /// Through an open that was granted: the source's lease is not asked again.
+    /// Through an open that was granted: the lease of the source is not checked again.
     pub by_handle: bool,
     pub source_lease_id: Option<LeaseId>,
     pub destination_lease_id: Option<LeaseId>,
@@ -98,7 +98,7 @@ impl Domain {
     }
 }
 
-/// Every rule of Rename File and Rename Directory; the node and the name that it gets.
+/// Every rule of Rename File and Rename Directory; returns the node and its new name.
 fn decide_rename(
     source: &Found,
     target: &Found,
@@ -129,7 +129,7 @@ fn decide_rename(
     Ok((node, name))
 }
 
-/// Whether what is at the destination goes.
+/// Whether the node at the destination is replaced.
 fn check_replaceable(
     node: &Node,
     existing: &Node,
@@ -139,8 +139,7 @@ fn check_replaceable(
     if !command.replace {
         return Err(FileRefusal::AlreadyExists);
     }
-    // A directory takes the place of a file through REST (the SDKs' tests do it), and of nothing
-    // through SMB.
+    // A directory may replace a file through REST (the SDKs' tests do it), but nothing through SMB.
     match (node.is_directory(), existing.is_directory()) {
         (true, true) => return Err(FileRefusal::AlreadyExists),
         (true, false) if command.by_handle => return Err(FileRefusal::AlreadyExists),
@@ -164,7 +163,7 @@ fn lease_after(
     Ok(after.apply(lease))
 }
 
-/// The node under its new name, and what tells where snapshots see it.
+/// The node under its new name, with the earlier places where snapshots see it.
 fn moved(mut node: Node, from: &Place, to: &Place, name: PathComponent, generation: u64) -> Node {
     if from == to {
         return Node { name: Some(name), ..node };

@@ -1,9 +1,9 @@
-//! The one way in which REST reaches files and directories: among the opens of SMB clients. A call looks
-//! its node up, enters it as the open that its operation is, and does its work to what it has entered.
-//! Where something else has come to that place meanwhile, it looks again.
+//! The only way in which REST reaches files and directories: among the opens of SMB clients. A call
+//! looks up its node, enters it as an open, and does its work on what it has entered. If the place has
+//! another node meanwhile, it looks again.
 //!
-//! What the operations do to the rows is not public, so that nobody passes by the share modes, the
-//! byte-range locks and the caches of SMB clients.
+//! The functions that change the rows are not public, so that no caller bypasses the share modes,
+//! the byte-range locks and the caches of SMB clients.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::domain::Domain;
 use crate::failure::Failure;
 use crate::lease::{LeaseAction, LeaseOutcome};
 
-/// How often a call looks for a node that is moved away under its hands.
+/// How often a call looks again for a node that is moved meanwhile.
 const LOOKS_MAX: usize = 16;
 
 /// Get File.
@@ -35,25 +35,24 @@ pub struct GetFile {
     pub range: Option<ReadRange>,
 }
 
-/// What a request about handles names.
+/// The handles that a request names.
 pub struct FoundHandles {
-    /// None in a snapshot, whose handles are in nobody's way.
+    /// `None` in a snapshot, whose handles conflict with nothing.
     pub scope: Option<HandleScope>,
     pub is_directory: bool,
 }
 
-/// What a client of REST asks for.
+/// A request of a REST client.
 pub trait RestCall: Send + Sync + Sized {
     type Output: Send;
     type Refusal: From<FileRefusal> + PartialEq + Send;
 
-    /// What this is to those who have the node open; none where that makes no difference to anybody,
-    /// as in a snapshot.
+    /// What this is to other opens of the node; `None` if it does not affect them, as in a snapshot.
     fn operation(&self) -> Option<RestOperation>;
 
     fn address(&mut self) -> &mut NodeAddress;
 
-    /// What those who watch hear of it when it is done: nothing of reads.
+    /// The notifications to watchers when it is done; none for reads.
     fn change_events(&self, _: &ChangedNode<'_>, _: &Self::Output) -> Vec<ChangeEvent> {
         Vec::new()
     }
@@ -63,7 +62,7 @@ pub trait RestCall: Send + Sync + Sized {
         entered: EnteredDomain<'_>,
     ) -> impl Future<Output = Result<Self::Output, Failure<Self::Refusal>>> + Send;
 
-    /// What becomes of the bytes that came with it.
+    /// Keeps or frees the bytes that came with it.
     fn conclude(
         self,
         done: Result<Self::Output, Failure<Self::Refusal>>,
@@ -72,19 +71,18 @@ pub trait RestCall: Send + Sync + Sized {
     }
 }
 
-/// Where a call does its work. Only [`Domain::rest_call`] makes one, so nobody runs a call without
+/// Where a call does its work. Only [`Domain::rest_call`] makes one, so no call runs without
 /// entering the opens first.
 pub struct EnteredDomain<'a>(&'a Domain);
 
-/// A node that a call has entered, or a place where nothing is.
+/// A node that a call has entered, or an empty place.
 struct Entry<'a> {
     expected: Expected,
     entered: Option<Entered<'a>>,
 }
 
 impl Domain {
-    /// Does what is asked for as soon as those who have the node open let it, which they are given
-    /// so much time for.
+    /// Runs a call as soon as the other opens of the node allow it, waiting up to `patience`.
     pub async fn rest_call<C: RestCall>(
         &self,
         mut command: C,
@@ -149,8 +147,7 @@ impl Domain {
         let Some(node) = &found.node else {
             return Ok(Entry { expected: Expected::Nothing, entered: None });
         };
-        // What is asked of a file that is a directory is refused for that, and not for who has it
-        // open.
+        // An operation for files on a directory is refused as that, not because of other opens.
         let of_both = [RestOperation::DeleteDirectory, RestOperation::RenameSource];
         let operation = match node.is_directory() && !of_both.contains(&operation) {
             true => RestOperation::Directory,
@@ -163,8 +160,8 @@ impl Domain {
         Ok(Entry { expected: Expected::Node(node.id), entered: Some(entered) })
     }
 
-    /// The file that a copy from another host is about to end in. Who has it open in another way, or
-    /// does not give up its cache in time, does not keep the copy from its end.
+    /// Enters the destination of a copy from another host that ends. Other opens, and caches not
+    /// given up in time, do not prevent the end of the copy.
     pub(super) async fn enter_copy_end(
         &self,
         address: &NodeAddress,
@@ -177,7 +174,7 @@ impl Domain {
         Ok(entered.ok())
     }
 
-    /// Another node that a call uses, such as the source of a copy, for as long as it does.
+    /// Enters another node that a call uses, such as the source of a copy, for the time of its use.
     async fn enter_second(
         &self,
         address: &NodeAddress,
@@ -204,7 +201,7 @@ impl Domain {
             let same = target.node.as_ref().map(|node| node.id)
                 == source.node.as_ref().map(|node| node.id);
             let to = match &target.node {
-                // Itself under another case, or something that is not going to be replaced.
+                // The node itself in another case, or one that will not be replaced.
                 Some(node) if same || !command.replace => {
                     Entry { expected: Expected::Node(node.id), entered: None }
                 }
@@ -219,8 +216,8 @@ impl Domain {
                 Ok(renamed) => {
                     if let Some(entered) = &from.entered {
                         entered.moved(renamed.located.place.clone(), path);
-                        // The rename itself has written the rows; who comes after it writes them
-                        // again. It has happened, whatever becomes of this.
+                        // The rename itself has written the rows; later changes write them again.
+                        // It has happened, whether this fails or not.
                         drop(self.keep_moved(&renamed.located).await);
                     }
                     self.tell_of_rename(&command, &asked, &source, &renamed);
@@ -247,8 +244,8 @@ impl Domain {
         self.tell(source.place.share(), &happened);
     }
 
-    /// The handles that a request about a file or directory names. It is nobody's open: what is in
-    /// other calls' way must be seen and closed all the same.
+    /// The handles that a request about a file or directory names. It is not an open itself:
+    /// handles that block other calls must still be listed and closed.
     pub async fn find_handles(&self, command: GetNode, recursive: bool) -> Answer<FoundHandles> {
         let located = self.get_node(&command).await?;
         let is_directory = located.node.is_directory();
@@ -272,7 +269,7 @@ impl Domain {
     }
 }
 
-/// The commands that are about one node and run as they are.
+/// The commands on one node that run without further steps.
 macro_rules! rest_calls {
     ($(
         $command:ty, $field:ident -> $output:ty = $run:ident, $operation:expr, $change_events:expr;
@@ -334,7 +331,7 @@ rest_calls! {
         |_| Some(RestOperation::Directory),
         |_, changed: &ChangedNode<'_>, _| changed.created_link();
     AbortFileCopy, address -> () = abort_file_copy,
-        |_| Some(RestOperation::Directory),
+        |_| Some(RestOperation::CopyEnd),
         |_, changed: &ChangedNode<'_>, _| changed.written();
     LeaseFile, address -> (Located, LeaseOutcome) = lease_file,
         |lease: &Self| match lease.action {
@@ -382,7 +379,7 @@ impl RestCall for ListRanges {
     }
 }
 
-/// What is about to be deleted is not listed.
+/// Nodes about to be deleted are not listed.
 impl RestCall for ListDirectory {
     type Output = DirectoryPage;
     type Refusal = FileRefusal;
@@ -430,7 +427,7 @@ impl RestCall for CreateFile {
     }
 }
 
-/// The file that gets another name only has to be there: its opens keep what was granted.
+/// The file that gets another name only has to exist: its opens keep what was granted.
 impl RestCall for CreateHardLink {
     type Output = Located;
     type Refusal = FileRefusal;
@@ -449,8 +446,9 @@ impl RestCall for CreateHardLink {
 
     async fn run(&self, EnteredDomain(domain): EnteredDomain<'_>) -> Answer<Located> {
         let entry = domain.enter_second(&self.target, RestOperation::LinkTarget).await?;
-        let linked = domain.create_hard_link(self).await;
-        drop(entry);
+        let target = self.target.clone().expecting(entry.expected);
+        let linked = domain.create_hard_link(self, &target).await;
+        drop(entry.entered);
         linked
     }
 }
@@ -496,7 +494,8 @@ impl RestCall for CopyFile {
         changed.created_file(&done.node)
     }
 
-    /// The source is read as if by Get File, as it is found at that moment.
+    /// The source is read as if by Get File. If another one has taken its place meanwhile, both are
+    /// looked for again.
     async fn run(
         &self,
         EnteredDomain(domain): EnteredDomain<'_>,
@@ -506,13 +505,22 @@ impl RestCall for CopyFile {
             FileCopySource::File(_)
             | FileCopySource::Blob(_)
             | FileCopySource::Fetched(..)
-            | FileCopySource::Awaited(_) => return domain.try_copy_file(self).await,
+            | FileCopySource::Awaited(_) => {
+                return domain.try_copy_file(self, &self.source).await;
+            }
         };
         let entry = domain.enter_second(&source.address, RestOperation::GetFile).await;
         let entry = entry.map_err(|failure| failure.map(FileCopyRefusal::SourceFile))?;
-        let copied = domain.try_copy_file(self).await;
-        drop(entry);
-        copied
+        let address = source.address.clone().expecting(entry.expected);
+        let source = FileCopySource::File(GetNode { address, ..source.clone() });
+        let copied = domain.try_copy_file(self, &source).await;
+        drop(entry.entered);
+        match copied {
+            Err(Failure::Refused(FileCopyRefusal::SourceFile(FileRefusal::Moved))) => {
+                Err(Failure::Refused(FileRefusal::Moved.into()))
+            }
+            copied => copied,
+        }
     }
 
     fn conclude(

@@ -20,7 +20,7 @@ const CONDEMNED_SHARE: u8 = b'7';
 const CONDEMNED_SNAPSHOT: u8 = b'8';
 const OPEN: u8 = b'9';
 
-/// The kind, the share and the directory in front of a name.
+/// The length of the kind, the share and the directory before a name.
 const NODE_FRONT_BYTES: usize = 17;
 
 /// The directory that the root of a share is in, without a name.
@@ -45,7 +45,7 @@ pub fn share_name<'key>(account: &str, key: &'key [u8]) -> Result<&'key str, Fau
     text(key.get(account.len() + 2..))
 }
 
-/// All snapshots of a share, the oldest first.
+/// All snapshots of a share, oldest first.
 pub fn snapshots(share: u64) -> Bytes {
     numbered(SNAPSHOT, share).freeze()
 }
@@ -95,7 +95,7 @@ pub fn condemned_shares() -> Bytes {
     Bytes::from_static(&[CONDEMNED_SHARE])
 }
 
-/// Says that what has this number belongs to no share any more.
+/// Marks what the share of this number held for removal.
 pub fn condemned_share(share: u64) -> Bytes {
     numbered(CONDEMNED_SHARE, share).freeze()
 }
@@ -104,8 +104,7 @@ pub fn condemned_snapshots() -> Bytes {
     Bytes::from_static(&[CONDEMNED_SNAPSHOT])
 }
 
-/// Says that the snapshot of this number was deleted, and that past nodes may be left that only it
-/// saw.
+/// Says that the snapshot of this number was deleted and may have left past nodes that only it saw.
 pub fn condemned_snapshot(share: u64, generation: u64) -> Bytes {
     let mut key = numbered(CONDEMNED_SNAPSHOT, share);
     key.put_u64(generation);
@@ -186,7 +185,7 @@ pub fn past_nodes(share: u64, directory: u64, prefix: &str) -> Bytes {
     front(PAST_NODE, share, directory, prefix).freeze()
 }
 
-/// Behind everything that was at a place.
+/// After everything that was at a place.
 pub fn behind_past_nodes(share: u64, directory: u64, folded_name: &str) -> Bytes {
     let mut key = front(PAST_NODE, share, directory, folded_name);
     key.put_u8(1);

@@ -17,7 +17,7 @@ pub const SNAPSHOTS_MAX: usize = 200;
 
 pub struct SnapshotShare {
     pub path: SharePath,
-    /// What the snapshot has instead of the share's own, if there are any.
+    /// The metadata of the snapshot; if empty, those of the share.
     pub metadata: Metadata,
 }
 

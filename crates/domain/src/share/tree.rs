@@ -1,9 +1,9 @@
 //! Looking up and changing nodes, in a share as it is or as a snapshot sees it.
 //!
-//! A state of a node is seen by the snapshots that are later than its generation. Whoever changes or
-//! removes a state that a snapshot sees leaves it behind as a past node of the share's generation, in
-//! the same commit. So snapshot *g* sees at a place the first past node whose generation is *g* or
-//! later, or else the node itself, if that state is older than *g*, and otherwise nothing.
+//! A state of a node is seen by the snapshots that are later than its generation. A change or removal
+//! of a state that a snapshot sees keeps it as a past node with the share's generation, in the same
+//! commit. So snapshot *g* sees at a place the first past node whose generation is *g* or later, or
+//! else the node itself, if its state is older than *g*, and otherwise nothing.
 
 use bytes::Bytes;
 use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
@@ -40,8 +40,8 @@ impl NodeRows for Transaction {
     }
 }
 
-/// The rows of a snapshot of the store. A type of its own: a reference to one would make every
-/// future that holds it tied to a lifetime, and none of them could be sent to another thread.
+/// The rows of a snapshot of the store. A type of its own: with a reference, every future that
+/// holds it would be bound to a lifetime and could not be sent to another thread.
 pub(crate) struct Reading(pub Box<dyn Snapshot>);
 
 impl NodeRows for Reading {
@@ -66,12 +66,12 @@ pub struct Located {
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub place: Place,
-    /// As the address writes it; none for the root, and for a place.
+    /// As written in the address; `None` for the root and for a place.
     pub name: Option<PathComponent>,
     pub node: Option<Node>,
-    /// The directory that it is in, if it was read on the way.
+    /// The directory that it is in, if it was read for the lookup.
     pub parent: Option<Node>,
-    /// The numbers of the directories on the way, from the root on.
+    /// The numbers of the directories above, from the root on.
     pub above: Vec<u64>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// Whether a snapshot is not older than what is looked at.
+    /// Whether this view is older than a snapshot.
     pub fn is_before(self, snapshot: u64) -> bool {
         match self {
             Self::Current => false,
@@ -149,15 +149,15 @@ impl Tree {
         let View::Snapshot(number) = self.view else {
             return read_node(rows, &place.key()).await;
         };
-        let pasts = KeyRange::prefix(place.past_keys()).starting_at(place.past_key(number));
-        let state = match rows.scan(&pasts, 1).await?.first() {
+        let past_nodes = KeyRange::prefix(place.past_keys()).starting_at(place.past_key(number));
+        let state = match rows.scan(&past_nodes, 1).await?.first() {
             Some(row) => Some(Node::decode(&row.value)?),
             None => read_node(rows, &place.key()).await?,
         };
         Ok(state.filter(|node| node.is_seen_by(number)))
     }
 
-    /// What an address leads to. One row is read for each name on the way.
+    /// Looks up an address. Reads one row for each name of a path.
     pub async fn find(&self, rows: &mut impl NodeRows, address: &NodeAddress) -> Answer<Found> {
         if address.share_number.is_some_and(|number| number != self.share.id) {
             return Err(Failure::Refused(FileRefusal::ShareNotFound));
@@ -212,8 +212,8 @@ impl Tree {
         }
     }
 
-    /// What is there, about to be changed: what a snapshot sees of it stays. The node that is given
-    /// back has a content of its own to keep, change or release.
+    /// Begins a change of what is there: states that a snapshot sees are kept. The returned node
+    /// has its own reference to its content, to keep, change or release.
     pub async fn begin_change(
         &self,
         transaction: &mut Transaction,
@@ -225,7 +225,7 @@ impl Tree {
             let mut past = node.clone();
             if let NodeKind::File(file) = &mut past.kind {
                 file.lease = Default::default();
-                // Empty or a map, of which another reference is all that it takes.
+                // Empty or a map, so sharing only adds a reference.
                 content::share(transaction, &file.content, 0).await?;
             }
             transaction.put(place.past_key(generation), past.encode());
@@ -233,13 +233,13 @@ impl Tree {
         Ok(Node { generation: self.share.generation, ..node.clone() })
     }
 
-    /// Writes a node that has been begun to be changed, or is new.
+    /// Writes a node that is new, or whose change has begun.
     pub fn put(&self, transaction: &mut Transaction, place: &Place, node: &Node) {
         transaction.put(self.key_of(place, node), node.encode());
     }
 
-    /// Takes away a node that has been begun to be changed: the name that is at this place, and with
-    /// the last one the node and its content.
+    /// Removes a node whose change has begun: the name at this place, and with the last name the
+    /// node and its content.
     pub async fn remove(
         &self,
         transaction: &mut Transaction,
@@ -261,7 +261,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Writes a node that has been begun to be changed under another name.
+    /// Writes a node whose change has begun under another name.
     pub async fn put_at(
         &self,
         transaction: &mut Transaction,
@@ -280,7 +280,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes away one of several names.
+    /// Removes one of several names.
     async fn take_name(&self, transaction: &mut Transaction, place: &Place) -> Result<Node, Fault> {
         let name = self.read_row(transaction, place).await?;
         let name = name.ok_or_else(|| Fault::new("a name of a file is missing"))?;
@@ -302,7 +302,7 @@ impl Tree {
         }
     }
 
-    /// Whether nothing is in a directory; that becomes an expectation.
+    /// Whether a directory is empty; that becomes an expectation.
     pub async fn is_empty(&self, transaction: &mut Transaction, id: u64) -> Result<bool, Fault> {
         let children = KeyRange::prefix(super::rows::nodes(self.share.id, id, ""));
         Ok(transaction.scan(&children, 1).await?.is_empty())

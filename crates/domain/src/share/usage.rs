@@ -1,5 +1,5 @@
-//! What is known in memory of shares in use: how many bytes the files of each have, and the quota
-//! that they stay within. Counted from a scan at the first need, and then kept with each commit.
+//! The usage of shares, in memory: how many bytes the files of each have, to enforce the quota.
+//! Counted by a scan at the first need, and then updated with each commit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::rows::Stored;
 use crate::transact::{AwaitsOutcome, Transaction};
 
-/// Shares known at most; those that nobody uses at the moment are forgotten first.
+/// Shares kept at most; those not in use are dropped first.
 const SHARES_MAX: usize = 4096;
 const ROWS_PER_COUNT: usize = 1024;
 const GIB: u64 = 1 << 30;
@@ -31,9 +31,9 @@ pub(crate) struct LiveShares {
 
 struct LiveShare {
     id: u64,
-    /// Held by every change of lengths from before its commit until its result is known here, and
-    /// exclusively by the count when it begins: so the count begins between two changes. It is taken only
-    /// once the bytes are counted, so that nobody waits for a count who holds it.
+    /// Held by every change of lengths from before its commit until its result is recorded here, and
+    /// exclusively at the start of a count, which so begins between two changes. It is taken only once
+    /// the bytes are counted, so that no holder waits for a count.
     changes: Arc<RwLock<()>>,
     counting: AsyncMutex<()>,
     count: Mutex<Count>,
@@ -70,7 +70,7 @@ impl LiveShares {
         Arc::clone(by_id.entry(id).or_insert_with(|| Arc::new(LiveShare::new(id))))
     }
 
-    /// A number that nobody else knows yet.
+    /// For a new number that no other request knows yet.
     pub(super) fn start_empty(&self, share: u64) {
         *self.of(share).count.lock() = Count::Known(0);
     }
@@ -122,7 +122,7 @@ impl LiveShare {
                 }
                 Some(_) | None => break,
             }
-            // A count of millions leaves the thread to others in between.
+            // A count of millions yields in between.
             tokio::task::yield_now().await;
         }
         *self.count.lock() = Count::Known(bytes);
@@ -152,9 +152,9 @@ impl LiveShare {
 struct UsageChange {
     known: Arc<LiveShare>,
     _change: OwnedRwLockReadGuard<()>,
-    /// Counted already; they are given back if nothing comes of it.
+    /// Counted already; subtracted again if nothing is committed.
     added: u64,
-    /// They count until it is committed.
+    /// Counted until it is committed.
     removed: u64,
     outcome: Outcome,
 }
@@ -171,7 +171,7 @@ impl AwaitsOutcome for UsageChange {
         self.outcome = Outcome::Committed;
     }
 
-    /// What is counted from now on is not what is there.
+    /// From now on the count may be wrong.
     fn unknown(mut self: Box<Self>) {
         self.outcome = Outcome::Unknown;
     }
@@ -196,8 +196,7 @@ impl Domain {
         Ok((share, bytes))
     }
 
-    /// Lets a file have another length once the transaction is committed, as long as the share has
-    /// room for it.
+    /// Reserves room in the share for another length of a file, once the transaction is committed.
     pub(super) async fn reserve(
         &self,
         transaction: &mut Transaction,

@@ -1,7 +1,7 @@
-//! How the properties of an entity stand in its row: one behind the other, in the order in which
-//! they were first written. A property is the tag of its type, the length of its name, the name,
-//! and its value; a text or binary value has its length in front. Lengths take seven bits of each
-//! byte, the low ones first. A property that is looked for is found without reading the others.
+//! How the properties of an entity are encoded in its row: one after the other, in the order in
+//! which they were first written. A property is the tag of its type, the length of its name, the
+//! name, and its value; a text or binary value begins with its length. Lengths have seven bits per
+//! byte, low bits first. A property is found without decoding the others.
 
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ impl Tag {
     }
 }
 
-/// Where the name of the property stands then.
+/// Returns the range of the name.
 pub fn put(encoded: &mut Vec<u8>, name: &str, value: ValueRef<'_>) -> Range<usize> {
     encoded.push(Tag::of(value) as u8);
     put_length(encoded, name.len());
@@ -80,7 +80,7 @@ pub fn put(encoded: &mut Vec<u8>, name: &str, value: ValueRef<'_>) -> Range<usiz
     name_start..name_start + name.len()
 }
 
-/// As [`put`] does, of a property that stands elsewhere.
+/// As [`put`], for a property that is encoded already.
 pub fn put_raw(encoded: &mut Vec<u8>, property: RawProperty<'_>) -> Range<usize> {
     let name_start = encoded.len() + property.name_offset;
     encoded.extend_from_slice(property.bytes);
@@ -95,7 +95,7 @@ fn put_length(encoded: &mut Vec<u8>, mut length: usize) {
     encoded.push(length as u8);
 }
 
-/// One property as it stands there, its value not yet looked at.
+/// One encoded property; its value is not decoded.
 #[derive(Clone, Copy)]
 pub struct RawProperty<'a> {
     pub name: &'a [u8],
@@ -107,7 +107,7 @@ pub struct RawProperty<'a> {
 }
 
 impl<'a> RawProperty<'a> {
-    /// Of a property that is known to be readable.
+    /// For a property that is known to be valid.
     pub fn read(&self) -> (&'a str, ValueRef<'a>) {
         let name = std::str::from_utf8(self.name).unwrap_or_default();
         (name, self.value().unwrap_or(ValueRef::Boolean(false)))
@@ -138,7 +138,7 @@ impl<'a> RawProperty<'a> {
     }
 }
 
-/// The properties in their order, up to the end or to what cannot be read.
+/// The properties in order, up to the end or to an invalid one.
 #[derive(Clone)]
 pub struct RawProperties<'a> {
     pub rest: &'a [u8],

@@ -1,4 +1,4 @@
-//! Stored entities, read where they stand: nothing is copied out of a row but what is asked for.
+//! Stored entities, read in place: only what is asked for is copied out of a row.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub const ROW_KEY: &str = "RowKey";
 pub const TIMESTAMP: &str = "Timestamp";
 
 const FORMAT: u8 = 1;
-/// The format and the timestamp in front of the properties.
+/// The length of the format and the timestamp, before the properties.
 const FRONT_BYTES: usize = 9;
 
 /// The row of an entity.
@@ -32,7 +32,7 @@ pub(super) fn encode(timestamp: Timestamp, properties: &Properties) -> Bytes {
     value.into()
 }
 
-/// An entity in the bytes of its row. Whatever it says was checked when it was made.
+/// An entity in the bytes of its row, which were checked when it was made.
 #[derive(Clone, Debug)]
 pub struct EntityView<'a> {
     partition_key: Cow<'a, str>,
@@ -88,7 +88,7 @@ impl<'a> EntityView<'a> {
         EntityETag::new(self.timestamp)
     }
 
-    /// The property of this name, the keys and the timestamp included.
+    /// The property of this name, including the keys and the timestamp.
     pub fn property(&self, name: &str) -> Option<ValueRef<'_>> {
         match name {
             PARTITION_KEY => Some(ValueRef::String(&self.partition_key)),
@@ -101,7 +101,7 @@ impl<'a> EntityView<'a> {
         }
     }
 
-    /// The properties that clients have given it, in the order in which they were first written.
+    /// The properties set by clients, in the order in which they were first written.
     pub fn own_properties(&self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> {
         self.raw().map(|property| property.read())
     }
@@ -124,7 +124,7 @@ impl StoredEntity {
         EntityView::of(&self.0)
     }
 
-    /// About as much as there is to tell.
+    /// The approximate size of the entity.
     pub fn length(&self) -> usize {
         self.0.key.len() + self.0.value.len()
     }

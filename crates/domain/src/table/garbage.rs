@@ -1,4 +1,4 @@
-//! What deleted tables leave to be removed.
+//! Removal of the entities of deleted tables.
 
 use bytes::Bytes;
 use holdfast_store::Order;

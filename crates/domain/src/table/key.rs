@@ -1,4 +1,4 @@
-//! What an entity is found by, within its table.
+//! The key of an entity within its table.
 
 /// In UTF-16 units, 1 KiB.
 const KEY_UNITS_MAX: usize = 512;

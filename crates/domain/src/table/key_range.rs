@@ -1,4 +1,4 @@
-//! The entities that a shared access signature is for.
+//! The entities that a shared access signature covers.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -8,8 +8,8 @@ use holdfast_store::KeyRange as RowRange;
 use super::rows;
 use super::value::compare_ordinal;
 
-/// From a pair of keys to another, both ends included. Without a RowKey an end is that of the whole
-/// partition.
+/// From a pair of keys to another, both ends included. Without a RowKey a bound is that of the
+/// whole partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
     pub start_partition: Option<String>,
@@ -37,8 +37,7 @@ impl KeyRange {
         after_start && before_end
     }
 
-    /// The rows of the entities of a table that are in the range; the same that
-    /// [`KeyRange::contains`] holds for.
+    /// The rows of the entities in the range; the same for which [`KeyRange::contains`] is true.
     pub fn of_rows(&self, table: u64) -> RowRange {
         let mut range = RowRange::prefix(rows::entities(table));
         if let Some(partition) = &self.start_partition {

@@ -10,8 +10,8 @@ use crate::rows::Stored;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// What its entities are found by: a table that is made again under the same name has another.
-    /// First, for [`TableId`].
+    /// Part of the keys of its entities: a table created again under the same name has another. It
+    /// comes first, for [`TableId`].
     pub(crate) id: u64,
     /// With the case in which it was given.
     pub name: String,
@@ -23,8 +23,8 @@ impl Stored for Table {
     const WHAT: &'static str = "a table";
 }
 
-/// The row of a table, of which only the front is read: whoever looks for entities needs no more, and
-/// need not make room for the rest.
+/// The beginning of the row of a table: access to entities needs only this, and does not decode the
+/// rest.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct TableId(pub u64);
 
@@ -53,7 +53,7 @@ impl TablePath {
 pub enum TableRefusal {
     NotFound,
     AlreadyExists,
-    /// A table of this name was deleted a moment ago, and the name is not free yet.
+    /// A table of this name was deleted recently, and the name is not free yet.
     BeingDeleted,
 }
 

@@ -1,4 +1,4 @@
-//! The properties that a client writes, checked one by one as they come.
+//! The properties that a client writes, checked one by one.
 
 use std::ops::Range;
 
@@ -9,12 +9,11 @@ use super::value::ValueRef;
 use crate::time::Timestamp;
 
 pub const PROPERTIES_MAX: usize = 252;
-/// A $select can name the three that every entity has, too.
 pub const NAME_UNITS_MAX: usize = 255;
 const TEXT_UNITS_MAX: usize = 32 * 1024;
 const BINARY_BYTES_MAX: usize = 64 * 1024;
 const ENTITY_BYTES_MAX: usize = 1024 * 1024;
-/// The first of January 1601: what a file time of .NET begins with.
+/// The first of January 1601, where .NET file times begin.
 const DATE_MIN: Timestamp = Timestamp::from_ticks(504_911_232_000_000_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +34,7 @@ pub enum PropertyRefusal {
     EntityTooLarge,
 }
 
-/// The own properties of an entity, without its keys and its timestamp, as its row holds them.
+/// The properties of an entity without its keys and its timestamp, as encoded in its row.
 #[derive(Clone, Debug, Default)]
 pub struct Properties {
     encoded: Vec<u8>,
@@ -69,8 +68,8 @@ impl Properties {
         if fits { Ok(()) } else { Err(PropertyRefusal::EntityTooLarge) }
     }
 
-    /// These properties in place of those that `stored` has under the same names, then those that
-    /// it has not.
+    /// The properties of `stored`, replaced by these where the names are equal, followed by the
+    /// other new ones.
     pub(super) fn merged_over(&self, stored: &EntityView<'_>) -> Result<Self, PropertyRefusal> {
         let mut merged = Self::with_capacity(stored.own_bytes() + self.encoded.len());
         let own = RawProperties { rest: &self.encoded };
@@ -112,7 +111,7 @@ impl Properties {
     }
 }
 
-/// As the names of C#, in which most of the service's clients once were written.
+/// By the rules for C# identifiers, which the service applies.
 fn check_name(name: &str) -> Result<(), PropertyRefusal> {
     if name.len() > NAME_UNITS_MAX && units(name) > NAME_UNITS_MAX {
         return Err(PropertyRefusal::NameTooLong);
@@ -150,7 +149,7 @@ fn check_value(value: ValueRef<'_>) -> Result<(), PropertyRefusal> {
     }
 }
 
-/// What a property counts towards the size of its entity, by the formula of the reference.
+/// The share of a property in the size of its entity, by the formula of the reference.
 fn size_bytes(name: &str, value: ValueRef<'_>) -> usize {
     let value = match value {
         ValueRef::Binary(bytes) => 4 + bytes.len(),

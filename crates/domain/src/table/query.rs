@@ -15,21 +15,21 @@ use crate::domain::Domain;
 use crate::failure::Failure;
 
 pub const PAGE_ENTITIES_MAX: usize = 1000;
-/// How much of its rows a page can hold: it is gathered whole, because what comes behind it is
-/// said in front of it. A thousand entities of 4 KiB fit.
+/// The most bytes of rows in a page: it is held in memory, because the continuation token precedes
+/// it in the answer. A thousand entities of 4 KiB fit.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How long a page may be looked for. What was found by then is the page, even if it is nothing.
+/// The longest that a page is searched. What was found by then is the page, even if it is empty.
 const PAGE_TIME_MAX: Duration = Duration::from_secs(5);
-/// How many rows a page may look at: more than an engine reads in that time on most machines, so
-/// this counts where the clock does not.
+/// The most rows that a page reads: more than an engine reads in that time on most machines; a
+/// limit in case the clock stands still.
 const PAGE_ROWS_MAX: usize = 2_000_000;
 
-/// Rows are taken in batches, between which others get their turn. The first is small, because
-/// nobody knows yet how large the rows are.
+/// Rows are read in batches, with a yield between them. The first is small, because the size of the
+/// rows is not known yet.
 const BATCH_ROWS_FIRST: usize = 32;
 const BATCH_ROWS_MAX: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;
-/// A comparison looks through the properties of its entity, so many of them take their time.
+/// A comparison searches the properties of its entity, so many of them take long.
 const BATCH_COMPARISONS_MAX: usize = 5_000;
 
 pub struct QueryEntities {
@@ -43,7 +43,7 @@ pub struct QueryEntities {
     pub limit: usize,
 }
 
-/// A place to go on from. Whatever entity is there then, or behind it, is the next one.
+/// A place to continue from: the next entity is the first one at or after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     pub partition_key: String,
@@ -79,7 +79,7 @@ impl Domain {
     }
 }
 
-/// A page that is being gathered.
+/// A page that is being collected.
 struct Gathered<'a> {
     filter: &'a Filter,
     limit: usize,
@@ -111,7 +111,7 @@ impl<'a> Gathered<'a> {
             }
             let full = self.matching.len() == self.limit;
             if full || self.rows_seen >= PAGE_ROWS_MAX || late() {
-                // Nobody has to come back for nothing, if it can be told by one row.
+                // Reading one more row avoids a continuation token for an empty page.
                 let next = rows.next(1).await?;
                 let next = next.first().map(position).transpose()?;
                 return Ok(self.ending(next));
@@ -121,7 +121,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Keeps what matches. If that is more than the page has room for: where the rest begins.
+    /// Keeps what matches. Returns where the rest begins if it does not fit the page.
     fn take(&mut self, batch: Vec<Row>) -> Result<Option<Position>, Fault> {
         self.rows_seen += batch.len();
         for row in batch {
@@ -139,7 +139,7 @@ impl<'a> Gathered<'a> {
         Ok(None)
     }
 
-    /// How many rows are a batch, going by those that were seen.
+    /// The size of the next batch, from the average size of the rows so far.
     fn batch_rows_max(&self) -> usize {
         let by_bytes = BATCH_BYTES.saturating_mul(self.rows_seen) / self.bytes_seen.max(1);
         let by_comparisons = BATCH_COMPARISONS_MAX / self.filter.comparisons().max(1);

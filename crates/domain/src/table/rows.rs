@@ -18,7 +18,7 @@ const ENTITY: u8 = b'E';
 const CONDEMNED_TABLE: u8 = b'F';
 const HELD_TABLE_NAME: u8 = b'G';
 
-/// The kind and the number of the table in front of the keys of an entity.
+/// The length of the kind and the number of the table, before the keys of an entity.
 const ENTITY_FRONT_BYTES: usize = 9;
 
 /// All tables of an account.
@@ -36,7 +36,8 @@ pub fn held_table_name(account: &str, name: &str) -> Bytes {
 }
 
 fn with_table_name(kind: u8, account: &str, name: &str) -> Bytes {
-    // Room for exactly this: every request has such a key, and one with more would be allocated twice.
+    // Exactly the needed capacity: every request makes such a key, and growing it would allocate
+    // twice.
     let mut key = Vec::with_capacity(account.len() + name.len() + 2);
     key.push(kind);
     key.extend_from_slice(account.as_bytes());
@@ -70,12 +71,12 @@ pub fn entity(table: u64, partition_key: &str, row_key: &str) -> Bytes {
     key.freeze()
 }
 
-/// What the keys of all entities of a partition begin with, and the first that one could have.
+/// The prefix of the keys of all entities of a partition, and the smallest such key.
 pub fn partition(table: u64, partition_key: &str) -> Bytes {
     entity(table, partition_key, "")
 }
 
-/// Behind every entity of the partition, before those of every greater one.
+/// After every entity of the partition, before those of every greater one.
 pub fn after_partition(table: u64, partition_key: &str) -> Bytes {
     let mut key = numbered(ENTITY, table);
     put_ordinal(&mut key, partition_key);

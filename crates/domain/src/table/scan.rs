@@ -9,7 +9,7 @@ use holdfast_store::{Fault, KeyRange, Order, Row, Snapshot};
 use super::filter::{Cut, Key, KeyCut, KeySpan, Side};
 use super::rows;
 
-/// Entities that are still to be read, in order.
+/// The entities still to be read, in order.
 pub(super) struct EntityRows<'a> {
     snapshot: &'a dyn Snapshot,
     stretches: VecDeque<Stretch>,
@@ -74,7 +74,7 @@ fn range(table: u64, span: KeySpan<'_>) -> KeyRange {
     }
 }
 
-/// The first key that an entity behind the place could have; none for the ends of the table.
+/// The first key that an entity after the place could have; `None` at the ends of the table.
 fn key_behind(table: u64, place: KeyCut<'_>) -> Option<Bytes> {
     match place {
         KeyCut::First | KeyCut::Last => None,
@@ -102,7 +102,7 @@ mod tests {
 
     const KEYS: [&str; 7] = ["", " ", "a", "a ", "aa", "\u{10000}", "\u{FB00}"];
 
-    /// The same as the spans say, in the keys of rows.
+    /// Spans and ranges of row keys contain the same entities.
     #[test]
     fn a_range_of_rows_holds_what_its_span_does() {
         let places = |text| [Cut::First, Cut::before(text), Cut::after(text), Cut::Last];

@@ -12,7 +12,7 @@ use crate::held_name;
 use crate::names::AccountName;
 use crate::rows::{NOTHING, Stored};
 
-/// Rows taken at a time.
+/// Rows read at a time.
 const ROWS_PER_SCAN: usize = 250;
 
 type Answer<T> = Result<T, Failure<TableRefusal>>;

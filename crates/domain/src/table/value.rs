@@ -63,9 +63,9 @@ impl ValueRef<'_> {
     }
 }
 
-/// The order of texts in a table, of keys and of values alike: that of their UTF-16 units, which
-/// .NET calls ordinal and the service is written in. It differs from the order of UTF-8 only where
-/// a character beyond U+FFFF meets one from U+E000 to U+FFFF.
+/// The order of texts in a table, of keys and of values: that of their UTF-16 units, which .NET
+/// calls ordinal. It differs from the order of UTF-8 only where a character beyond U+FFFF meets one
+/// from U+E000 to U+FFFF.
 pub fn compare_ordinal(one: &str, other: &str) -> Ordering {
     let differing = one.bytes().zip(other.bytes()).find(|(one, other)| one != other);
     match differing {
@@ -74,9 +74,9 @@ pub fn compare_ordinal(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// The byte that stands for a byte of UTF-8 in a key, so that the keys of rows are in this order:
-/// U+E000 to U+FFFF begin with 0xEE or 0xEF, and go behind the characters of four bytes. No UTF-8
-/// has 0xFE or 0xFF, so nothing is lost.
+/// Maps a byte of UTF-8 to a byte of a row key, so that row keys are in this order: U+E000 to
+/// U+FFFF begin with 0xEE or 0xEF, and must come after characters of four bytes. UTF-8 never
+/// contains 0xFE or 0xFF, so the mapping is reversible.
 pub(super) const fn ordinal_byte(byte: u8) -> u8 {
     match byte {
         0xEE | 0xEF => byte + 0x10,

@@ -22,13 +22,13 @@ pub enum EntityRefusal {
     TableNotFound,
     NotFound,
     AlreadyExists,
-    /// The entity is another than the one that was to be changed.
+    /// The entity is not in the state that was to be changed.
     ConditionNotMet,
-    /// What it would be is no entity.
+    /// The result would not be a valid entity.
     Property(PropertyRefusal),
-    /// Changes that are made together are all in one partition.
+    /// The changes of a transaction are not all in one partition.
     OtherPartition,
-    /// Of changes that are made together, each is to another entity.
+    /// Two changes of a transaction are to the same entity.
     ChangedTwice,
 }
 
@@ -48,7 +48,7 @@ impl From<PropertyRefusal> for EntityRefusal {
     }
 }
 
-/// Of changes that are made together, one that cannot be.
+/// The change of a transaction that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedChange {
     pub index: usize,
@@ -87,7 +87,7 @@ impl Domain {
         }
     }
 
-    /// The ETag that the entity has then, or that its deletion would have given it.
+    /// Returns the new ETag of the entity; for a deletion, the one that it would have got.
     pub async fn change_entity(
         &self,
         path: &TablePath,
@@ -98,7 +98,7 @@ impl Domain {
         etags.first().copied().ok_or(Failure::Busy)
     }
 
-    /// All of the changes, or none. Nobody ever sees some of them without the others.
+    /// All of the changes, or none. No reader sees some of them without the others.
     pub async fn change_entities(
         &self,
         path: &TablePath,
@@ -107,11 +107,11 @@ impl Domain {
         check_together(changes).map_err(Failure::Refused)?;
         let table_key = path.key();
         if let [first, _, ..] = changes {
-            // One queue for all of them: with a hundred each, transactions that have nothing in
-            // common would wait for each other.
+            // One queue per partition: with a queue for each of a hundred entities, unrelated
+            // transactions would wait for each other.
             let partition = [partition_latch_key(&table_key, &first.key)];
             match self.change_latched(&partition, &table_key, changes).await {
-                // Writers of single entities were always faster. Now they wait, too.
+                // Writers of single entities were always faster, so now block them, too.
                 Err(Failure::Busy) => {}
                 changed => return changed,
             }
@@ -135,7 +135,7 @@ impl Domain {
             let mut etags = Vec::with_capacity(changes.len());
             for (index, EntityChange { key, change }) in changes.iter().enumerate() {
                 let row_key = rows::entity(table, key.partition_key(), key.row_key());
-                // Nobody asks what it was: to read it would only make a writer wait for another.
+                // The old state is not needed: reading it would only cause conflicts.
                 let value = match change {
                     Change::Replace(_, None) => None,
                     Change::Insert(_)
@@ -164,12 +164,12 @@ fn refused(index: usize) -> impl Fn(EntityRefusal) -> Failure<RefusedChange> {
     move |refusal| Failure::Refused(RefusedChange { index, refusal })
 }
 
-/// Transactions in one partition line up by this.
+/// The latch of transactions in one partition.
 fn partition_latch_key(table: &Bytes, key: &EntityKey) -> Bytes {
     [table.as_ref(), key.partition_key().as_bytes()].join(&0).into()
 }
 
-/// Writers to one entity line up by this.
+/// The latch of writers to one entity.
 fn latch_key(table: &Bytes, key: &EntityKey) -> Bytes {
     let length = table.len() + key.partition_key().len() + key.row_key().len() + 2;
     let mut latch = BytesMut::with_capacity(length);
@@ -180,7 +180,7 @@ fn latch_key(table: &Bytes, key: &EntityKey) -> Bytes {
     latch.freeze()
 }
 
-/// What changes that are made together must have in common, whatever is stored.
+/// The rules for the changes of a transaction that do not depend on what is stored.
 fn check_together(changes: &[EntityChange]) -> Result<(), RefusedChange> {
     let Some((first, others)) = changes.split_first() else { return Ok(()) };
     if others.is_empty() {
@@ -200,7 +200,7 @@ fn check_together(changes: &[EntityChange]) -> Result<(), RefusedChange> {
     Ok(())
 }
 
-/// The row that the entity has then; none if it is deleted.
+/// The new row of the entity; `None` if it is deleted.
 fn decide(
     existing: Option<&EntityView<'_>>,
     key: &EntityKey,

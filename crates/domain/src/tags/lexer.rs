@@ -1,4 +1,4 @@
-//! Words of the tag languages.
+//! The tokens of the tag languages.
 
 use super::TagPredicateInvalid;
 
@@ -29,8 +29,8 @@ pub(super) enum Comparator {
 }
 
 impl Comparator {
-    /// Text is compared byte by byte. A tag that is not there is neither equal to a value nor
-    /// different from it, as NULL in SQL (and in Azurite).
+    /// Text is compared byte by byte. A missing tag is neither equal to a value nor different from
+    /// it, like NULL in SQL (and in Azurite).
     pub(super) fn holds(self, tag: Option<&str>, value: &str) -> bool {
         tag.is_some_and(|tag| match self {
             Self::Equal => tag == value,
@@ -43,7 +43,7 @@ impl Comparator {
     }
 }
 
-/// The token at the beginning of `text` and what follows it; None at the end.
+/// The token at the beginning of `text` and what follows it; `None` at the end.
 pub(super) fn next(text: &str) -> Result<Option<(Token, &str)>, TagPredicateInvalid> {
     let text = text.trim_start_matches([' ', '\t', '\r', '\n']);
     for (sign, token) in [
@@ -112,7 +112,7 @@ impl<'a> Lexer<'a> {
         self.peeked.as_ref()
     }
 
-    /// The next token, taken; None at the end.
+    /// Takes the next token; `None` at the end.
     pub(super) fn advance(&mut self) -> Result<Option<Token>, TagPredicateInvalid> {
         let following = match next(self.rest)? {
             Some((token, rest)) => {

@@ -1,4 +1,4 @@
-//! Index tags of blobs: the sets of them, their forms in headers, and the two small languages that
+//! Index tags of blobs: sets of tags, their form in headers, and the two small languages that
 //! select blobs by them.
 
 mod lexer;
@@ -91,7 +91,7 @@ impl TagSet {
     }
 }
 
-/// Whether a name or a value has only characters that one can have.
+/// Whether a name or a value has only allowed characters.
 fn has_tag_characters(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" +-./:=_".contains(&byte))
 }

@@ -3,11 +3,11 @@
 use super::lexer::{Comparator, Lexer, Token};
 use super::{TagSet, has_tag_characters};
 
-/// What the reference promises. The service itself is said to take more (Azurite,
-/// tests/blob/apis/blob.test.ts, long ifTags condition), but to no known number.
+/// What the reference promises. The service is said to accept more (Azurite,
+/// tests/blob/apis/blob.test.ts, long ifTags condition), but how many is not known.
 pub const LOGICAL_OPERATORS_MAX: usize = 10;
-/// Ten operators need no more than eleven levels; the rest is room for parentheses that change
-/// nothing. Without a maximum a header of parentheses alone could exhaust the stack.
+/// Ten operators need no more than eleven levels; the rest is for redundant parentheses. Without a
+/// maximum a header of parentheses alone could exhaust the stack.
 const DEPTH_MAX: usize = 32;
 
 /// A condition on the tags of a blob.
@@ -119,8 +119,8 @@ impl Parser<'_> {
             }
             Some(Token::Name { text: name, .. }) => {
                 let (comparator, value) = (self.lexer.comparator()?, self.lexer.value()?);
-                // The service does not mind how long they are here: no tag is equal to them then
-                // (Azurite, tests/blob/apis/blob.test.ts, invalid ifTags condition string).
+                // The service does not limit their length here: no tag equals them then (Azurite,
+                // tests/blob/apis/blob.test.ts, invalid ifTags condition string).
                 if !has_tag_characters(&name) || !has_tag_characters(&value) {
                     return Err(TagPredicateInvalid::Characters);
                 }

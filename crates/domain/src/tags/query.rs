@@ -67,7 +67,7 @@ impl TagQuery {
             })
     }
 
-    /// What the index is asked for: one range of values for each tag that the query names.
+    /// The ranges to read from the index: one range of values for each tag that the query names.
     pub fn ranges(&self) -> Vec<TagRange<'_>> {
         let mut ranges: Vec<TagRange<'_>> = Vec::new();
         for TagComparison { name, comparator, value } in &self.comparisons {
@@ -154,7 +154,7 @@ pub struct TagRange<'query> {
 }
 
 impl TagRange<'_> {
-    /// The one value that it is, if it is one.
+    /// The value, if the range is a single value.
     pub fn value(&self) -> Option<&str> {
         match (self.from, self.to) {
             (Included(from), Included(to)) if from == to => Some(from),
@@ -170,7 +170,7 @@ fn bounds(comparator: Comparator, value: &str) -> (Bound<&str>, Bound<&str>) {
         Comparator::GreaterOrEqual => (Included(value), Unbounded),
         Comparator::Less => (Unbounded, Excluded(value)),
         Comparator::LessOrEqual => (Unbounded, Included(value)),
-        // No query has it.
+        // Queries do not have this operator.
         Comparator::NotEqual => (Unbounded, Unbounded),
     }
 }

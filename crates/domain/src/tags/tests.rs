@@ -168,7 +168,7 @@ fn no_text_breaks_the_readers() {
     let mut understood = 0;
     for _ in 0..20_000 {
         let mut text = String::new();
-        // Short ones make sense more often.
+        // Short ones are valid more often.
         for _ in 0..3 + random.below(6) {
             text.push_str(pieces[random.within(0..pieces.len())]);
             text.push(' ');

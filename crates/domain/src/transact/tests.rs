@@ -86,7 +86,7 @@ async fn a_refusal_commits_nothing() {
     assert_eq!(engine.statistics().commits, 0);
 }
 
-/// Puts the object unless it is there.
+/// Creates the object unless it exists.
 async fn create(engine: &HeldEngine, latches: &Latches) -> Result<(), Failure<&'static str>> {
     let key = Bytes::from_static(b"object");
     let latched = [key.clone()];
@@ -100,7 +100,7 @@ async fn create(engine: &HeldEngine, latches: &Latches) -> Result<(), Failure<&'
     created.await.map(|((), _)| ())
 }
 
-/// Lets everything that can go on do so.
+/// Runs all tasks that can proceed.
 async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! An engine that counts what is read and written, and the removed rows that reading passes over.
+//! An engine that counts rows read and written, and the removed rows that scans skip.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -35,7 +35,7 @@ impl CountingEngine {
         (take(&self.counts.read), take(&self.counts.written))
     }
 
-    /// How many removed rows scans have passed over on a store that never gets rid of them.
+    /// How many removed rows scans have skipped on a store that never drops them.
     pub fn passed_over(&self) -> u64 {
         self.counts.passed_over.load(Ordering::Relaxed)
     }

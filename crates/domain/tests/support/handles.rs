@@ -1,4 +1,4 @@
-//! What the tests of handles share: clients of SMB, and what they ask by default.
+//! Shared by the tests of handles: SMB clients, and their default requests.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -67,7 +67,7 @@ impl Client {
         Self { opener, events }
     }
 
-    /// Everything that can be asked, from whoever asks for nothing special.
+    /// A CREATE with default options.
     pub fn wants(&self, name: &str) -> OpenNode {
         OpenNode {
             share: share(),
@@ -97,7 +97,7 @@ impl Client {
         OpenNode { caching: CachingWanted::Oplock(level), ..self.wants(name) }
     }
 
-    /// What the client was told since the last look: `RWH->RH!` must be acknowledged.
+    /// What the client was told since the last call: `RWH->RH!` must be acknowledged.
     pub fn told(&mut self) -> Vec<String> {
         let mut told = Vec::new();
         while let Ok(event) = self.events.try_recv() {
@@ -106,7 +106,7 @@ impl Client {
         told
     }
 
-    /// Waits for a break, and gives up what it asks for.
+    /// Waits for a break and acknowledges it.
     pub async fn answer(&mut self, store: &Store, handle: &Handle) -> String {
         let event = self.events.recv().await.expect("a break");
         match event {

@@ -1,5 +1,4 @@
-//! What the tests of the Blob service share: a store in memory, and commands that ask for nothing
-//! special.
+//! Shared by the tests of the Blob service: a store in memory, and commands with default options.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -167,7 +166,7 @@ impl Store {
         self.list_with(prefix, delimiter, limit, false).await
     }
 
-    /// As [`Store::list`], with the names that have nothing committed in round brackets.
+    /// As [`Store::list`], with names without committed blocks in parentheses.
     pub async fn list_with(
         &self,
         prefix: &str,
@@ -216,7 +215,7 @@ impl Store {
         }
     }
 
-    /// All that the background does of itself.
+    /// All background work.
     pub async fn do_what_is_due(&self) {
         while self.domain.do_what_is_due().await.expect("done") {}
         self.collect_garbage().await;

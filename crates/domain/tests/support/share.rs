@@ -1,5 +1,4 @@
-//! What the tests of the File service share: a share in memory, and commands that ask for nothing
-//! special.
+//! Shared by the tests of the File service: a share in memory, and commands with default options.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -283,7 +282,7 @@ pub fn lease_id(number: u8) -> LeaseId {
     LeaseId::parse(&format!("00000000-0000-0000-0000-0000000000{number:02}")).expect("an id")
 }
 
-/// As REST calls what waits for no SMB client.
+/// Runs REST calls that need not wait for SMB clients.
 pub trait AtOnce {
     async fn at_once<C: RestCall>(&self, command: C) -> Result<C::Output, Failure<C::Refusal>>;
 

@@ -1,4 +1,4 @@
-//! Whether a caller may do what an operation needs, and what the operation must still respect.
+//! Authorization of an operation, and the restrictions that the operation itself must check.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::version::Version;
 /// Before this version a signature without the permission hides the resource.
 const PERMISSION_MISMATCH_SINCE: &str = "2015-04-05";
 
-/// What an authorized caller may do, as far as only the operation itself can check it.
+/// The restrictions of an authorized caller that only the operation itself can check.
 #[derive(Clone, Debug)]
 pub struct Granted {
     /// The caller may create but not replace. Operations that create blobs or files refuse with
@@ -23,13 +23,13 @@ pub struct Granted {
     /// For callers without credentials: the level that the container must have. See
     /// [`check_public_access`].
     pub public_access: Option<RequiredPublicAccess>,
-    /// The answer may tell the tags of a blob, or how many there are.
+    /// The answer may contain the tags of a blob, or their number.
     pub may_read_tags: bool,
     /// The request may set tags.
     pub may_write_tags: bool,
-    /// Who is calling, if they are a user of a directory.
+    /// The caller, if it is a user of a directory.
     pub principal: Option<Box<Principal>>,
-    /// In boxes, as all that holders of keys do not have: nearly every request is theirs.
+    /// Boxed, as everything that requests with an account key, nearly all of them, do not have.
     scope: Option<Box<SasScope>>,
     rights: Rights,
 }
@@ -37,7 +37,7 @@ pub struct Granted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rights {
     All,
-    /// The letters of a signature, and the roles of the one who made it.
+    /// The letters of a signature, and the roles of its maker.
     Letters {
         letters: Letters,
         delegator: Option<RolesThere>,
@@ -60,7 +60,7 @@ impl Granted {
         }
     }
 
-    /// What everybody has where nobody is asked who they are: nothing but reading.
+    /// For endpoints without authentication: only reading.
     pub fn public() -> Self {
         Self::of(Rights::Public)
     }
@@ -69,13 +69,13 @@ impl Granted {
         Self { scope: Some(Box::new(scope)), ..Self::of(rights) }
     }
 
-    /// What the caller may touch, and how they want to be answered.
+    /// The resource that the caller is limited to, and overrides of answer headers.
     pub fn scope(&self) -> &SasScope {
         self.scope.as_deref().unwrap_or(SasScope::WHOLE)
     }
 
-    /// Whether the caller may also do what a part of the request asks for: with a signature that
-    /// has `letter`, or a role that has `action` (what follows [`ACTION_PREFIX`]).
+    /// Whether the caller may also do a part of the request: with a signature that has `letter`, or
+    /// a role that has `action` (without [`ACTION_PREFIX`]).
     pub fn may(&self, letter: char, action: &str) -> bool {
         self.rights.cover(letter, action)
     }
@@ -95,8 +95,8 @@ impl Rights {
     }
 }
 
-/// Decides on what the request came with. `version` is the one that it is processed with, `target`
-/// what it names: a signature has been verified for it already, roles have not.
+/// Decides on the credentials of a request. `version` is the one that it is processed with,
+/// `target` its resource: signatures have been verified for it already, roles have not.
 pub fn authorize(
     identity: &Identity,
     need: &Need,
@@ -126,7 +126,7 @@ pub fn authorize(
             Ok(Granted { create_only, ..Granted::scoped(rights, scope) })
         }
         Identity::ServiceSas(sas) => {
-            // Without its policy a signature may lack its end and its permissions.
+            // Without its policy a signature may lack an expiry and permissions.
             let (None, Some(letters)) = (&sas.policy_id, sas.permissions) else {
                 return Err(AuthRefusal::PolicyNotFound);
             };
@@ -166,8 +166,8 @@ pub fn authorize(
 }
 
 /// Decides on another resource that the request names besides `own`: the source of a rename, the
-/// target of a link, what a part of a batch is about. The caller must have been authenticated, and
-/// what they showed must be for that resource, too.
+/// target of a link, the resource of a part of a batch. The caller must have been authenticated,
+/// and the credentials must cover that resource, too.
 pub fn authorize_second(
     identity: &Identity,
     need: &Need,
@@ -191,7 +191,7 @@ pub fn authorize_second(
     authorize(identity, need, version, second)
 }
 
-/// Whether the letters are enough, and if so, whether only for creating.
+/// Whether the letters are sufficient, and if so, whether only for creating.
 fn check_letters(
     letters: Letters,
     signature_version: &str,
@@ -208,7 +208,7 @@ fn check_letters(
     Ok(need.letters.contains(&"c") && need.letters.contains(&"w") && !letters.contains('w'))
 }
 
-/// Whether the roles are enough, and if so, whether only for creating.
+/// Whether the roles are sufficient, and if so, whether only for creating.
 fn check_roles(roles: &RolesThere, need: &Need, version: Version) -> Result<bool, AuthRefusal> {
     let NeededActions { any_of, since } = need.actions;
     if version < since {
@@ -227,7 +227,7 @@ fn check_roles(roles: &RolesThere, need: &Need, version: Version) -> Result<bool
 pub struct AnonymousCaller {
     /// What to answer in WWW-Authenticate, for versions that know it.
     pub(super) challenge: Option<Arc<str>>,
-    /// In older versions what is private does not exist.
+    /// Older versions answer that a private resource does not exist.
     pub(super) private_is_hidden: bool,
 }
 
@@ -240,7 +240,7 @@ impl AnonymousCaller {
     }
 }
 
-/// The level that a container must have for this caller, and the answer if it has not.
+/// The level that a container must have for this caller, and the answer otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredPublicAccess {
     level: PublicAccess,

@@ -1,4 +1,4 @@
-//! Bearer tokens of a directory: which are believed, and which roles their holders have.
+//! Bearer tokens of a directory: which are accepted, and which roles their holders have.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ pub const TOKEN_SKEW_MAX: Duration = Duration::from_secs(5 * 60);
 /// The longest id of a user or a tenant. Those of directories are GUIDs.
 const ID_BYTES_MAX: usize = 256;
 const BEARER_SINCE: Version = Version::V2017_11_09;
-/// Storage as a whole: as an address, and as the application that it is in the directory. Where every
-/// token is believed, these are; elsewhere only audiences that are configured.
+/// Storage as a whole, by URL and by application id. Accepted where every token is accepted;
+/// elsewhere only configured audiences are.
 const STORAGE_AUDIENCES: [&str; 2] =
     ["https://storage.azure.com", "e406a681-f3d4-42a8-90b6-c2b029497af1"];
 
@@ -37,7 +37,7 @@ enum Trust {
         issuer: String,
         keys: Arc<KeyRing>,
     },
-    /// Any token that looks right, signed or not, over any protocol.
+    /// Any well-formed token, signed or not, over any protocol.
     Anybody,
 }
 
@@ -48,20 +48,20 @@ impl BearerSettings {
         Self { trust, audiences: Vec::new(), assignments, challenge: None }
     }
 
-    /// Tokens of `issuer` (their `iss` claim, exactly) that a key of the set signed.
+    /// Tokens of `issuer` (their exact `iss` claim) signed by a key of the set.
     pub fn issuer(issuer: impl Into<String>, key_set_json: &str) -> Result<Self, InvalidKeySet> {
         Ok(Self::issuer_with(issuer, Arc::new(KeyRing::of(KeySet::from_json(key_set_json)?))))
     }
 
-    /// The same with keys that others replace while the server runs.
+    /// The same with keys that are replaced while the server runs.
     pub fn issuer_with(issuer: impl Into<String>, keys: Arc<KeyRing>) -> Self {
         let issuer = issuer.into();
         let challenge = challenge(&format!("{}/oauth2/authorize", issuer.trim_end_matches('/')));
         Self { trust: Trust::Issuer { issuer, keys }, challenge, ..Self::off() }
     }
 
-    /// For development only: whoever can reach the server is whoever they say they are, and, unless
-    /// roles are assigned, may do everything.
+    /// For development only: every claimed identity is accepted and, unless roles are assigned, may
+    /// do everything.
     pub fn development() -> Self {
         let tenant = "00000000-0000-0000-0000-000000000000";
         let uri = format!("https://login.microsoftonline.com/{tenant}/oauth2/authorize");
@@ -78,14 +78,14 @@ impl BearerSettings {
         self
     }
 
-    /// Who may do what; nobody else may do anything.
+    /// The role assignments; nothing else is allowed.
     #[must_use]
     pub fn with_assignments(mut self, assignments: Vec<Assignment>) -> Self {
         self.assignments = assignments.into();
         self
     }
 
-    /// Where clients that give no credentials are sent to get a token.
+    /// Where clients without credentials are told to get a token.
     #[must_use]
     pub fn with_authorization_uri(mut self, uri: &str) -> Self {
         self.challenge = challenge(uri);
@@ -102,7 +102,7 @@ impl BearerSettings {
         self.challenge.clone().filter(|_| version >= since)
     }
 
-    /// Whether tokens of whoever said these claims are believed now.
+    /// Whether tokens of the issuer of these claims are accepted now.
     pub(super) fn believes_issuer_of(&self, claims: &ClaimTexts) -> bool {
         match &self.trust {
             Trust::Nobody => false,
@@ -141,13 +141,13 @@ pub struct Principal {
     pub object_id: String,
     pub tenant_id: Option<String>,
     pub name: Option<String>,
-    /// What the token said of them.
+    /// The claims of the token.
     pub claims: Arc<ClaimTexts>,
     assigned: Arc<[Assignment]>,
 }
 
 impl Principal {
-    /// Someone of whom only the ids are known, without any role.
+    /// A principal of which only the ids are known, without any role.
     pub(super) fn of_object(object_id: String, tenant_id: String) -> Self {
         Self {
             object_id,
@@ -186,10 +186,10 @@ impl Principal {
     }
 }
 
-/// The roles that a principal has at what a request is about.
+/// The roles of a principal for the resource of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RolesThere {
-    /// Also one that counts in a part of the account only.
+    /// Also roles for a part of the account only.
     pub any_in_account: bool,
     roles: Vec<Role>,
 }
@@ -223,7 +223,7 @@ pub(super) fn check(
         ));
     }
     let claims = believe(token.trim(), settings, now).map_err(|detail| {
-        let challenge = settings.challenge(request.target.service, request.version);
+        let challenge = settings.challenge(request.resource.service, request.version);
         AuthRefusal::InvalidToken { detail, challenge }
     })?;
     let Some(object_id) = claims.oid.or(claims.sub) else {

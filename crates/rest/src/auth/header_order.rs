@@ -1,13 +1,13 @@
 //! The order in which the service sorts header names before it signs them.
 //!
-//! It is the order of the .NET culture comparison, not that of the bytes: a hyphen or an apostrophe
-//! carries no weight until everything else is equal, and punctuation comes before digits. So
-//! `x-ms-meta-a_b` comes before `x-ms-meta-a1`, and `x-ms-metab` before `x-ms-meta-c`. Official
-//! clients rebuild this order; older ones and most others sort by bytes.
+//! It is the order of the .NET culture comparison, not of the bytes: hyphens and apostrophes are
+//! ignored unless everything else is equal, and punctuation comes before digits. So `x-ms-meta-a_b`
+//! comes before `x-ms-meta-a1`, and `x-ms-metab` before `x-ms-meta-c`. Official clients rebuild
+//! this order; older ones and most others sort by bytes.
 
 use std::cmp::Ordering;
 
-/// Every character a header name can have, except the two without weight, from light to heavy.
+/// Every character of header names, except the two that are ignored, in ascending order.
 const BY_WEIGHT: &[u8] = b"!#$%&*.^_`|~+0123456789abcdefghijklmnopqrstuvwxyz";
 
 const WEIGHTS: [u8; 256] = {
@@ -29,8 +29,8 @@ fn weighed(name: &[u8]) -> impl Iterator<Item = u8> {
     name.iter().map(|byte| WEIGHTS[*byte as usize]).filter(|weight| *weight != 0)
 }
 
-/// Names that differ only in characters without weight: at the first difference the name that has
-/// such a character is the greater one, and a hyphen is greater than an apostrophe.
+/// For names that differ only in ignored characters: at the first difference the name with such a
+/// character is greater, and a hyphen is greater than an apostrophe.
 fn hyphens_late(left: &[u8], right: &[u8]) -> Ordering {
     let rank = |byte: u8| match byte {
         b'-' => 2,

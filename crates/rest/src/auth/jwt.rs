@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::roles::ClaimTexts;
 
-/// A token in its three parts, decoded but not yet believed.
+/// A token in its three parts, decoded but not yet verified.
 pub(super) struct Token<'a> {
     pub header: Header,
     pub claims: Claims,
@@ -40,7 +40,7 @@ pub(super) struct Claims {
     pub tid: Option<String>,
     pub name: Option<String>,
     pub upn: Option<String>,
-    /// Those of all claims that are texts, numbers or lists of them.
+    /// All claims that are texts, numbers or lists of them.
     #[serde(skip)]
     pub texts: ClaimTexts,
 }
@@ -64,7 +64,7 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// A list in a list is no list of texts.
+/// A nested list is ignored.
 fn scalar(value: &Value) -> Vec<String> {
     match value {
         Value::String(_) | Value::Number(_) | Value::Bool(_) => texts(value),
@@ -103,8 +103,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The keys of an issuer as they are now. Issuers change them, and whoever knows where they are found
-/// replaces them here.
+/// The current keys of an issuer. Issuers change them; the task that fetches them replaces them here.
 #[derive(Debug, Default)]
 pub struct KeyRing {
     current: ArcSwap<KeySet>,
@@ -134,8 +133,8 @@ impl KeyRing {
     }
 }
 
-/// The public keys of an issuer, from the text of its JSON Web Key Set. Keys of kinds that are not
-/// used here are passed over.
+/// The public keys of an issuer, from the text of its JSON Web Key Set. Keys of other kinds are
+/// ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySet {
     keys: Vec<PublicKey>,
@@ -217,7 +216,7 @@ impl KeySet {
         self.keys.iter().any(|key| token.header.kid.is_none() || key.id == token.header.kid)
     }
 
-    /// Whether one of the keys made the signature: the named one, if the token names one.
+    /// Whether one of the keys verifies the signature: the named one, if the token names one.
     fn verifies(&self, token: &Token<'_>) -> bool {
         let Header { alg, kid } = &token.header;
         let named = |key: &&PublicKey| kid.is_none() || key.id == *kid;
@@ -226,7 +225,7 @@ impl KeySet {
 }
 
 impl Material {
-    /// The kind of key decides which algorithms are possible, whatever the token claims.
+    /// The kind of key decides which algorithms are allowed, whatever the token claims.
     fn verifies(&self, algorithm: &str, token: &Token<'_>) -> bool {
         let (signed, signature) = (token.signed, token.signature.as_slice());
         let verified = match (self, algorithm) {

@@ -1,4 +1,4 @@
-//! Account keys, and the one way a signature is ever compared.
+//! Account keys, and the only function that compares signatures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq as _;
 pub type Signature = [u8; 32];
 
 /// A signing key. Only the keyed state of the hash is kept, which saves hashing the key for each
-/// request; neither it nor the text it came from can be printed.
+/// request; neither it nor the original text can be printed.
 #[derive(Clone)]
 pub struct Key(Hmac<Sha256>);
 
@@ -52,8 +52,8 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Reads a presented signature. `None` for text that no signature can have, which is treated as a
-/// signature that does not match.
+/// Reads a presented signature. `None` for text that cannot be a signature, which is treated as one
+/// that does not match.
 pub(super) fn decode_signature(text: &str) -> Option<Signature> {
     // 32 bytes are always 44 characters, so a longer text is refused before any decoding.
     if text.len() != 44 {
@@ -77,12 +77,12 @@ impl AccountKeys {
     }
 }
 
-/// The accounts that are served, by name. They are few, and every request looks for one of them
-/// three times: to compare names takes less than to hash one.
+/// The accounts that are served, by name. There are few, and every request looks one up three
+/// times: comparing names is faster than hashing.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     keys: BTreeMap<String, AccountKeys>,
-    /// Known, but nothing is done for them.
+    /// Known accounts that are disabled.
     disabled: BTreeSet<String>,
 }
 

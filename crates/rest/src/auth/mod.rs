@@ -1,11 +1,11 @@
-//! Who is calling, and what they may do.
+//! Authentication and authorization.
 //!
 //! Everything here is a pure function of what was received, the configured keys and the time: no
 //! clock, no I/O, no storage. A request passes through [`authenticate`]; if its signature names a
 //! stored access policy, through [`resolve_policy`] with the policy that was read; through
 //! [`authorize`] with the [`Need`](crate::operation::Need) of its operation; and, if it came without
-//! credentials, through [`check_public_access`] with the level of its container. Status codes are
-//! given to refusals elsewhere.
+//! credentials, through [`check_public_access`] with the level of its container. Status codes of
+//! refusals are assigned elsewhere.
 
 mod authorize;
 mod bearer;
@@ -61,14 +61,14 @@ pub struct Presented<'a> {
     /// The account is the first segment of `path` rather than part of the host name.
     pub path_style: bool,
     /// In order of appearance, decoded. The official clients write a space as `%20` and a plus as
-    /// `%2B`, so it makes no difference to them what a plus sign is decoded to.
+    /// `%2B`, so for them it does not matter what a plus sign is decoded to.
     pub query: &'a [(String, String)],
     pub headers: &'a RequestHeaders,
     /// The version that the request is processed with.
     pub version: Version,
     pub tls: bool,
     pub client_ip: IpAddr,
-    pub target: NamedResource<'a>,
+    pub resource: NamedResource<'a>,
 }
 
 /// What the path names, decoded.
@@ -99,27 +99,27 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Everybody, where nobody is asked who they are.
+    /// The identity at endpoints without authentication.
     pub fn public() -> Self {
         Self::Anonymous(AnonymousCaller { challenge: None, private_is_hidden: true })
     }
 }
 
-/// Finds out who is calling, from the Authorization header or the query.
+/// Authenticates by the Authorization header or the query.
 pub fn authenticate(
     request: &Presented<'_>,
     accounts: &Accounts,
     bearer: &BearerSettings,
     now: Timestamp,
 ) -> Result<Identity, AuthRefusal> {
-    let Some(keys) = accounts.get(request.target.account) else {
+    let Some(keys) = accounts.get(request.resource.account) else {
         return Err(AuthRefusal::ResourceNotFound);
     };
     let authorization = authorization(request.headers)?;
     let parameters = Parameters::of(request)?;
     match (parameters, authorization) {
         (Some(parameters), None) => by_signature(parameters, request, keys, bearer, now),
-        // The one signature that does not stand alone: it is good for one user, who shows a token.
+        // The only signature that needs a token, too: it is valid for one user.
         (Some(parameters), Some(("Bearer", token))) if parameters.get("sduoid").is_some() => {
             let identity = by_signature(parameters, request, keys, bearer, now)?;
             let principal = bearer::check(token, request, bearer, now)?;
@@ -143,8 +143,8 @@ pub fn authenticate(
             Ok(Identity::Owner)
         }
         (None, None) => Ok(Identity::Anonymous(AnonymousCaller {
-            challenge: bearer.challenge(request.target.service, request.version),
-            private_is_hidden: request.target.service == Service::Blob
+            challenge: bearer.challenge(request.resource.service, request.version),
+            private_is_hidden: request.resource.service == Service::Blob
                 && request.version < Version::V2019_12_12,
         })),
     }
@@ -183,7 +183,7 @@ fn by_signature(
     sas::service(parameters, request, keys, now).map(|sas| Identity::ServiceSas(Box::new(sas)))
 }
 
-/// Turns a signature that is good for one user into one that is good as it is.
+/// Turns a signature for one user, who has shown a token, into one that is valid as it is.
 fn delegated_to(identity: Identity, principal: &Principal) -> Result<Identity, AuthRefusal> {
     let Identity::UserDelegationSas(mut sas) = identity else {
         return Err(AuthRefusal::failed("sduoid belongs to user delegation signatures."));

@@ -1,11 +1,11 @@
-//! Sets of the letters that permissions, services and resource types are written with.
+//! Sets of the letters for permissions, services and resource types.
 
 /// A set of lower-case letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Letters(u32);
 
 impl Letters {
-    /// `None` if a character is no lower-case letter or appears twice.
+    /// `None` if a character is not a lower-case letter or appears twice.
     pub fn parse(text: &str) -> Option<Self> {
         text.bytes().try_fold(Self(0), |letters, byte| {
             let bit = bit(byte)?;

@@ -1,16 +1,15 @@
-//! Every answer of authentication and authorization other than yes.
+//! Every refusal of authentication and authorization.
 
 use std::sync::Arc;
 
-/// Why a request was not let in. Each variant is an outcome the client can tell apart; its
-/// documentation names the status and the code that the error mapping gives it.
+/// Why a request was refused. Each variant is an outcome the client can tell apart; its
+/// documentation names the status and the code of the error mapping.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthRefusal {
     /// 403 `AuthenticationFailed`, with `detail` as AuthenticationErrorDetail: wrong signature,
     /// expired or not yet valid, date outside the allowed skew, malformed signature parameters.
     ///
-    /// The detail can repeat the signed text, so it is for the client only and no part of what is
-    /// logged.
+    /// The detail can repeat the signed text, so it is for the client only and never logged.
     #[error("authentication failed")]
     AuthenticationFailed { detail: String },
     /// 400 `InvalidAuthenticationInfo`: an Authorization header that cannot be read.
@@ -24,8 +23,8 @@ pub enum AuthRefusal {
     /// where some are needed.
     #[error("no authentication information was given")]
     NoAuthenticationInformation { challenge: Option<Arc<str>> },
-    /// 404 `ResourceNotFound`: no credentials and a version before 2019-12-12, which hides what is
-    /// private; also an account that is not served.
+    /// 404 `ResourceNotFound`: no credentials and a version before 2019-12-12, which hides private
+    /// resources; also an account that is not served.
     #[error("the resource does not exist or is hidden from this caller")]
     ResourceNotFound,
     /// 409 `PublicAccessNotPermitted`: the account allows no anonymous access.
@@ -38,8 +37,8 @@ pub enum AuthRefusal {
     /// signature that is sent twice.
     #[error("the query parameter {name} is sent more than once")]
     DuplicateQueryParameter { name: &'static str },
-    /// 400 `InvalidQueryParameterValue`, with QueryParameterName: the field is given both by the
-    /// token and by the stored access policy it names.
+    /// 400 `InvalidQueryParameterValue`, with QueryParameterName: the field is in both the token
+    /// and its stored access policy.
     #[error("{name} is given by the token and by its stored access policy")]
     FieldInPolicyAndToken { name: &'static str },
     /// 403 `AuthenticationFailed`: the stored access policy does not exist.

@@ -1,19 +1,19 @@
-//! Roles and their assignments: who may do what, and where.
+//! Roles and their assignments.
 //!
 //! An assignment gives a role to everybody whose token has certain claims, in one account, or in one
-//! container, queue, table or share of it. `Principal::roles_at` is the only place that compares
-//! assignments with what is asked for. Without an assignment a token may do nothing.
+//! container, queue, table or share of it. Only `Principal::roles_at` compares assignments with
+//! requests. Without an assignment a token allows nothing.
 
 use std::collections::BTreeMap;
 
 use super::{NamedResource, authorize::action_matches};
 use crate::service::Service;
 
-/// What a token says of its holder: names of claims, and the texts each has. An object id is `oid`
-/// here, wherever the token has it.
+/// The claims of a token: names, each with its texts. An object id is `oid` here, whatever claim of
+/// the token has it.
 pub type ClaimTexts = BTreeMap<String, Vec<String>>;
 
-/// The actions that a built-in role of the service gives, by its name there.
+/// The actions of a built-in role of the service, by its name there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Role {
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// For servers that believe every token: it is no role that could be assigned.
+    /// For servers that accept every token: this role cannot be assigned.
     pub(super) const EVERYTHING: Self = Self { name: "everything", actions: &["*"] };
 
     pub fn built_in(name: &str) -> Option<Self> {
@@ -133,8 +133,8 @@ const BUILT_IN: &[Role] = &[
         name: "Storage File Delegator",
         actions: &["fileServices/generateUserDelegationKey/action"],
     },
-    // Of the management of accounts: services, containers, queues, tables and shares, but not what
-    // is in them.
+    // Roles for the management of accounts: services, containers, queues, tables and shares, but
+    // not their contents.
     Role {
         name: "Storage Account Contributor",
         actions: &[
@@ -181,9 +181,9 @@ pub struct Assignment {
 /// Where a role counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssignmentScope {
-    /// In every account if there is none.
+    /// `None` for every account.
     pub account: Option<String>,
-    /// In one container, queue, table or share, and not in the account as a whole.
+    /// Only in one container, queue, table or share.
     pub container: Option<(Service, String)>,
 }
 
@@ -210,7 +210,7 @@ impl AssignmentScope {
     }
 }
 
-/// The names of tables are the same in every case.
+/// Names of tables are compared without case.
 pub(super) fn is_same(service: Service, one: &str, other: &str) -> bool {
     match service {
         Service::Table => one.eq_ignore_ascii_case(other),

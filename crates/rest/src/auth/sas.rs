@@ -1,5 +1,5 @@
-//! Shared access signatures as they arrive: which kind, what they say, and the checks that all
-//! kinds share. The signed text of each kind and version is in [`super::string_to_sign`].
+//! Shared access signatures as received: their kinds, their fields, and the checks that all kinds
+//! share. The signed text of each kind and version is in [`super::string_to_sign`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{AuthRefusal, NamedResource, Presented};
 use crate::service::Service;
 
 /// The parameters that make up shared access signatures. None of them may be sent twice: which one
-/// counts would then depend on who reads it.
+/// counts would depend on the reader.
 pub(crate) const PARAMETERS: [&str; 39] = [
     "sv",
     "ss",
@@ -60,12 +60,12 @@ pub(crate) const PARAMETERS: [&str; 39] = [
 
 /// Before this version a signature has no `sv` of its own.
 pub(super) const FIRST_SIGNED_VERSION: &str = "2012-02-12";
-/// The first version of account signatures, of `sip` and `spr`, and of the codes that tell what a
-/// signature lacks.
+/// The first version of account signatures, of `sip` and `spr`, and of the specific codes for what
+/// a signature lacks.
 const ACCOUNT_SAS_SINCE: &str = "2015-04-05";
 pub(super) const RESPONSE_HEADERS_SINCE: &str = "2013-08-15";
 const ENCRYPTION_SCOPE_SINCE: &str = "2020-12-06";
-/// How long a signature without version and policy may last.
+/// The longest validity of a signature without version and policy.
 const UNVERSIONED_LIFETIME_MAX: Duration = Duration::from_secs(3600);
 
 /// The parameters of a request that carries a signature.
@@ -130,7 +130,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// The version the signature was made for; empty before signatures said so.
+    /// The version the signature was made for; empty before signatures had one.
     pub fn version(self) -> Result<&'a str, AuthRefusal> {
         let version = self.text("sv");
         let digits = |range| {
@@ -157,7 +157,7 @@ pub(super) fn malformed(name: &str, problem: &str) -> AuthRefusal {
     AuthRefusal::failed(format!("{name} {problem}."))
 }
 
-/// When a signature is valid. Without an end, a stored access policy has to give one.
+/// When a signature is valid. Without an expiry, its stored access policy must have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     pub start: Option<Timestamp>,
@@ -178,7 +178,7 @@ impl Window {
         if now <= expiry && self.start.is_none_or(|start| start <= now) {
             return Ok(());
         }
-        // Without a start a signature begins now: so the service says it of one that has expired.
+        // Without a start a signature begins now: the service answers so for an expired one.
         let start = self.start.unwrap_or(now);
         let ends_first = start >= expiry;
         let (start, expiry, now) = (start.rfc1123(), expiry.rfc1123(), now.rfc1123());
@@ -245,8 +245,8 @@ pub(super) fn mismatch(text: &str) -> AuthRefusal {
     AuthRefusal::failed(format!("Signature did not match. String to sign used was {text}"))
 }
 
-/// The letters that mean something in that version. §14.16 of the notes on the protocol: sources
-/// differ on the first version of some; the earlier one is taken.
+/// The letters that have a meaning in that version. §14.16 of the notes on the protocol: sources
+/// differ on the first version of some; this uses the earlier one.
 pub(super) fn letters_since(letters: Letters, version: &str) -> Letters {
     const SINCE: [(&str, &str); 4] =
         [("2019-10-10", "xy"), ("2019-12-12", "tf"), ("2020-02-10", "meo"), ("2020-06-12", "i")];
@@ -254,7 +254,7 @@ pub(super) fn letters_since(letters: Letters, version: &str) -> Letters {
     newer.fold(letters, |letters, (_, unknown)| letters.without(unknown))
 }
 
-/// Gives access to services and types of resources of the whole account.
+/// A signature for services and types of resources of the whole account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountSas {
     pub(super) services: Letters,
@@ -277,12 +277,12 @@ pub(super) fn account(
     for name in ["sp", "se", "ss", "srt"] {
         parameters.required(name)?;
     }
-    let text = string_to_sign::account(parameters, request.target.account);
+    let text = string_to_sign::account(parameters, request.resource.account);
     check_signature(parameters, &text, keys)?;
     Window::of(parameters)?.check(now)?;
     check_origin(parameters, request)?;
     let services = parameters.letters("ss")?.unwrap_or_default();
-    if !services.contains(request.target.service.sas_letter()) {
+    if !services.contains(request.resource.service.sas_letter()) {
         return Err(AuthRefusal::ServiceMismatch);
     }
     let permissions = parameters.letters("sp")?.unwrap_or_default();
@@ -295,11 +295,11 @@ pub(super) fn account(
     })
 }
 
-/// Gives access to one resource and what is in it.
+/// A signature for one resource and its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceSas {
     /// The stored access policy that completes the signature. Until [`super::resolve_policy`] has
-    /// taken it away, the signature gives nothing.
+    /// removed it, the signature allows nothing.
     pub policy_id: Option<String>,
     pub(super) window: Window,
     pub(super) permissions: Option<Letters>,
@@ -307,15 +307,15 @@ pub struct ServiceSas {
     pub scope: SasScope,
 }
 
-/// What a signature for one resource says besides times and permissions.
+/// The fields of a signature for one resource besides times and permissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SasScope {
-    /// None for what the caller has in the whole account.
+    /// `None` if the caller is not limited to a resource.
     pub resource: Option<SignedResource>,
     pub encryption_scope: Option<String>,
     pub response_headers: ResponseHeaders,
     pub key_range: Option<KeyRange>,
-    /// The table that the signature is for, where the address does not name it.
+    /// The table that the signature is for, if the address does not name it.
     pub table: Option<String>,
 }
 
@@ -325,7 +325,7 @@ impl SasScope {
         self.resource.as_ref().is_some_and(|resource| resource.covers(target))
     }
 
-    /// Of a caller whom no signature limits.
+    /// For a caller without such a signature.
     pub(super) const WHOLE: &Self = &Self {
         resource: None,
         encryption_scope: None,
@@ -353,7 +353,7 @@ pub struct SignedResource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Below {
     Everything,
-    /// A directory and what is in it, without slashes at its ends; empty for the root.
+    /// A directory and its contents, without slashes at either end; empty for the root.
     Directory(String),
     Object(String),
     /// One snapshot or version of a blob.
@@ -380,7 +380,7 @@ impl SignedResource {
     }
 }
 
-/// Headers that the answer carries in place of those of the blob or file.
+/// Headers that replace those of the blob or file in the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHeaders {
     pub cache_control: Option<String>,
@@ -398,7 +398,8 @@ pub(super) fn service(
 ) -> Result<ServiceSas, AuthRefusal> {
     let version = parameters.version()?;
     let resource = ResourcePath::of(parameters, request)?;
-    let text = string_to_sign::service(parameters, request.target.service, version, &resource.path);
+    let text =
+        string_to_sign::service(parameters, request.resource.service, version, &resource.path);
     check_signature(parameters, &text, keys)?;
     let window = Window::of(parameters)?;
     let permissions = parameters.letters("sp")?;
@@ -414,7 +415,7 @@ pub(super) fn service(
         window,
         permissions: permissions.map(|letters| letters_since(letters, version)),
         version: version.to_owned(),
-        scope: scope(parameters, request.target.service, resource.resource)?,
+        scope: scope(parameters, request.resource.service, resource.resource)?,
     })
 }
 
@@ -443,14 +444,14 @@ pub(super) fn scope(
         end_partition: parameters.owned("epk"),
         end_row: parameters.owned("erk"),
     };
-    // A row key alone has no meaning, and ignoring it would widen what was meant.
+    // A row key alone has no meaning, and ignoring it would allow more than intended.
     if key_range.start_partition.is_none() && key_range.start_row.is_some() {
         return Err(malformed("srk", "needs spk"));
     }
     if key_range.end_partition.is_none() && key_range.end_row.is_some() {
         return Err(malformed("erk", "needs epk"));
     }
-    // What the version does not sign, anyone could have added.
+    // If the version does not sign them, anyone could have added them.
     let headers_signed = matches!(service, Service::Blob | Service::File)
         && parameters.text("sv") >= RESPONSE_HEADERS_SINCE;
     let header = |name| parameters.owned(name).filter(|_| headers_signed);

@@ -1,9 +1,9 @@
 //! Shared Key and Shared Key Lite.
 //!
 //! Clients disagree with the reference, and with each other, on a few details of the text they
-//! sign. Each detail has a short list of forms here, the documented one first; a signature made
-//! with the account key over any combination of them is accepted. That weakens nothing: whoever
-//! can sign one form can sign them all.
+//! sign. Each detail has a short list of forms here, the documented one first; a signature over any
+//! combination of them is accepted. That weakens nothing: a client that can sign one form can sign
+//! all.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(super) enum Scheme {
     SharedKeyLite,
 }
 
-/// Checks `credentials`, what follows the scheme in the Authorization header.
+/// Checks `credentials`, the part of the Authorization header after the scheme.
 pub(super) fn check(
     scheme: Scheme,
     credentials: &str,
@@ -45,7 +45,7 @@ pub(super) fn check(
             detail: "account:signature expected",
         });
     };
-    if account != request.target.account {
+    if account != request.resource.account {
         return Err(AuthRefusal::failed("The account in the Authorization header is another one."));
     }
     let headers = SignedHeaders::collect(request.headers, request.version)?;
@@ -63,8 +63,8 @@ pub(super) fn check(
     )))
 }
 
-/// The documented form of the signed text, to help authors of clients. What gives access to
-/// something else is left out of it.
+/// The documented form of the signed text, to help authors of clients, without anything that gives
+/// access to other resources.
 fn shown_text(scheme: Scheme, request: &Presented<'_>, headers: &SignedHeaders<'_>) -> String {
     const HIDDEN: &str = "***";
     let secret = |name: &[u8]| {
@@ -104,7 +104,7 @@ fn check_date(headers: &SignedHeaders<'_>, now: Timestamp) -> Result<(), AuthRef
     Ok(())
 }
 
-/// The standard headers that are signed, in the order in which they are.
+/// The standard headers that are signed, in order.
 const STANDARD: [&str; 11] = [
     "content-encoding",
     "content-language",
@@ -177,7 +177,7 @@ fn duplicate(name: &[u8]) -> AuthRefusal {
     AuthRefusal::DuplicateHeader { name: String::from_utf8_lossy(name).into_owned() }
 }
 
-/// The signed text in its forms: one of each list, in this order.
+/// The forms of the signed text: one of each list, in this order.
 struct Candidates<'a> {
     heads: Vec<Vec<u8>>,
     headers: Vec<Vec<u8>>,
@@ -188,10 +188,10 @@ struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     fn new(scheme: Scheme, request: &Presented<'a>, headers: &SignedHeaders<'_>) -> Self {
-        let full = scheme == Scheme::SharedKey && request.target.service != Service::Table;
-        let signs_headers = request.target.service != Service::Table;
+        let full = scheme == Scheme::SharedKey && request.resource.service != Service::Table;
+        let signs_headers = request.resource.service != Service::Table;
         Self {
-            heads: match (scheme, request.target.service) {
+            heads: match (scheme, request.resource.service) {
                 (Scheme::SharedKey, Service::Table) => table_heads(request.method, headers),
                 (Scheme::SharedKeyLite, Service::Table) => table_lite_heads(headers),
                 (Scheme::SharedKey, Service::Blob | Service::Queue | Service::File) => {
@@ -202,7 +202,7 @@ impl<'a> Candidates<'a> {
                 }
             },
             headers: if signs_headers { canonical_headers(&headers.x_ms) } else { vec![vec![]] },
-            account: request.target.account,
+            account: request.resource.account,
             paths: Paths::of(request),
             query: if full { full_query(request.query) } else { lite_query(request.query) },
         }
@@ -240,7 +240,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// The path as it was received, and, where the account is its first segment, what follows it.
+/// The path as it was received, and the part after the account if that is its first segment.
 struct Paths<'a> {
     received: &'a str,
     after_account: Option<&'a str>,
@@ -253,7 +253,7 @@ impl<'a> Paths<'a> {
         let after_account = match request.path_style {
             true => received
                 .strip_prefix('/')
-                .and_then(|path| path.strip_prefix(request.target.account)),
+                .and_then(|path| path.strip_prefix(request.resource.account)),
             false => None,
         };
         let primary = after_account.map(|path| path.strip_prefix("-secondary").unwrap_or(path));
@@ -261,8 +261,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Emulator-style addresses have the account in the path, and so twice in the signed text.
-    /// Some clients leave it out there; on a secondary address some sign the name without its
-    /// suffix.
+    /// Some clients omit it there; for a secondary address some sign the name without its suffix.
     fn forms(&self, account: &'a str) -> impl Iterator<Item = [&'a str; 3]> {
         let after_account = self.after_account;
         let once = after_account.map(|path| if path.is_empty() { "/" } else { path });
@@ -295,7 +294,7 @@ fn full_heads(method: &str, headers: &SignedHeaders<'_>) -> Vec<Vec<u8>> {
     let both_dates = headers.x_ms_date.is_some() && headers.date().is_some();
     let sign_date = headers.x_ms_date.is_none();
     let mut forms = vec![form(&order, sign_date)];
-    // The JavaScript clients sign the language before the encoding.
+    // JavaScript clients sign Content-Language before Content-Encoding.
     if swap_matters {
         forms.push(form(&swapped, sign_date));
     }
@@ -325,8 +324,8 @@ fn lite_heads(method: &str, headers: &SignedHeaders<'_>) -> Vec<Vec<u8>> {
     }
 }
 
-/// Only the date that the skew is measured by is accepted here: no header but this one is signed,
-/// so a request signed over Date could be replayed for ever with a new x-ms-date.
+/// Only the date that is checked for skew is accepted here: no other header is signed, so a request
+/// signed over Date could be replayed forever with a new x-ms-date.
 fn table_heads(method: &str, headers: &SignedHeaders<'_>) -> Vec<Vec<u8>> {
     let mut text = Vec::with_capacity(96);
     line(&mut text, method.as_bytes());
@@ -374,7 +373,7 @@ fn has_runs_of_space(value: &[u8]) -> bool {
     value.contains(&b'\t') || value.windows(2).any(|pair| pair == b"  ")
 }
 
-/// The value with each run of white space outside double quotes as one space.
+/// The value with each run of white space outside double quotes replaced by one space.
 fn folded(value: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(value.len());
     let mut quoted = false;

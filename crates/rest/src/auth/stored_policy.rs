@@ -1,5 +1,5 @@
-//! Stored access policies: what a service signature leaves to the container, queue, table or share
-//! it is for.
+//! Stored access policies: fields of a service signature that are stored with its container, queue,
+//! table or share.
 
 use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::time::Timestamp;
@@ -8,8 +8,8 @@ use super::AuthRefusal;
 use super::permission_letters::Letters;
 use super::sas::{ServiceSas, letters_since};
 
-/// Completes a signature with the policy that it names, which the caller has read by then. A
-/// signature that names none comes back as it is.
+/// Completes a signature with the policy that it names, which the caller has read. A signature
+/// without one is returned unchanged.
 pub fn resolve_policy(
     sas: Box<ServiceSas>,
     policy: Option<StoredPolicy>,

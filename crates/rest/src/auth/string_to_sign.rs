@@ -15,24 +15,24 @@ const KEY_FIELDS: [&str; 6] = ["skoid", "sktid", "skt", "ske", "sks", "skv"];
 
 /// What the signature is for.
 pub(super) struct ResourcePath {
-    /// As it is signed.
+    /// In its signed form.
     pub path: String,
     pub resource: SignedResource,
 }
 
 impl ResourcePath {
     pub fn of(parameters: Parameters<'_>, request: &Presented<'_>) -> Result<Self, AuthRefusal> {
-        let container = match (request.target.container, request.target.service) {
+        let container = match (request.resource.container, request.resource.service) {
             (Some(container), _) => container,
-            // A batch names its table in its parts; each is compared with this one.
+            // The parts of a batch name their tables; each is compared with this one.
             (None, Service::Table) => parameters.required("tn")?,
             (None, Service::Blob | Service::Queue | Service::File) => {
                 return Err(AuthRefusal::failed("The signature is not for the whole account."));
             }
         };
-        let object = request.target.object.unwrap_or_default();
+        let object = request.resource.object.unwrap_or_default();
         let version = parameters.text("sv");
-        let (below, signed) = match (request.target.service, parameters.get("sr")) {
+        let (below, signed) = match (request.resource.service, parameters.get("sr")) {
             (Service::Queue | Service::Table, _)
             | (Service::Blob, Some("c"))
             | (Service::File, Some("s")) => ("", Below::Everything),
@@ -62,7 +62,7 @@ impl ResourcePath {
                 return Err(malformed("sr", "is mandatory. Cannot be empty"));
             }
         };
-        let container = match request.target.service {
+        let container = match request.resource.service {
             Service::Table => {
                 let name = parameters.required("tn")?;
                 if !name.eq_ignore_ascii_case(container) {
@@ -75,15 +75,15 @@ impl ResourcePath {
         let mut path = String::with_capacity(64);
         if version >= "2015-02-21" {
             path.push('/');
-            path.push_str(request.target.service.name());
+            path.push_str(request.resource.service.name());
         }
-        for part in [request.target.account, &container, below] {
+        for part in [request.resource.account, &container, below] {
             if !part.is_empty() {
                 path.push('/');
                 path.push_str(part);
             }
         }
-        let service = request.target.service;
+        let service = request.resource.service;
         Ok(Self { path, resource: SignedResource { service, container, below: signed } })
     }
 }
@@ -116,7 +116,7 @@ fn signed_directory<'a>(
     if depth == 0 {
         return Ok("");
     }
-    // A slash at the beginning stays: it makes the first segment empty, and another name.
+    // A leading slash is kept: it makes an empty first segment, which is another name.
     let path = object.trim_end_matches('/');
     let segments = path.split('/').filter(|segment| !segment.is_empty()).count();
     if segments < depth {
@@ -126,7 +126,7 @@ fn signed_directory<'a>(
     Ok(&path[..end])
 }
 
-/// The time of the snapshot or version, where the signature is for one.
+/// The time of the snapshot or version, if the signature is for one.
 fn snapshot_time<'a>(parameters: Parameters<'a>) -> &'a str {
     match parameters.get("sr") {
         Some("bs") => parameters.text("snapshot"),
@@ -188,7 +188,7 @@ pub(super) fn user_delegation(
     resource: &str,
 ) -> Result<String, AuthRefusal> {
     let (headers, query) = (bound_headers(parameters, request)?, bound_query(parameters)?);
-    let blob = request.target.service == Service::Blob;
+    let blob = request.resource.service == Service::Blob;
     let mut fields = Vec::with_capacity(32);
     fields.extend(["sp", "st", "se"].map(|name| parameters.text(name)));
     fields.push(resource);
@@ -210,19 +210,19 @@ pub(super) fn user_delegation(
             fields.extend([headers.as_str(), query.as_str()]);
         }
     }
-    if matches!(request.target.service, Service::Blob | Service::File) {
+    if matches!(request.resource.service, Service::Blob | Service::File) {
         fields.extend(RESPONSE_HEADERS.map(|name| parameters.text(name)));
     }
     Ok(fields.join("\n"))
 }
 
-/// The names in a list such as `srh`, which are encoded once more than the list itself.
+/// The names in a list such as `srh`, each encoded once more within the list.
 fn bound_names(list: &str) -> impl Iterator<Item = Option<String>> {
     let names = list.split(',').filter(|name| !name.is_empty());
     names.map(|name| percent_decode_str(name).decode_utf8().ok().map(|name| name.into_owned()))
 }
 
-/// The headers that the request must have, each with the value it has.
+/// The headers that the request must have, with their values.
 fn bound_headers(
     parameters: Parameters<'_>,
     request: &Presented<'_>,

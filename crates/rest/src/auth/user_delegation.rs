@@ -19,7 +19,7 @@ use super::string_to_sign::{self, ResourcePath};
 use super::{AuthRefusal, BearerSettings, ClaimTexts, Presented, Principal};
 use crate::service::Service;
 
-/// How long a key may be valid, counted from when it is asked for.
+/// How long a key may be valid, counted from the request for it.
 pub const KEY_LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The first version with such keys, for blobs and for the other services.
@@ -28,25 +28,25 @@ const QUEUE_AND_FILE_SINCE: &str = "2025-07-05";
 /// The first version that signs `saoid` and `suoid`.
 const AGENTS_SINCE: &str = "2020-02-10";
 
-/// Keeps keys apart from everything else that is signed with the account key. No request or
-/// signature can begin with it: methods, account names and permissions have no space.
+/// Separates keys from everything else that is signed with the account key. No request or signature
+/// can begin with it: methods, account names and permissions have no space.
 const PURPOSE: &str = "user delegation key\n";
 
-/// What a key is for; the names of the fields are those of the answer to Get User Delegation Key.
+/// The fields of a key, named as in the answer to Get User Delegation Key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFields {
     pub signed_oid: String,
     pub signed_tid: String,
     pub signed_start: Timestamp,
     pub signed_expiry: Timestamp,
-    /// The letter of the service it was asked from.
+    /// The letter of the service that has issued it.
     pub signed_service: String,
     pub signed_version: String,
     pub signed_delegated_user_tid: Option<String>,
 }
 
 impl KeyFields {
-    /// What the key is known by.
+    /// The identity of the key.
     pub fn identity(&self) -> DelegationKey<'_> {
         let start = key_time(self.signed_start);
         let tenant = self.signed_delegated_user_tid.as_deref().unwrap_or_default();
@@ -59,7 +59,7 @@ impl KeyFields {
     }
 }
 
-/// A key to hand out.
+/// A key for a client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UserDelegationKey {
     pub fields: KeyFields,
@@ -85,7 +85,7 @@ pub enum KeyRefusal {
     TooLong,
 }
 
-/// Issues a key. Times are cut to whole seconds, which is all that clients repeat of them.
+/// Issues a key. Times are cut to whole seconds, since clients repeat no fractions.
 pub fn issue_user_delegation_key(
     mut fields: KeyFields,
     keys: &AccountKeys,
@@ -104,7 +104,7 @@ pub fn issue_user_delegation_key(
     Ok(UserDelegationKey { fields, value })
 }
 
-/// `2024-01-31T12:34:56Z`, the form in which the times of a key are written.
+/// `2024-01-31T12:34:56Z`, the form of the times of a key.
 pub fn key_time(time: Timestamp) -> String {
     let mut text = time.iso8601().to_string();
     text.truncate("2024-01-31T12:34:56".len());
@@ -123,7 +123,7 @@ fn derive(key: &Key, fields: &KeyFields) -> [u8; 32] {
         &fields.signed_version,
         fields.signed_delegated_user_tid.as_deref().unwrap_or_default(),
     ];
-    // The length in front of each field keeps two different sets of fields from having one text.
+    // The length before each field keeps different sets of fields from having the same text.
     let text: String = texts.iter().map(|text| format!("{}:{text}\n", text.len())).collect();
     key.sign(&[PURPOSE.as_bytes(), text.as_bytes()])
 }
@@ -131,17 +131,17 @@ fn derive(key: &Key, fields: &KeyFields) -> [u8; 32] {
 /// A signature made with a user delegation key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserDelegationSas {
-    /// Who asked for the key: the signature gives no more than they may do.
+    /// The user who got the key: the signature allows no more than that user may do.
     pub delegator: Principal,
     pub key: KeyFields,
     pub permissions: Letters,
     pub(super) version: String,
     pub scope: SasScope,
-    /// `saoid`: stands for this user, whose rights were checked by the maker of the signature.
+    /// `saoid`: acts for this user, whose rights were checked by the maker of the signature.
     pub authorized_object_id: Option<String>,
-    /// `suoid`: stands for this user, whose rights are still to be checked.
+    /// `suoid`: acts for this user, whose rights are still to be checked.
     pub unauthorized_object_id: Option<String>,
-    /// `sduoid`: good only together with a token of this user.
+    /// `sduoid`: valid only together with a token of this user.
     pub delegated_user: Option<DelegatedUser>,
 }
 
@@ -152,9 +152,8 @@ pub struct DelegatedUser {
 }
 
 impl UserDelegationSas {
-    /// Gives the delegator the roles that are assigned to them, by what is known of the token that
-    /// got the key; at the least that is who they are. A token of someone whose tokens are no longer
-    /// believed gives nothing.
+    /// Gives the delegator the assigned roles, by the stored claims of the token that got the key,
+    /// or else by the ids. If tokens of that issuer are no longer accepted, there are none.
     pub fn give_roles(&mut self, bearer: &BearerSettings, known: Option<ClaimTexts>) {
         let claims = match known {
             Some(claims) if bearer.believes_issuer_of(&claims) => claims,
@@ -164,7 +163,7 @@ impl UserDelegationSas {
         self.delegator.give_roles(bearer, claims);
     }
 
-    /// Whose doing it is: what is created belongs to them.
+    /// The principal that acts: what is created belongs to it.
     pub(super) fn acting_principal(&self) -> Principal {
         let agent = self.authorized_object_id.as_ref().or(self.unauthorized_object_id.as_ref());
         let mut principal = self.delegator.clone();
@@ -175,7 +174,7 @@ impl UserDelegationSas {
     }
 }
 
-/// Checks everything but the rights of the delegator and the token of a delegated user.
+/// Checks everything except the rights of the delegator and the token of a delegated user.
 pub(super) fn check(
     parameters: Parameters<'_>,
     request: &Presented<'_>,
@@ -183,7 +182,7 @@ pub(super) fn check(
     now: Timestamp,
 ) -> Result<UserDelegationSas, AuthRefusal> {
     let version = parameters.version()?;
-    let since = match request.target.service {
+    let since = match request.resource.service {
         Service::Blob => BLOB_SINCE,
         Service::Queue | Service::File => QUEUE_AND_FILE_SINCE,
         Service::Table => return Err(malformed("skoid", "is not for tables")),
@@ -208,11 +207,11 @@ pub(super) fn check(
     key_window.check(now)?;
     Window::of(parameters)?.check(now)?;
     check_origin(parameters, request)?;
-    if !fields.signed_service.contains(request.target.service.sas_letter()) {
+    if !fields.signed_service.contains(request.resource.service.sas_letter()) {
         return Err(AuthRefusal::ServiceMismatch);
     }
-    // Where these two are not part of the signed text, anyone could have added them.
-    let agents = request.target.service == Service::Blob && version >= AGENTS_SINCE;
+    // If these two are not part of the signed text, anyone could have added them.
+    let agents = request.resource.service == Service::Blob && version >= AGENTS_SINCE;
     let agent = |name| parameters.owned(name).filter(|_| agents);
     let (authorized, unauthorized) = (agent("saoid"), agent("suoid"));
     if authorized.is_some() && unauthorized.is_some() {
@@ -224,7 +223,7 @@ pub(super) fn check(
         key: fields,
         permissions: letters_since(permissions, version),
         version: version.to_owned(),
-        scope: scope(parameters, request.target.service, resource.resource)?,
+        scope: scope(parameters, request.resource.service, resource.resource)?,
         authorized_object_id: authorized,
         unauthorized_object_id: unauthorized,
         delegated_user: parameters

@@ -1,4 +1,4 @@
-//! What can be asked about the account itself.
+//! Get Account Information.
 
 use hyper::StatusCode;
 
@@ -6,11 +6,11 @@ use crate::answer::Answer;
 use crate::request::Call;
 use crate::version::Version;
 
-/// An account that can be read by its secondary name, as this server lets it be.
+/// An account with a readable secondary, as on this server.
 const SKU: &str = "Standard_RAGRS";
 const KIND: &str = "StorageV2";
 
-/// Get Account Information. The container or blob of the address need not exist.
+/// The container or blob of the address need not exist.
 pub fn information(call: &Call<'_>) -> Answer {
     let mut answer = Answer::new(StatusCode::OK);
     answer.header("x-ms-sku-name", SKU);

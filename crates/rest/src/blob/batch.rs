@@ -1,5 +1,5 @@
-//! Blob Batch: many deletions or changes of tier in one request. Each part is a request of its own,
-//! with its own credentials, and goes the whole way through the front end.
+//! Blob Batch: many deletions or changes of tier in one request. Each part is a request with its
+//! own credentials, and passes through the whole front end.
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -13,11 +13,11 @@ use crate::connection::{Parts, RequestCase};
 use crate::error::{Code, Error};
 use crate::operation::{BlobOperation, Operation, route};
 use crate::request::Call;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
 const PARTS_MAX: usize = 256;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Enough for the parts to share syncs, few enough not to crowd out other requests.
+/// Enough for the parts to share syncs, few enough not to delay other requests.
 const PARTS_AT_ONCE: usize = 32;
 
 pub async fn run(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
@@ -42,7 +42,8 @@ pub async fn run(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// Nothing runs unless all parts are of one operation that may be in a batch, and in its account.
+/// Nothing runs unless all parts have the same operation, allowed in a batch, and are in its
+/// account.
 fn check_parts(call: &Call<'_>, parts: &[Part]) -> Result<(), Error> {
     let mut first = None;
     for part in parts {
@@ -61,11 +62,11 @@ fn check_parts(call: &Call<'_>, parts: &[Part]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the part asks for, if it is about the account of the batch. A part in another container than
-/// the batch fails by itself.
+/// The operation of the part, if it is in the account of the batch. A part in another container than
+/// the batch fails alone.
 fn operation_in_scope(call: &Call<'_>, part: &Part) -> Result<Operation, Error> {
     let service = call.operation.service();
-    let query = Query::parse(part.uri.query().unwrap_or_default())?;
+    let query = UrlQuery::parse(part.uri.query().unwrap_or_default())?;
     let host_style = call.frontend.host_style();
     let address = Address::parse(service, call.host, host_style, part.uri.path(), &query)?;
     let scope = address.resource.scope();
@@ -83,14 +84,14 @@ async fn answer_part(call: &Call<'_>, case: &RequestCase, part: Part) -> (Option
     let Part { content_id, method, uri, mut headers } = part;
     headers.keep(HOST, 0);
     if let Some(host) = call.host {
-        // It came as a header itself.
+        // It was a valid header in the request.
         let _ = headers.append(HOST, host.as_bytes());
     }
     let head = Parts { method, uri, version: Version::HTTP_11, headers };
     (content_id, call.frontend.handle_part(call, &head, case).await)
 }
 
-/// Headers that the batch has for all its parts.
+/// Headers that only the batch has, for all its parts.
 const OF_THE_BATCH: [&str; 2] = ["date", "server"];
 
 fn write(boundary: &str, answers: &[(Option<String>, Answer)]) -> Bytes {
@@ -108,7 +109,7 @@ fn write(boundary: &str, answers: &[(Option<String>, Answer)]) -> Bytes {
         }
         let body = match &answer.body {
             AnswerBody::Whole(body) => body.as_ref(),
-            // No operation that may be in a batch answers with content.
+            // No operation allowed in a batch answers with content.
             AnswerBody::Empty | AnswerBody::Stream(..) => b"",
         };
         text.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());

@@ -66,14 +66,14 @@ async fn stage(
     Ok(answer)
 }
 
-/// The block that the request is about.
+/// The block of the request.
 fn id(call: &Call<'_>) -> Result<BlockId, Error> {
     const NAME: &str = "blockid";
     let id = call.query.get_nonempty(NAME).ok_or(QueryRefusal::Missing { name: NAME })?;
     parse_id(id)
 }
 
-/// The id of a block as requests name it.
+/// The id of a block as in requests.
 pub fn parse_id(text: &str) -> Result<BlockId, Error> {
     let id = STANDARD.decode(text).ok().and_then(BlockId::new);
     id.ok_or_else(|| Code::InvalidBlockId.into())
@@ -94,7 +94,7 @@ pub fn block_bytes_max(version: Version) -> u64 {
     }
 }
 
-/// The largest block that is read from a source, by version.
+/// The largest block read from a source, by version.
 fn source_bytes_max(version: Version) -> u64 {
     if version >= Version::V2020_04_08 { 4000 * MIB } else { 100 * MIB }
 }

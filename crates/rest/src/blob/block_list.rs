@@ -20,8 +20,8 @@ use crate::version::Version;
 use crate::xml::Writer;
 use crate::xml::document::{self, DocumentRefusal, Limits};
 
-/// Room for 50,000 of the longest entries, each on a line of its own. More entries than that are
-/// read to be told from a document that is broken.
+/// Room for 50,000 of the longest entries, one per line. More entries are read so that the error
+/// says so.
 const DOCUMENT: Limits = Limits { bytes: 8 * 1024 * 1024, elements: 100_000 };
 
 /// The largest block that versions before 2019-12-12 know.
@@ -36,7 +36,7 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let command = command(NewBlob::BlockList(list), headers);
     let committed = call.frontend.domain().put_blob(command).await;
     let blob = match committed {
-        // Unlike every other operation.
+        // Unlike all other operations.
         Err(Failure::Refused(BlobRefusal::WrongKind)) => {
             return Err(Error::from(Code::InvalidBlobType).with_status(StatusCode::BAD_REQUEST));
         }
@@ -109,7 +109,7 @@ fn types(call: &Call<'_>) -> Result<BlockTypes, Error> {
     }
 }
 
-/// Versions that do not know blocks of such a length are not shown any.
+/// Older versions are not shown blocks that are too long for them.
 fn check_lengths(list: &BlockList, version: Version) -> Result<(), Error> {
     let mut blocks = list.committed.iter().chain(&list.uncommitted);
     let unknown = |block: &ListedBlock| block.length > EARLIER_BLOCK_BYTES_MAX;

@@ -70,7 +70,10 @@ pub async fn delete(call: &Call<'_>) -> Result<Answer, Error> {
 /// Restore Container.
 pub async fn restore(call: &Call<'_>) -> Result<Answer, Error> {
     let deleted_name = call.required_header("x-ms-deleted-container-name")?;
-    call.authorize_second(&NamedResource { container: Some(deleted_name), ..call.target() })?;
+    call.authorize_second(&NamedResource {
+        container: Some(deleted_name),
+        ..call.named_resource()
+    })?;
     let command = RestoreContainer {
         path: call.container_path()?,
         deleted_name: ContainerName::new(deleted_name)?,
@@ -87,13 +90,13 @@ pub async fn restore(call: &Call<'_>) -> Result<Answer, Error> {
 /// Rename Container.
 pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
     let source = call.required_header("x-ms-source-container-name")?;
-    call.authorize_second(&NamedResource { container: Some(source), ..call.target() })?;
+    call.authorize_second(&NamedResource { container: Some(source), ..call.named_resource() })?;
     let command = RenameContainer {
         path: call.container_path()?,
         source: ContainerName::new(source)?,
         source_lease_id: call.lease_id_header("x-ms-source-lease-id")?,
     };
-    // The service looks for these by their names.
+    // The service finds these by their names.
     if command.source.is_system() || command.path.container.is_system() {
         return Err(Code::InvalidResourceName.into());
     }
@@ -132,7 +135,7 @@ pub fn public_access_header(call: &Call<'_>) -> Result<PublicAccess, Error> {
     const NAME: &str = "x-ms-blob-public-access";
     match call.header(NAME)? {
         None => Ok(PublicAccess::None),
-        // Versions before 2009-09-19 wrote `true` for what is `container` now; clients still do.
+        // Versions before 2009-09-19 wrote `true` for `container`; clients still do.
         Some(text) if text.eq_ignore_ascii_case("container") || text == "true" => {
             Ok(PublicAccess::Container)
         }

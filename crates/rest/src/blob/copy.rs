@@ -41,7 +41,7 @@ pub async fn copy(call: &Call<'_>) -> Result<Answer, Error> {
             let asked = background_copy::unchanged(source.asked(), &properties);
             (CopySource::Awaited(background_copy::source_of(properties)), Some(asked))
         }
-        // Its bytes come before the answer: a block blob is kept otherwise than a file.
+        // Its bytes are read before the answer: block blobs are stored differently from files.
         Located::File(_) => (fetched(call, &source, FILE_BYTES_MAX).await?.0, None),
         Located::Unserved(_) => return Err(source.error(SourceFailure::unserved())),
     };
@@ -211,7 +211,7 @@ fn sealed(call: &Call<'_>) -> Result<Option<bool>, Error> {
 /// `x-ms-copy-source-tag-option`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceTags {
-    /// By those that are sent, if any are.
+    /// By those in the request, if any.
     Replaced,
     Copied,
 }
@@ -239,7 +239,7 @@ fn here(source: &SourceRequest, blob: ReadableBlob, etag: Option<ETag>) -> Sourc
     SourceHere { path: blob.path, which: blob.which, conditions, etag }
 }
 
-/// Reads a source whose digest the request names; the state that was read, and its digests.
+/// Reads a source whose digest the request names; returns the state that was read, and its digests.
 async fn verified(
     call: &Call<'_>,
     source: &SourceRequest,
@@ -262,7 +262,7 @@ async fn copied(call: &Call<'_>, source: &SourceRequest, command: CopyBlob) -> R
 fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
     let told = failure.map(|refusal| match refusal {
         CopyRefusal::Source(BlobRefusal::WrongKind) => Code::InvalidSourceBlobType.into(),
-        // The one condition on a source that is told as one on the destination is.
+        // The only condition on a source with the code of one on the destination.
         CopyRefusal::Source(BlobRefusal::SourceTagsNotMet) => Code::ConditionNotMet.into(),
         CopyRefusal::Source(refusal) => source.error(SourceFailure::from(Error::from(refusal))),
         CopyRefusal::SourceTooLarge => {
@@ -274,7 +274,7 @@ fn refused(source: &SourceRequest, failure: Failure<CopyRefusal>) -> Error {
     told.into()
 }
 
-/// Where other operations say 413, Copy Blob From URL says 409.
+/// Copy Blob From URL answers 409 where other operations answer 413.
 fn too_large_is_a_conflict(error: Error) -> Error {
     if error.code == Code::RequestBodyTooLarge {
         error.with_status(StatusCode::CONFLICT)

@@ -35,7 +35,7 @@ pub async fn undelete(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(Answer::new(StatusCode::OK))
 }
 
-/// What becomes of the snapshots; only where the blob itself is addressed.
+/// What happens to the snapshots; only if the blob itself is addressed.
 fn delete_snapshots(call: &Call<'_>, which: Which) -> Result<Option<DeleteSnapshots>, Error> {
     const NAME: &str = "x-ms-delete-snapshots";
     let Some(text) = call.header(NAME)? else { return Ok(None) };

@@ -1,5 +1,5 @@
 //! Which key the bytes of a blob are encrypted with: the client's own, sent with every request, or
-//! a scope. A scope is kept, enforced and given back; it does not change how bytes are stored.
+//! a scope. A scope is stored, enforced and returned; it does not change how bytes are stored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ const SCOPE: &str = "x-ms-encryption-scope";
 pub(super) const CONTEXT: &str = "x-ms-encryption-context";
 const DEFAULT_SCOPE: &str = "x-ms-default-encryption-scope";
 const DENY_OVERRIDE: &str = "x-ms-deny-encryption-scope-override";
-/// What a container without a scope of its own is said to have.
+/// The scope reported for a container without one.
 const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
 const CONTEXT_CHARACTERS_MAX: usize = 1024;
@@ -90,7 +90,7 @@ fn read_key(
             [Some(_), _] | [_, Some(_)] => Err(Error::missing_header(key_name)),
         };
     };
-    // The text itself stays out of the answer.
+    // The text itself must not be in the answer.
     let refused = |reason: &str| {
         Error::from(Code::InvalidHeaderValue)
             .detail("HeaderName", key_name)
@@ -131,7 +131,7 @@ fn is_scope_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// What the client keeps with a new blob for its own encryption, since 2021-08-06.
+/// What the client stores with a new blob for its own encryption, since 2021-08-06.
 pub fn context(call: &Call<'_>) -> Result<Option<String>, Error> {
     if call.version < Version::V2021_08_06 {
         return Ok(None);
@@ -160,7 +160,7 @@ pub fn scope_policy(call: &Call<'_>) -> Result<ScopePolicy, Error> {
     Ok(ScopePolicy { default, fixed })
 }
 
-/// The name of the scope that blobs of a container have where they name none.
+/// The default scope of blobs in a container.
 pub fn default_scope(policy: &ScopePolicy) -> &str {
     policy.default.as_deref().unwrap_or(ACCOUNT_SCOPE)
 }
@@ -170,7 +170,7 @@ pub fn describe_policy(answer: &mut Answer, policy: &ScopePolicy) {
     answer.header(DENY_OVERRIDE, if policy.fixed { "true" } else { "false" });
 }
 
-/// Whose key a blob is encrypted with, on the answers to reads and writes.
+/// The headers about encryption on the answers to reads and writes.
 pub fn describe(answer: &mut Answer, encryption: &Encryption) {
     match encryption {
         Encryption::Account => {}

@@ -1,5 +1,5 @@
-//! Set Blob Expiry, and the expiry of new blobs. Azure has both only where a namespace is
-//! hierarchical; here every blob can expire.
+//! Set Blob Expiry, and the expiry of new blobs. Azure has both only with a hierarchical namespace;
+//! here every blob can expire.
 
 use std::time::Duration;
 

@@ -63,9 +63,9 @@ async fn find(
     Ok(Answer::xml(StatusCode::OK, xml.finish()))
 }
 
-/// The service says what is wrong in a sentence of its own. That of a container that is named twice
-/// is known (azure-sdk-for-net, issue 27610), and that of too many tags (Azurite,
-/// tests/blob/apis/service.test.ts); of the others it is the beginning.
+/// The service has a sentence for each error. Known are those for a container named twice
+/// (azure-sdk-for-net, issue 27610) and for too many tags (Azurite,
+/// tests/blob/apis/service.test.ts); of the others only the beginning.
 fn not_a_query(text: &str, refusal: TagPredicateInvalid) -> Error {
     let why = match refusal {
         TagPredicateInvalid::TwoContainers => "Cannot have container in both uri and query".into(),
@@ -83,7 +83,7 @@ fn not_a_query(text: &str, refusal: TagPredicateInvalid) -> Error {
     invalid("where", text).with_message(format!("Error parsing query: {why}"))
 }
 
-/// Of the tags only those are shown that the query names.
+/// Only the tags that the query names are shown.
 fn write(
     xml: &mut Writer,
     version: Version,

@@ -1,11 +1,11 @@
-//! Values of headers that only later versions know. Operations have their first version in the
-//! operation table, and what listings include beside the listings.
+//! Values of headers that only later versions know. The first version of operations is in the
+//! operation table, that of listing options beside the listings.
 
 use crate::error::Error;
 use crate::request::Call;
 use crate::version::Version;
 
-/// What a header may be set to, from which version on.
+/// Header values and their first versions.
 const VALUES: [(&str, &str, Version); 4] = [
     ("x-ms-access-tier", "Cold", Version::V2021_12_02),
     ("x-ms-access-tier", "Smart", Version::V2026_06_06),
@@ -24,7 +24,7 @@ pub fn check(call: &Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Values that are not in the table are for the operation to judge.
+/// The operation checks values that are not in the table.
 fn is_known(name: &str, value: &str, version: Version) -> bool {
     let same = |(named, known, _): &&(&str, &str, Version)| {
         *named == name && known.eq_ignore_ascii_case(value)

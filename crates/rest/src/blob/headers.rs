@@ -126,8 +126,8 @@ fn tag_predicate(call: &Call<'_>) -> Result<Option<TagPredicate>, Error> {
     }
 }
 
-/// The headers `x-ms-blob-content-*`; `plain` ones count where those are absent and the operation
-/// takes them.
+/// The headers `x-ms-blob-content-*`; with `plain`, the standard headers apply where those are
+/// absent.
 pub fn content_headers(call: &Call<'_>, plain: bool) -> Result<ContentHeaders, Error> {
     let either = |own: &'static str, other: &'static str| -> Result<Option<String>, Error> {
         let sent = match call.header(own)? {
@@ -147,7 +147,7 @@ pub fn content_headers(call: &Call<'_>, plain: bool) -> Result<ContentHeaders, E
     })
 }
 
-/// Before 2013-08-15 a blob was created whatever lease the request named.
+/// Before 2013-08-15 a lease id was ignored when a blob was created.
 pub fn lease_needs_blob(call: &Call<'_>) -> bool {
     call.version >= Version::V2013_08_15
 }
@@ -194,7 +194,8 @@ pub fn access_tier(answer: &mut Answer, blob: &Blob) {
     answer.optional_header("x-ms-smart-access-tier", smart_tier(blob));
 }
 
-/// Where a blob is that the service moves between the tiers: here it stays in the first.
+/// The current tier of a blob in the smart tier, which the service would move: here it stays in the
+/// first.
 pub fn smart_tier(blob: &Blob) -> Option<&'static str> {
     (blob.tier == Some(AccessTier::Smart)).then_some(tier_name(AccessTier::Hot))
 }
@@ -255,7 +256,7 @@ pub fn encode_sha256(sha256: &[u8; 32]) -> String {
     STANDARD.encode(sha256)
 }
 
-/// What is particular to blobs of a kind.
+/// The headers for blobs of one kind.
 fn blob_kind(answer: &mut Answer, kind: Kind) {
     answer.header("x-ms-blob-type", kind_name(kind));
     match kind {
@@ -283,7 +284,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// The version that a write has made, if versions are kept.
+/// The version created by a write, if versions are kept.
 pub fn version_id(answer: &mut Answer, call: &Call<'_>, blob: &Blob) {
     if call.version >= Version::V2019_12_12 {
         let version = blob.version.map(|version| version.iso8601().to_string());

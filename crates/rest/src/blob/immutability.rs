@@ -1,4 +1,4 @@
-//! Immutability policies and legal holds: of blobs that are there, and of those that are written.
+//! Immutability policies and legal holds, of existing and of new blobs.
 
 use holdfast_domain::blob::{
     DeleteImmutabilityPolicy, Immutability, SetImmutabilityPolicy, SetLegalHold,
@@ -44,7 +44,7 @@ pub async fn set_legal_hold(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// The policy and the hold that a request gives the blob it writes, if the caller may give any.
+/// The policy and the hold that a request sets on a new blob, if the caller may set them.
 pub fn of_new_blob(call: &Call<'_>) -> Result<(Option<Immutability>, bool), Error> {
     let (policy, hold) = (policy(call)?, legal_hold(call)?.unwrap_or(false));
     let asks = policy.is_some() || hold;

@@ -1,4 +1,4 @@
-//! List Blobs, flat and by delimiter: what is asked for, and the answer in XML.
+//! List Blobs, flat and by delimiter: the command, and the answer in XML.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -53,7 +53,7 @@ fn open(xml: &mut Writer, call: &Call<'_>, path: &ContainerPath) {
     }
 }
 
-/// What the request asks for.
+/// The command of the request.
 pub fn command(call: &Call<'_>) -> Result<(ListBlobs, Include), Error> {
     let include = Include::parse(call)?;
     let limit = call.query.page_size(PAGE_MAX)? as usize;
@@ -79,7 +79,7 @@ pub fn command(call: &Call<'_>) -> Result<(ListBlobs, Include), Error> {
     Ok((command, include))
 }
 
-/// `showonly` is for accounts with a hierarchical namespace, but for deleted blobs.
+/// `showonly` is for accounts with a hierarchical namespace, except for deleted blobs.
 fn show_only(call: &Call<'_>, include: Include) -> Result<Show, Error> {
     const NAME: &str = "showonly";
     match call.query.get_nonempty(NAME).filter(|_| call.version >= Version::V2020_08_04) {
@@ -93,8 +93,8 @@ fn show_only(call: &Call<'_>, include: Include) -> Result<Show, Error> {
     }
 }
 
-/// A position as clients hand it back: its moment, then its name, in letters that any answer and
-/// any address can carry.
+/// A position as a marker: its moment, then its name, in characters that are valid in any answer
+/// and any URL.
 pub fn write_marker(position: &Position) -> String {
     let mut bytes = position.moment.ticks().to_be_bytes().to_vec();
     bytes.extend_from_slice(position.name.as_bytes());
@@ -116,7 +116,7 @@ struct BlobsPage {
     listing: BlobListing,
     include: Include,
     version: Version,
-    /// What comes before the names in the addresses that old versions list.
+    /// The prefix of the URLs that old versions list.
     address: Option<String>,
     next_marker: Option<String>,
 }
@@ -195,7 +195,7 @@ fn write_value(xml: &mut Writer, name: &str, value: Value) {
     }
 }
 
-/// A name that XML cannot carry is percent-encoded, and says so, from 2021-02-12.
+/// From 2021-02-12 a name that XML cannot carry is percent-encoded and marked so.
 pub fn write_name(xml: &mut Writer, version: Version, name: &str) {
     let unfit = name.chars().any(|letter| !crate::xml::is_character(letter));
     if unfit && version >= Version::V2021_02_12 {
@@ -206,7 +206,7 @@ pub fn write_name(xml: &mut Writer, version: Version, name: &str) {
     }
 }
 
-/// What a listing shows beside names and properties.
+/// What a listing shows besides names and properties.
 #[derive(Clone, Copy, Default)]
 pub struct Include {
     pub show: Show,
@@ -217,7 +217,7 @@ pub struct Include {
     pub legal_hold: bool,
 }
 
-/// What may be included, from which version on.
+/// What may be included, with the first version of each.
 const INCLUDES: [(&str, Version); 11] = [
     ("snapshots", Version::V2009_09_19),
     ("metadata", Version::V2009_09_19),
@@ -229,7 +229,7 @@ const INCLUDES: [(&str, Version); 11] = [
     ("deletedwithversions", Version::V2020_10_02),
     ("immutabilitypolicy", Version::V2020_06_12),
     ("legalhold", Version::V2020_06_12),
-    // Of accounts with a hierarchical namespace.
+    // For accounts with a hierarchical namespace.
     ("permissions", Version::V2020_06_12),
 ];
 

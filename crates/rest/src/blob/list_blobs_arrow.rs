@@ -1,6 +1,6 @@
 //! List Blobs, with the answer as an Apache Arrow stream: a column for each element that the answer
-//! in XML has. The marker of the next page is in the schema, in front of everything, so a page is
-//! in memory whole here.
+//! in XML has. The marker of the next page is in the schema, before everything else, so a whole
+//! page is held in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
                 Listed::Prefix(name) => ListedRow::Prefix(name),
             })
             .collect();
-        // A page without entries has columns too.
+        // A page without entries has columns, too.
         if rows.is_empty() && !batches.is_empty() {
             break;
         }
@@ -103,7 +103,7 @@ fn columns(rows: &[ListedRow<'_>], include: Include) -> Vec<Column> {
             ListedRow::Uncommitted(_) => listed_blob::of_uncommitted(name),
             ListedRow::Prefix(_) => Value::None,
         });
-        // The two forms of the answer have two names for this one.
+        // XML and Arrow have different names for this one.
         let name = match *name {
             "DestinationSnapshot" => "CopyDestinationSnapshot",
             name => name,
@@ -189,7 +189,7 @@ fn maps(values: impl Iterator<Item = Option<Pairs>>) -> ArrayRef {
             builder.keys().append_value(name);
             builder.values().append_value(value);
         }
-        // Every name above has got its value, which is all that can be wrong with an entry.
+        // It only fails if a name has no value, and each name above has one.
         let _ = builder.append(there);
     }
     Arc::new(builder.finish())

@@ -74,7 +74,7 @@ fn write_container(
 struct ContainersPage {
     listing: ContainerListing,
     include: Include,
-    /// What comes before the names in the addresses that old versions list.
+    /// The prefix of the URLs that old versions list.
     address: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Page for ContainersPage {
     }
 }
 
-/// What a listing shows beside names and properties.
+/// What a listing shows besides names and properties.
 #[derive(Clone, Copy, Default)]
 struct Include {
     metadata: bool,
@@ -103,7 +103,7 @@ struct Include {
     system: bool,
 }
 
-/// What may be included, from which version on.
+/// What may be included, with the first version of each.
 const INCLUDES: [(&str, Version); 3] = [
     ("metadata", Version::V2009_09_19),
     ("deleted", Version::V2019_12_12),

@@ -1,5 +1,5 @@
-//! What a listing tells about a blob, whatever form the answer has: each element by its name, with
-//! where its value comes from.
+//! What a listing shows of a blob, in any form of the answer: the name of each element, and the
+//! function for its value.
 
 use holdfast_domain::blob::{Encryption, Kind, ListedBlob, ListedState};
 use holdfast_domain::copy::CopyState;
@@ -14,7 +14,7 @@ use crate::version::Version;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
-/// A blob in a listing, with what the request asked to be told.
+/// A blob in a listing, with the options of the request.
 pub struct Entry<'a> {
     pub listed: &'a ListedBlob,
     pub include: Include,
@@ -23,7 +23,7 @@ pub struct Entry<'a> {
 }
 
 pub enum Value {
-    /// Nothing is said.
+    /// The element is omitted.
     None,
     Text(String),
     Flag(bool),
@@ -31,7 +31,7 @@ pub enum Value {
     Time(Timestamp),
 }
 
-/// What the value of a field is, if it has one.
+/// The type of a field's value, if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     Text,
@@ -63,7 +63,7 @@ pub const IDENTITY: &[Field] = &[
     ("HasVersionsOnly", Type::Flag, |entry| flag_if(entry.listed.has_versions_only)),
 ];
 
-/// What is known of a blob that is still to be committed, beside its name.
+/// The properties of an uncommitted blob.
 pub fn of_uncommitted(property: &str) -> Value {
     match property {
         "Content-Length" => Value::Number(0),
@@ -197,7 +197,7 @@ impl Entry<'_> {
         if self.version >= version { value(self) } else { Value::None }
     }
 
-    /// Only what is current can have a lease.
+    /// Only the current state can have a lease.
     fn lease(&self, value: impl Fn(&Self) -> Value) -> Value {
         if self.is_current() { value(self) } else { Value::None }
     }

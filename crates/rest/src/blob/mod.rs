@@ -44,7 +44,7 @@ use crate::operation::BlobOperation;
 use crate::request::Call;
 use crate::service::service_operations;
 
-/// Whether bytes are a document that an operation on blobs reads: a list of blocks, tags, a query.
+/// Whether the bytes are a valid list of blocks, tags or query.
 pub(crate) fn can_be_document(bytes: &[u8]) -> bool {
     #[cfg(feature = "query")]
     let query = query_blob_contents::can_be_request(bytes);
@@ -53,7 +53,7 @@ pub(crate) fn can_be_document(bytes: &[u8]) -> bool {
     block_list::can_be_list(bytes) | tags::parse(bytes).is_ok() | query
 }
 
-/// Get Blob, or Get Blob Properties if the call says so, for a website.
+/// Get Blob or Get Blob Properties, for a website.
 pub async fn read(call: &Call<'_>, operation: BlobOperation) -> Result<Answer, Error> {
     if operation == BlobOperation::GetBlobProperties {
         get_blob::get_properties(call).await
@@ -62,7 +62,7 @@ pub async fn read(call: &Call<'_>, operation: BlobOperation) -> Result<Answer, E
     }
 }
 
-/// Runs an operation of the Blob service that the operation table calls built.
+/// Runs an operation of the Blob service that is marked as built.
 pub async fn dispatch(
     call: &Call<'_>,
     operation: BlobOperation,
@@ -73,8 +73,7 @@ pub async fn dispatch(
     handle(call, operation, body).await
 }
 
-/// Each in a box of its own: in one future the largest of them would decide what every request
-/// takes and moves.
+/// Each is boxed: otherwise the largest future would set the size of every request.
 fn handle<'a>(call: &'a Call<'_>, operation: BlobOperation, body: RequestBody) -> Answering<'a> {
     match operation {
         BlobOperation::GetBlobServiceProperties => {
@@ -169,7 +168,7 @@ fn handle<'a>(call: &'a Call<'_>, operation: BlobOperation, body: RequestBody) -
         BlobOperation::DeleteBlob => Box::pin(delete_blob::delete(call)),
         BlobOperation::UndeleteBlob => Box::pin(delete_blob::undelete(call)),
         BlobOperation::SnapshotBlob => Box::pin(snapshot::create(call)),
-        // The front end answers it before it asks who is calling.
+        // The front end answers it before authentication.
         BlobOperation::PreflightBlobRequest => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }

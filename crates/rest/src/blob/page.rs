@@ -18,7 +18,7 @@ use crate::listing::ranges_page;
 use crate::request::Call;
 use crate::service::Service;
 use crate::source::SourceRequest;
-use crate::url_query::{Query, QueryRefusal};
+use crate::url_query::{QueryRefusal, UrlQuery};
 use crate::version::Version;
 
 /// The most ranges of one answer, whatever is asked for.
@@ -84,7 +84,7 @@ async fn write(call: &Call<'_>, command: PutPages) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// What both kinds of Put Page take; a clear until it is given bytes.
+/// The command for both kinds of Put Page; a clear until it is given bytes.
 fn command(call: &Call<'_>, range: PageRange, chosen: &Chosen) -> Result<PutPages, Error> {
     Ok(PutPages {
         path: call.blob_path()?,
@@ -110,7 +110,7 @@ pub fn sequence_number(
     number.map(Some).ok_or_else(|| Error::invalid_header(name, text))
 }
 
-/// The pages that are written, as many as one request may write.
+/// The pages to write, at most as many as one request may write.
 fn range_of_update(call: &Call<'_>) -> Result<PageRange, Error> {
     let range = page_range(call)?;
     if range.length() > PUT_PAGES_BYTES_MAX {
@@ -120,7 +120,7 @@ fn range_of_update(call: &Call<'_>) -> Result<PageRange, Error> {
     Ok(range)
 }
 
-/// The pages that are written or cleared: both ends must be named.
+/// The pages to write or clear: both ends must be given.
 fn page_range(call: &Call<'_>) -> Result<PageRange, Error> {
     const NAME: &str = "x-ms-range";
     let asked = range::requested(call.headers)?.ok_or_else(|| Error::missing_header(NAME))?;
@@ -131,7 +131,7 @@ fn page_range(call: &Call<'_>) -> Result<PageRange, Error> {
 pub async fn ranges(call: &Call<'_>) -> Result<Answer, Error> {
     let blob = get_blob::command(call)?;
     let previous = previous_snapshot(call, &blob)?;
-    // Before 2020-10-02 there was one page, of all ranges.
+    // Before 2020-10-02 all ranges were in one page.
     let paged = call.version >= Version::V2020_10_02;
     let (limit, start_from) =
         if paged { (Some(call.query.page_size(RANGES_MAX)?), marker(call)?) } else { (None, 0) };
@@ -147,7 +147,7 @@ pub async fn ranges(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// A marker is where the ranges that have been told end.
+/// The marker is the end of the ranges listed so far.
 fn marker(call: &Call<'_>) -> Result<u64, Error> {
     const NAME: &str = "marker";
     let Some(value) = call.query.get_nonempty(NAME) else { return Ok(0) };
@@ -172,7 +172,7 @@ fn previous_snapshot(call: &Call<'_>, blob: &GetBlob) -> Result<Option<Timestamp
 /// The moment of the snapshot of this same blob that `url` names.
 fn snapshot_at(call: &Call<'_>, url: &str, blob: &GetBlob) -> Option<Timestamp> {
     let uri: Uri = url.parse().ok()?;
-    let query = Query::parse(uri.query().unwrap_or_default()).ok()?;
+    let query = UrlQuery::parse(uri.query().unwrap_or_default()).ok()?;
     let host_style = call.frontend.host_style();
     let address = Address::parse(Service::Blob, uri.host(), host_style, uri.path(), &query).ok()?;
     let same = address.account == call.address.account

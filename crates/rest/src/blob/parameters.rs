@@ -1,5 +1,5 @@
-//! Which state of a blob a request is about, and what it asks for that its operation does not have:
-//! to pass over that would be to do something else than what was asked, so it is refused.
+//! Which state of a blob a request addresses; and options that the operation does not have, which
+//! are refused, since ignoring them would do something else than what was asked.
 
 use holdfast_domain::blob::Which;
 use holdfast_domain::time::Timestamp;
@@ -10,7 +10,7 @@ use crate::operation::{BlobOperation, Scope};
 use crate::request::Call;
 use crate::url_query::QueryRefusal;
 
-/// What a blob can be put with, but not copied.
+/// Options of putting a blob that copies do not have.
 const NOT_OF_COPIES: [&str; 2] = [encryption::CONTEXT, expiry::OPTION];
 
 const SNAPSHOT: &str = "snapshot";
@@ -28,7 +28,7 @@ pub fn check(call: &Call<'_>, operation: BlobOperation) -> Result<(), Error> {
     check_states(call, operation)
 }
 
-/// A state of a blob other than the current one is named only to operations that take one.
+/// Refuses a snapshot or version for operations on the current state only.
 fn check_states(call: &Call<'_>, operation: BlobOperation) -> Result<(), Error> {
     if call.address.resource.scope() != Scope::Blob {
         return Ok(());
@@ -86,7 +86,7 @@ fn takes_either(operation: BlobOperation) -> bool {
     )
 }
 
-/// The state of the blob that the request is about.
+/// The state of the blob that the request addresses.
 pub fn which(call: &Call<'_>) -> Result<Which, Error> {
     let moment = |name| -> Result<Option<Timestamp>, Error> {
         let Some(value) = call.query.get_nonempty(name) else { return Ok(None) };

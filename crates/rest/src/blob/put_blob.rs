@@ -82,7 +82,7 @@ pub fn page_blob_length(call: &Call<'_>) -> Result<Option<u64>, Error> {
     length.map(Some).ok_or_else(|| Error::invalid_header(BLOB_LENGTH, text))
 }
 
-/// For operations that take no body and must say so.
+/// For operations without a body, whose Content-Length must be zero.
 pub fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
     const LENGTH: &str = "content-length";
     match call.header(LENGTH)? {
@@ -92,8 +92,8 @@ pub fn check_bodiless(call: &Call<'_>) -> Result<(), Error> {
     }
 }
 
-/// What blobs of all kinds take, read before a body is. It becomes a command with the blob itself and
-/// its headers.
+/// The options for blobs of all kinds, read before the body. The blob itself and its headers complete
+/// the command.
 pub(super) fn command(
     call: &Call<'_>,
     chosen: &Chosen,

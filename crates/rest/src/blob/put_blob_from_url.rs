@@ -68,7 +68,7 @@ fn copies_properties(call: &Call<'_>) -> Result<bool, Error> {
     }
 }
 
-/// The tags of a source, where they are known and may be.
+/// The tags of a source, if they are known and may be read.
 fn copied_tags(tags: Option<TagSet>) -> Result<TagSet, Error> {
     tags.ok_or_else(|| Code::AuthorizationPermissionMismatch.into())
 }
@@ -83,7 +83,7 @@ fn check_md5(stored: Option<[u8; 16]>, calculated: Option<[u8; 16]>) -> Result<(
     }
 }
 
-/// What is sent, and for the rest what the source has.
+/// The headers of the request, and for absent ones those of the source.
 fn overlaid(sent: ContentHeaders, source: ContentHeaders) -> ContentHeaders {
     ContentHeaders {
         content_type: sent.content_type.or(source.content_type),

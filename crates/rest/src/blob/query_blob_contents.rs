@@ -23,14 +23,14 @@ use crate::request::Call;
 use crate::version::Version;
 use crate::xml::document::{self, DocumentRefusal, Element, Fields, value};
 
-/// Stands for every precision and scale; the query says which of them make sense.
+/// Accepts every precision and scale; the query checks which are valid.
 const DIGITS_MAX: u32 = 100;
 
 pub async fn query(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     let request = parse(&body.document(call).await?, call.version)?;
     let query = Query::new(request)?.of_owner(call.address.account);
     let command = get_blob::command(call)?;
-    // The service does not query blobs that are encrypted with a key of the client.
+    // The service does not query blobs that are encrypted with a customer-provided key.
     if command.key.is_some() {
         return Err(
             Error::from(Code::InvalidHeaderValue).detail("HeaderName", "x-ms-encryption-key")
@@ -41,8 +41,8 @@ pub async fn query(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> 
     if !matches!(read.blob.kind, Kind::Block) {
         return Err(BlobRefusal::WrongKind.into());
     }
-    // The documentation says 202, the specification 200 or 206; every SDK takes the latter two, and
-    // nothing of the answer is a range.
+    // The documentation says 202, the specification 200 or 206; every SDK accepts the latter two,
+    // and the answer is not a range.
     let mut answer = Answer::new(StatusCode::OK);
     headers::blob_properties(&mut answer, call, &read);
     answer.header("accept-ranges", "bytes");
@@ -57,7 +57,7 @@ fn time(now: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + now.since(Timestamp::from_unix(Duration::ZERO))
 }
 
-/// The content of the blob as it was when the query began.
+/// The content of the blob at the start of the query.
 struct ContentSource {
     whole: ContentReader,
     first: Option<Bytes>,
@@ -155,12 +155,12 @@ fn output(serialization: &Element, version: Version) -> Result<OutputFormat, Doc
     }
 }
 
-/// Text as it stands: it may be nothing but space, or nothing.
+/// Text as it is: it may be only white space, or empty.
 fn or_default(fields: Fields<'_>, name: &str, default: String) -> String {
     fields.get(name).map_or(default, |element| element.text.clone())
 }
 
-/// No separator is nothing; the JavaScript SDK sends a line feed so.
+/// An empty separator means the default; the JavaScript SDK sends a line feed so.
 fn separator(fields: Fields<'_>, name: &str, default: String) -> String {
     let sent = fields.get(name).map(|element| element.text.clone());
     sent.filter(|text| !text.is_empty()).unwrap_or(default)

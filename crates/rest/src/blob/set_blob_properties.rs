@@ -43,7 +43,8 @@ pub async fn set_properties(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// The stored headers, which are set all together; if something `else_` is set, they may be left.
+/// The stored headers, which are set together; if something `else_` is set, they may be left
+/// unchanged.
 fn header_group(call: &Call<'_>, else_: bool) -> Result<Option<ContentHeaders>, Error> {
     let sent = headers::content_headers(call, false)?;
     Ok(Some(sent).filter(|sent| !else_ || *sent != ContentHeaders::default()))

@@ -68,7 +68,7 @@ fn parse_tag(element: &Element) -> Result<(String, String), DocumentRefusal> {
     Ok((text("Key")?, text("Value")?))
 }
 
-/// All of it: a space at the end of a value belongs to the value.
+/// Without trimming: a space at the end of a value belongs to the value.
 fn plain_text(element: &Element) -> Result<String, DocumentRefusal> {
     if !element.children.is_empty() {
         return Err(invalid("a tag has elements where text is expected"));

@@ -28,7 +28,7 @@ pub async fn set(call: &Call<'_>) -> Result<Answer, Error> {
     }))
 }
 
-/// The tiers of other states than the current one can be set since 2019-12-12.
+/// The tier of snapshots and versions can be set since 2019-12-12.
 fn which(call: &Call<'_>) -> Result<Which, Error> {
     match parameters::which(call)? {
         Which::Snapshot(_) | Which::Version(_) if call.version < Version::V2019_12_12 => {
@@ -38,8 +38,8 @@ fn which(call: &Call<'_>) -> Result<Which, Error> {
     }
 }
 
-/// The tier that a blob is to have. Of what is no tier at all this operation says so in its own
-/// way; new blobs and copies, to which a tier is one header among others, do not.
+/// The requested tier. This operation has its own error for an unknown tier; new blobs and copies,
+/// where the tier is one header among others, do not.
 fn requested(call: &Call<'_>) -> Result<AccessTier, Error> {
     let text = call.required_header(TIER)?;
     if headers::parse_tier(text).is_none() {
@@ -59,7 +59,7 @@ pub fn chosen(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
     }
 }
 
-/// `None` before the header was known, too.
+/// Also `None` in versions without the header.
 fn priority(call: &Call<'_>) -> Result<Option<RehydratePriority>, Error> {
     match call.header(PRIORITY)? {
         Some(_) if call.version < Version::V2019_02_02 => Ok(None),

@@ -1,4 +1,4 @@
-//! Digests of a body; those of a long one are computed beside its way into the store.
+//! Digests of a body; for a long one they are computed on another thread while it is stored.
 
 use bytes::Bytes;
 use tokio::task::JoinHandle;
@@ -6,15 +6,13 @@ use tokio::task::JoinHandle;
 use crate::body::{Digests, FinishedDigests};
 use crate::error::{Code, Error};
 
-/// MD5 takes about 2 ns for a byte, more than everything else that is done with it. What comes
-/// together up to this much is handed to another thread; the thread is given back in between, so
-/// that slow clients hold none.
+/// MD5 takes about 2 ns per byte, more than all other work on it. Bytes are collected up to this
+/// size and handed to another thread, which is released in between, so that slow clients hold none.
 const HANDED_BYTES: usize = 256 * 1024;
-/// A shorter body is computed sooner than another thread is there.
+/// For a shorter body, computing takes less time than waking another thread.
 const ASIDE_BYTES_MIN: u64 = 1024 * 1024;
 
-/// The digests of a body whose bytes come one piece after the other. At most twice
-/// [`HANDED_BYTES`] of it are held.
+/// The digests of a body that arrives in pieces. At most twice [`HANDED_BYTES`] of it are held.
 pub struct ConcurrentDigests {
     is_short: bool,
     collected: Vec<Bytes>,
@@ -51,7 +49,7 @@ impl ConcurrentDigests {
         }
     }
 
-    /// Takes in the next bytes, waiting for those before the last ones.
+    /// Adds the next bytes; waits until the batch before is done.
     pub async fn update(&mut self, bytes: &Bytes) -> Result<(), DigestsLost> {
         if self.is_short
             && let State::Here(digests) = &mut self.digests
@@ -81,7 +79,7 @@ impl ConcurrentDigests {
     }
 
     async fn back(&mut self) -> Result<Box<Digests>, DigestsLost> {
-        // If this is dropped while it waits, so is the body.
+        // If this future is dropped while it waits, so is the body.
         match std::mem::replace(&mut self.digests, State::Lost) {
             State::Here(digests) => Ok(digests),
             State::Away(computing) => computing.await.map_err(|_| DigestsLost),

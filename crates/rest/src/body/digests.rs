@@ -6,7 +6,7 @@ use crc_fast::{CrcAlgorithm, Digest as Crc64};
 use holdfast_domain::content::ContentMd5;
 use md5::{Digest as _, Md5};
 
-/// Computes only what is asked for.
+/// Computes only the requested digests.
 pub struct Digests {
     md5: Option<Md5>,
     crc64: Option<Crc64>,
@@ -56,12 +56,12 @@ pub(super) fn new_crc64() -> Crc64 {
     Crc64::new(CrcAlgorithm::Crc64Nvme)
 }
 
-/// As headers carry it: the little-endian bytes in Base64.
+/// As in headers: the little-endian bytes in Base64.
 pub fn encode_crc64(crc64: u64) -> String {
     STANDARD.encode(crc64.to_le_bytes())
 }
 
-/// What the client says the body has.
+/// The digests that the client has sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedDigests {
     pub md5: Option<[u8; 16]>,
@@ -106,7 +106,7 @@ impl ExpectedDigests {
         Digests::new(self.md5.is_some(), self.crc64.is_some())
     }
 
-    /// What was not computed is not compared.
+    /// Compares only what was computed.
     pub fn verify(&self, finished: &FinishedDigests) -> Result<(), DigestRefusal> {
         if let (Some(sent), Some(calculated)) = (self.md5, finished.md5)
             && sent != calculated
@@ -128,7 +128,7 @@ impl ExpectedDigests {
     }
 }
 
-/// What is stored as an MD5, as headers carry it: any bytes in Base64.
+/// A stored MD5 as in headers: any bytes in Base64.
 pub fn decode_md5(text: &str) -> Option<ContentMd5> {
     let bytes = STANDARD.decode(text.trim()).ok()?;
     (!bytes.is_empty()).then(|| ContentMd5::new(bytes))

@@ -1,4 +1,4 @@
-//! The bytes of a download, as the body of its answer, and the digest of the range that is asked for.
+//! The bytes of a download, as the body of its answer, and the digest of the requested range.
 
 use holdfast_domain::content::ContentReader;
 use holdfast_domain::content::ReadRange;
@@ -12,8 +12,8 @@ use crate::request::Call;
 /// The longest range that is answered with its own MD5 or CRC64.
 const CHECKED_RANGE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// The bytes of a download, as the body of its answer. The first are read before the status is sent, so
-/// that bytes that cannot be read are an error of the request and not a broken connection.
+/// The bytes of a download, as the body of its answer. The first bytes are read before the status is
+/// sent, so that a read error fails the request and not the connection.
 pub(crate) async fn give_content(
     call: &Call<'_>,
     answer: &mut Answer,
@@ -33,12 +33,12 @@ pub(crate) async fn give_content(
 
 /// Whether the bytes are to be sent in the structured form, with checksums among them.
 fn wants_structure(call: &Call<'_>) -> Result<bool, Error> {
-    // The length that a request with a structured body must name has no meaning here.
+    // The length that a structured request body must have is not needed here.
     let structured = StructuredBody::parse(call.header("x-ms-structured-body")?, Some("0"))?;
     Ok(structured.is_some())
 }
 
-/// What `x-ms-range-get-content-md5` and `-crc64` ask for.
+/// The digest requested by `x-ms-range-get-content-md5` or `-crc64`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RangeCheck {
     None,

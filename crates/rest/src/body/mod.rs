@@ -1,5 +1,4 @@
-//! What happens to the bytes of a body on their way: limits, digests, and the structured form that
-//! carries its own checksums.
+//! Processing of bodies: limits, digests, and the structured form with its own checksums.
 
 pub(crate) mod concurrent_digests;
 mod digests;

@@ -6,15 +6,15 @@ use hyper::{Method, Uri};
 
 use crate::headers::RequestHeaders;
 
-/// As many headers as a request of its own may have.
+/// As many headers as a separate request may have.
 const HEADERS_MAX: usize = 256;
-/// By the grammar of multipart bodies.
+/// From the grammar of multipart bodies.
 const BOUNDARY_BYTES_MAX: usize = 70;
 
 /// One request of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What tells the answers apart, as the client wrote it.
+    /// The Content-ID that identifies the answer, as the client wrote it.
     pub content_id: Option<String>,
     pub method: Method,
     /// Path and query, without a host.
@@ -52,7 +52,7 @@ pub fn boundary(content_type: &str) -> Option<&str> {
 pub fn parse(body: &[u8], boundary: &str, parts_max: usize) -> Result<Vec<Part>, MultipartRefusal> {
     let body = std::str::from_utf8(body).map_err(|_| Unreadable("it is not text"))?;
     let mut lines = body.split("\r\n");
-    // What stands before the first boundary means nothing, by the grammar.
+    // By the grammar, everything before the first boundary is ignored.
     lines
         .find_map(|line| delimiter(line, boundary))
         .ok_or(Unreadable("the boundary is not found"))

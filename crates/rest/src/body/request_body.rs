@@ -1,4 +1,5 @@
-//! The body of a request: taken in as a stream, bounded in length and time, checked on the way.
+//! The body of a request: read as a stream, bounded in length and time, and verified while it is
+//! read.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -17,28 +18,28 @@ use crate::lanes::lane_share::{leave_lane, turn_bytes};
 use crate::request::Call;
 use crate::version::Version;
 
-/// The longest document (properties, policies) that is read whole.
+/// The maximum length of a document (properties, policies), which is read whole.
 const DOCUMENT_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Room that is made for a document before it has come.
+/// The most memory that is reserved for a document before it has arrived.
 const RESERVED_BYTES_MAX: usize = 1024 * 1024;
 
-/// A longer document goes to the heavy pool before it is looked at: to parse it takes a millisecond
-/// or more, and so, as a rule, does what it asks for.
+/// A longer document goes to the heavy pool before it is parsed: parsing takes a millisecond or
+/// more, and usually so does the operation.
 const LIGHT_DOCUMENT_BYTES_MAX: usize = 32 * 1024;
 
-/// A client may take this long for a MiB, as the service allows it; slower is a stall in pieces.
+/// The time that a client may take per MiB, as in the service; slower counts as a stall.
 const TIME_PER_MIB: Duration = Duration::from_secs(10 * 60);
 
 pub struct RequestBody {
     incoming: Incoming,
     stall_timeout: Duration,
-    /// What of the declared length has not come yet.
+    /// How much of the declared length has not arrived yet.
     missing: u64,
     received: u64,
-    /// For the client, not for the store.
+    /// How long we have waited for the client, not the store.
     waited: Duration,
-    /// Bytes that came since others had a turn.
+    /// Bytes received since the last yield.
     in_turn: usize,
 }
 
@@ -48,14 +49,13 @@ impl RequestBody {
         Self { incoming, stall_timeout, missing, received: 0, waited: Duration::ZERO, in_turn: 0 }
     }
 
-    /// What the client said it would send, as far as it has not been read; 0 if it did not say.
+    /// The unread part of the declared length; 0 if none was declared.
     pub fn declared_length(&self) -> u64 {
         self.missing
     }
 
-    /// Begins to take in a body of content, whose length must have been declared and be allowed.
-    /// The digests that the headers name are verified on the way; an MD5 that is to be stored takes
-    /// the place of `Content-MD5` in this.
+    /// Begins to read a body of content, whose length must be declared and allowed. The digests in
+    /// the headers are verified; an MD5 to be stored is used instead of `Content-MD5`.
     pub fn open(
         self,
         call: &Call<'_>,
@@ -65,8 +65,8 @@ impl RequestBody {
         self.begin(call, length_max, stored_md5, Digests::both())
     }
 
-    /// As [`RequestBody::open`], for a part of a blob: since 2019-02-02 its MD5 is told only to
-    /// clients that send it, and is costly.
+    /// As [`RequestBody::open`], for a part of a blob: since 2019-02-02 its MD5, which is costly,
+    /// is returned only to clients that send it.
     pub fn open_part(self, call: &Call<'_>, length_max: u64) -> Result<ContentBody, Error> {
         let wants_md5 =
             call.version < Version::V2019_02_02 || call.header("content-md5")?.is_some();
@@ -109,7 +109,7 @@ impl RequestBody {
         })
     }
 
-    /// What the parts of a batch have: none.
+    /// For parts of a batch, which have no body.
     pub fn none() -> Self {
         Self::new(Incoming::none(), Duration::ZERO)
     }
@@ -137,7 +137,7 @@ impl RequestBody {
             return Err(too_large());
         }
         digests.update(&first);
-        // Most documents come in one piece, which then need not be copied.
+        // Most documents arrive in one piece, which need not be copied.
         if first.len() == declared {
             if first.len() > LIGHT_DOCUMENT_BYTES_MAX {
                 leave_lane().await;
@@ -161,7 +161,7 @@ impl RequestBody {
         Ok(document.freeze())
     }
 
-    /// The next bytes, none of them empty.
+    /// The next bytes, never empty.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         if self.in_turn >= turn_bytes() {
             tokio::task::yield_now().await;
@@ -182,7 +182,7 @@ impl RequestBody {
         };
         match next {
             Err(_) => Err(Code::OperationTimedOut.into()),
-            // What was broken off before must not pass for whole.
+            // A truncated body must not pass as complete.
             Ok(None) if self.missing > 0 => Err(Code::InvalidInput.into()),
             Ok(None) => Ok(None),
             Ok(Some(Err(error))) => {
@@ -199,17 +199,17 @@ impl RequestBody {
     }
 }
 
-/// Whether a sender has made us wait longer than what it sent is worth.
+/// Whether a sender was too slow for the number of bytes it has sent.
 pub(crate) fn is_too_slow(waited: Duration, received: u64, stall_timeout: Duration) -> bool {
     let mib = received as f64 / (1024.0 * 1024.0);
     waited > stall_timeout + TIME_PER_MIB.mul_f64(mib)
 }
 
-/// A body of content. Its end is reached only if everything about it is as the client said.
+/// A body of content. Its end is reached only if length and digests match.
 pub struct ContentBody {
     body: RequestBody,
     decoder: Option<Decoder>,
-    /// What has arrived of a structured body and has not been decoded.
+    /// Bytes of a structured body that have arrived but are not decoded.
     undecoded: Bytes,
     expected: ExpectedDigests,
     /// Until the end.
@@ -227,7 +227,7 @@ impl ContentBody {
         self.finished.unwrap_or_default()
     }
 
-    /// All of it, which [`RequestBody::open`] has bounded.
+    /// The whole body, which [`RequestBody::open`] has bounded.
     pub async fn whole(&mut self) -> Result<Bytes, Error> {
         let mut whole = BytesMut::new();
         while let Some(bytes) = ByteSource::next(self).await? {

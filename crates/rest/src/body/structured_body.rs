@@ -12,10 +12,10 @@ pub(super) const MESSAGE_HEADER_BYTES: usize = 13;
 pub(super) const SEGMENT_HEADER_BYTES: usize = 10;
 pub(super) const CRC64_BYTES: usize = 8;
 
-/// What the headers say of a structured body.
+/// The headers of a structured body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StructuredBody {
-    /// The length of what it carries, from `x-ms-structured-content-length`.
+    /// The length of its content, from `x-ms-structured-content-length`.
     pub content_length: u64,
 }
 
@@ -39,7 +39,7 @@ pub enum StructuredRefusal {
 }
 
 impl StructuredBody {
-    /// The value of `x-ms-structured-body` that is taken and answered.
+    /// The value of `x-ms-structured-body` that is accepted and returned.
     pub const HEADER_VALUE: &str = "XSM/1.0; properties=crc64";
 
     /// From `x-ms-structured-body` and `x-ms-structured-content-length`.
@@ -61,13 +61,13 @@ impl StructuredBody {
     }
 }
 
-/// Takes the structure off while the body passes, and checks it.
+/// Removes the structure from a body while it is read, and verifies it.
 pub struct Decoder {
     content_length: u64,
-    /// Of the whole message, as Content-Length gives it.
+    /// The length of the whole message, from Content-Length.
     message_length: Option<u64>,
     region: Region,
-    /// What came so far of a header or footer.
+    /// The bytes so far of a header or footer.
     partial: [u8; MESSAGE_HEADER_BYTES],
     partial_length: usize,
     message_read: u64,
@@ -89,7 +89,7 @@ enum Region {
     End,
 }
 
-/// What a structured body carried.
+/// The content of a structured body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
     pub length: u64,
@@ -115,7 +115,7 @@ impl Decoder {
     }
 
     /// Takes from `input` up to the end of the next piece of content, and returns that piece; or
-    /// takes all of `input` and returns `None`.
+    /// takes all of `input` and returns `None` if more is needed.
     pub fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, StructuredRefusal> {
         loop {
             if self.region == Region::Content && self.segment_left == 0 {
@@ -175,7 +175,7 @@ impl Decoder {
         content
     }
 
-    /// A header or footer, once all of its bytes came.
+    /// A header or footer, once all of its bytes have arrived.
     fn take<const LENGTH: usize>(&mut self, input: &mut Bytes) -> Option<[u8; LENGTH]> {
         let length = (LENGTH - self.partial_length).min(input.len());
         input.copy_to_slice(&mut self.partial[self.partial_length..self.partial_length + length]);

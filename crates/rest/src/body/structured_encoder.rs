@@ -8,10 +8,10 @@ use super::structured_body::{
     CRC64_BYTES, FLAG_CRC64, MESSAGE_HEADER_BYTES, SEGMENT_HEADER_BYTES, VERSION,
 };
 
-/// What the SDKs use; longer contents get longer segments, since their number has 16 bits.
+/// As in the SDKs; longer contents get longer segments, since segment numbers have 16 bits.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Writes the structure around a content of known length while it passes.
+/// Writes the structure around a content of known length while it is sent.
 pub struct Encoder {
     content_left: u64,
     segment_bytes: u64,
@@ -63,8 +63,8 @@ impl Encoder {
         out.freeze()
     }
 
-    /// Takes from `content` what fits the current segment: that piece, and what the structure puts
-    /// behind it, which may be empty. Called until `content` is empty.
+    /// Takes from `content` what fits the current segment: returns that piece and the bytes of the
+    /// structure after it, possibly none. Called until `content` is empty.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Answers on their way out.
+//! Sending answers.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, Write as _};
@@ -16,14 +16,14 @@ use crate::answer::{Answer, AnswerBody, Piece};
 use crate::connection::timeout::within;
 use crate::lanes::lane_share::turn_bytes;
 
-/// A body up to this length is copied behind its head: cheaper than a write of two buffers.
+/// A body up to this length is copied after its head: cheaper than a write of two buffers.
 const COPIED_BYTES_MAX: usize = 8 * 1024;
 
-/// What becomes of the connection after an answer.
+/// What happens to the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     Kept,
-    /// By a client of HTTP/1.0, which must be told.
+    /// Kept open for a client of HTTP/1.0, which must be told.
     KeptOld,
     Closed,
 }
@@ -31,13 +31,13 @@ pub(super) enum After {
 pub(super) struct Output<S> {
     io: Arc<Mutex<Io<S>>>,
     stall_timeout: Duration,
-    /// Bytes that the turn has left.
+    /// Bytes left in this turn.
     turn_left: usize,
-    /// The head of an answer; kept for the next.
+    /// The buffer for heads of answers, which is reused.
     head: Vec<u8>,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Length(u64),
@@ -62,7 +62,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
         Self { io, stall_timeout, turn_left: turn_bytes(), head }
     }
 
-    /// Sends an answer that has a body, and is back when that is done.
+    /// Sends an answer with a body.
     pub async fn send(
         mut self,
         answer: Answer,
@@ -112,8 +112,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
         ending: Ending,
     ) -> io::Result<()> {
         let mut sent = 0;
-        // An answer whose length is not known yet is being worked out, which may take long: nobody
-        // does that for a client who has gone. What is only read is sent until it cannot be.
+        // An answer of unknown length is still being computed, which may take long: that stops when
+        // the client is gone. An answer that is only read is sent until writing fails.
         let is_worked_out = !matches!(ending, Ending::Length(_));
         let io = Arc::clone(&self.io);
         let mut next = poll_fn(|context| {
@@ -139,19 +139,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
             }
             head = b"";
             if is_worked_out {
-                // To make the next piece may take as long as to send many.
+                // Making the next piece may take as long as sending many.
                 self.give_way().await;
             }
         }
         match ending {
-            // The client must not take a part for the whole.
+            // The client must not mistake a part for the whole.
             Ending::Length(length) if sent < length => Err(ErrorKind::UnexpectedEof.into()),
             Ending::Length(_) | Ending::Close => self.write([head]).await,
             Ending::Chunks => self.write([head, b"0\r\n\r\n"]).await,
         }
     }
 
-    /// Answers what was no request.
+    /// Answers bytes that were not a request.
     pub async fn refuse(&mut self, status: StatusCode) -> io::Result<()> {
         let answer = Answer::new(status);
         self.answer(answer, false, Version::HTTP_11, After::Closed).await
@@ -165,7 +165,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
     async fn write<const PARTS: usize>(&mut self, parts: [&[u8]; PARTS]) -> io::Result<()> {
         let mut slices = parts.map(IoSlice::new);
         let mut left = &mut slices[..];
-        // Empty slices in front must go, or a write of nothing would pass for a closed stream.
+        // Empty slices at the front must be removed, or a write of 0 bytes would look like a closed
+        // stream.
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             if self.turn_left == 0 {
@@ -181,7 +182,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
         Ok(())
     }
 
-    /// Lets others have a turn.
+    /// Yields to other tasks.
     async fn give_way(&mut self) {
         tokio::task::yield_now().await;
         self.turn_left = turn_bytes();
@@ -192,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Output<S> {
     }
 }
 
-/// The first bytes of `slices`, in so many slices of `begin`.
+/// The first `bytes_max` bytes of `slices`, as slices in `begin`.
 fn begin_of<'a>(slices: &'a [IoSlice<'_>], bytes_max: usize, begin: &mut [IoSlice<'a>]) -> usize {
     let (mut count, mut left) = (0, bytes_max);
     for (begin, slice) in begin.iter_mut().zip(slices) {
@@ -206,7 +207,7 @@ fn begin_of<'a>(slices: &'a [IoSlice<'_>], bytes_max: usize, begin: &mut [IoSlic
     count
 }
 
-/// Whatever its headers say, such an answer ends with them.
+/// Such answers have no body, whatever their headers say.
 fn has_no_body(status: StatusCode) -> bool {
     status.is_informational() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
@@ -218,7 +219,7 @@ fn write_head(head: &mut Vec<u8>, answer: &Answer, bodiless: bool, ending: Endin
     head.extend_from_slice(answer.reason().as_bytes());
     head.extend_from_slice(b"\r\n");
     head.extend_from_slice(answer.headers.as_wire());
-    // The length of what is not sent is known to the handler only.
+    // Only the handler knows the length of a body that is not sent.
     let tells_length = answer.headers.contains("content-length");
     if !(bodiless || tells_length || has_no_body(answer.status)) {
         match ending {

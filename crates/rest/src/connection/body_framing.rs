@@ -1,14 +1,14 @@
-//! Where a body ends: after a length that was declared, or in chunks that say so themselves.
+//! Where a body ends: after the declared length, or at the last chunk.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::headers::answer_headers::is_header_name;
 
-/// A size and its extensions, or a trailer; nobody sends more.
+/// A size and its extensions, or a trailer; no client sends more.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 const TRAILERS_BYTES_MAX: usize = 32 * 1024;
 
-/// What of a body has not been taken yet.
+/// The part of a body that has not been read yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Length { left: u64 },
@@ -22,14 +22,14 @@ pub(super) enum Chunk {
     Data {
         left: u64,
     },
-    /// The line end behind the data.
+    /// The line end after the data.
     End,
     Trailers {
         bytes: usize,
     },
 }
 
-/// The body does not have the form that its head promised.
+/// The body does not have the form that its head has declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -104,8 +104,8 @@ impl Framing {
     }
 }
 
-/// The body that comes in chunks in pieces of `step`, and how much of the input is behind it; `None`
-/// if it is malformed or has no end.
+/// Decodes a chunked body that arrives in pieces of `step`; also returns how much input follows it.
+/// `None` if it is malformed or has no end.
 pub(crate) fn decode_chunked(bytes: &[u8], step: usize) -> Option<(Vec<u8>, usize)> {
     let mut framing = Framing::chunked();
     let (mut input, mut body) = (BytesMut::new(), Vec::new());
@@ -127,8 +127,8 @@ fn take_up_to(left: &mut u64, input: &mut BytesMut) -> Option<Bytes> {
     Some(input.split_to(length).freeze())
 }
 
-/// A line without its end, which is `\r\n` and nothing else: a parser that takes less sees other
-/// chunks than one that does not.
+/// A line without its end, which must be `\r\n`: a parser that accepts less sees other chunks than
+/// a strict one.
 fn take_line(input: &mut BytesMut) -> Result<Option<BytesMut>, Malformed> {
     let Some(end) = memchr::memchr(b'\n', input) else {
         return if input.len() > LINE_BYTES_MAX { Err(Malformed) } else { Ok(None) };
@@ -141,7 +141,7 @@ fn take_line(input: &mut BytesMut) -> Result<Option<BytesMut>, Malformed> {
     if line.contains(&b'\r') { Err(Malformed) } else { Ok(Some(line)) }
 }
 
-/// Whether a trailer has the form of a header; nothing else is known of it.
+/// Whether a trailer has the form of a header; it is not used otherwise.
 fn is_field(line: &[u8]) -> bool {
     let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
     name.len() < line.len() && std::str::from_utf8(name).is_ok_and(is_header_name)

@@ -15,19 +15,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::body_framing::Framing;
 use crate::lanes::lane_share::turn_bytes;
 
-/// Enough for the heads of all clients and small bodies with them.
+/// Enough for usual heads with a small body.
 const READ_BYTES: usize = 8 * 1024;
-/// What is read at once of a large body.
+/// The most that is read at once of a large body.
 const BODY_READ_BYTES_MAX: usize = 256 * 1024;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 pub(super) struct Io<S> {
-    /// None once the connection is closed, though a request may still be at work.
+    /// `None` once the connection is closed, though a request may still be running.
     stream: Option<S>,
-    /// What has been read and not been taken.
+    /// Bytes that were read and not used yet.
     pub input: BytesMut,
     pub body: Framing,
-    /// What must be written before the client sends its body.
+    /// What must be written before the client sends its body (100 Continue).
     continue_due: &'static [u8],
 }
 
@@ -37,7 +37,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         Self { stream, input, body: Framing::Ended, continue_due: b"" }
     }
 
-    /// Nothing more is read or written; further attempts are errors.
+    /// Closes the connection; further reads and writes are errors.
     pub fn close(&mut self) {
         self.stream = None;
     }
@@ -81,8 +81,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         self.poll_read(context, READ_BYTES)
     }
 
-    /// Whether the client has closed the connection, so far as that can be told: not while it sends
-    /// something. If it has not, `context` is woken when it does.
+    /// Whether the client has closed the connection, as far as is known: not while it has sent more
+    /// bytes. If it has not, `context` is woken when it does.
     pub fn client_is_gone(&mut self, context: &mut Context<'_>) -> bool {
         if !self.input.is_empty() || !self.body.has_ended() {
             return false;
@@ -126,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
     }
 }
 
-/// A body that is read as it comes in.
+/// A body that is read as it arrives.
 trait Source: Send {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
     fn framing(&self) -> &Framing;
@@ -159,7 +159,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Source for Io<S> {
 
 /// The body of the request that is being handled.
 pub struct Incoming {
-    /// `None` if there is nothing in it.
+    /// `None` if it is empty.
     source: Option<Arc<Mutex<dyn Source>>>,
 }
 
@@ -178,12 +178,12 @@ impl Incoming {
         Self { source: Some(Arc::clone(io) as Arc<Mutex<dyn Source>>) }
     }
 
-    /// What the client has declared and not sent yet; `None` if it did not say.
+    /// How much of the declared length is missing; `None` if no length was declared.
     pub fn length_left(&self) -> Option<u64> {
         self.source.as_ref().map_or(Some(0), |source| source.lock().framing().left())
     }
 
-    /// The next bytes, none of them empty. After an error there is nothing more.
+    /// The next bytes, never empty. Nothing follows an error.
     pub async fn next(&mut self) -> Option<io::Result<Bytes>> {
         let next = match &self.source {
             None => return None,

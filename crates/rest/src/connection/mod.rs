@@ -1,7 +1,7 @@
 //! HTTP/1.1 on one connection: requests are read, handled and answered one after the other.
 //!
-//! hyper would do this too, but it knows header names in lower case only, and the names of metadata
-//! must come back as they were sent; see `docs/design/0003-http-connections.md`.
+//! hyper would do this too, but it keeps header names in lower case only, and the names of metadata
+//! must be returned as they were sent; see `docs/design/0003-http-connections.md`.
 
 mod answer_writer;
 mod body_framing;
@@ -37,11 +37,11 @@ use io::Io;
 use request_head::HeadEnd;
 use woken_future::WokenFuture;
 
-/// What is taken in of a body that nobody wants any more. Closing the connection on a client that is
-/// still sending would lose the answer that says why; beyond this it is lost.
+/// How much of an unwanted body is read and discarded. Closing the connection while the client is
+/// still sending would lose the answer; beyond this it is lost.
 const UNWANTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const UNWANTED_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same for what follows something that was no request.
+/// The same for bytes after an invalid request.
 const UNREADABLE_BYTES_MAX: u64 = 1024 * 1024;
 const UNREADABLE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -79,14 +79,14 @@ impl From<std::io::Error> for Ended {
 
 /// What answers the requests of a connection.
 pub trait Handler: Send + Sync {
-    /// The future is in a box, since a connection that waits should not hold the room that a
-    /// request needs; and it borrows nothing, since it may go on elsewhere than its connection.
+    /// The future is boxed, so that a waiting connection does not hold the memory of a request; and
+    /// it borrows nothing, since it may continue on another thread than its connection.
     fn handle(self: &Arc<Self>, head: RequestHead, body: Incoming) -> Work<Answer>;
 
     /// The answer to that request is about to be sent.
     fn begins_answer(&self) {}
 
-    /// It was sent; the next request is waited for.
+    /// The answer was sent; the connection waits for the next request.
     fn answered(&self) {}
 
     /// Returns when the connection is to be closed at once.
@@ -94,13 +94,13 @@ pub trait Handler: Send + Sync {
         std::future::pending()
     }
 
-    /// It was told to close, and has; what is at work is still being finished.
+    /// The connection was told to close and has closed; a running request is still being finished.
     fn closed(&self) {}
 }
 
 /// Answers requests until the client, `stopping` or the handler ends the connection. A request that
-/// has been begun is always finished, whether or not its client waits for the answer: a handler that
-/// is dropped while it commits would leave undone what follows the commit.
+/// has begun is always finished, even if its client is gone: dropping a handler during its commit
+/// would skip the steps after the commit.
 pub async fn serve<S>(
     stream: S,
     limits: Limits,
@@ -113,10 +113,12 @@ where
 {
     let io = Arc::new(Mutex::new(Io::new(stream)));
     let mut serving = pin!(serve_requests(&io, limits, stopping, handler, share));
+    let told_to_close = pin!(handler.told_to_close());
+    let mut told_to_close = WokenFuture::new(told_to_close);
     tokio::select! {
         biased;
         ended = &mut serving => ended,
-        () = handler.told_to_close() => {
+        () = poll_fn(|context| told_to_close.poll(context)) => {
             io.lock().close();
             handler.closed();
             serving.await
@@ -162,9 +164,8 @@ where
         let body = Incoming::of(io);
         let answer = share.carry(handler.handle(head, body)).await?;
         handler.begins_answer();
-        // Other requests that have come on this thread are handled before the first of them is
-        // answered: the processor's caches then change from handling to sending once for all of
-        // them, and not once for each.
+        // Handle other requests that have arrived on this thread before sending the first answer:
+        // then the code of handling and of sending stays in the processor's caches for all of them.
         tokio::task::yield_now().await;
         let after = match (keeps_alive && can_go_on(&io.lock()), waiting.is_stopping()) {
             (true, false) if version == Version::HTTP_10 => After::KeptOld,
@@ -186,14 +187,14 @@ where
     Ok(())
 }
 
-/// Whether another request can follow: the rest of the body, if the handler has left one, is short
-/// enough to be passed over, and the client will send it.
+/// Whether another request can follow: an unread rest of the body is short enough to be discarded,
+/// and the client will send it.
 fn can_go_on<S: AsyncRead + AsyncWrite + Unpin>(io: &Io<S>) -> bool {
     let is_short = io.body.left().is_none_or(|left| left <= UNWANTED_BYTES_MAX);
     io.body.has_ended() || (is_short && !io.is_continue_due())
 }
 
-/// Takes in the rest of a body, or as much as is bearable.
+/// Reads and discards the rest of a body, up to the maximum.
 async fn pass_over_body<S>(io: &Arc<Mutex<Io<S>>>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -215,8 +216,8 @@ where
     drop(within(UNWANTED_TIMEOUT, pass).await);
 }
 
-/// Takes in what a client sends whose connection is at its end: closing it with bytes unread would
-/// take the answer away from the client.
+/// Reads what a client still sends before its connection is closed: closing with unread bytes would
+/// lose the answer.
 async fn pass_over<S>(io: &Mutex<Io<S>>, bytes_max: u64, timeout: Duration)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -240,8 +241,8 @@ struct Waiting<'a, S, Stopping> {
     limits: Limits,
     stopping: WokenFuture<'a, Stopping>,
     is_stopping: bool,
-    /// One for the whole connection: it is moved on only when it rings too early, so that a
-    /// request costs no timer.
+    /// One timer for the whole connection: it is only extended when it fires too early, so that a
+    /// request needs no timer.
     timer: Pin<&'a mut Sleep>,
 }
 
@@ -255,7 +256,7 @@ where
         self.is_stopping
     }
 
-    /// The next request; none if the client is done, or the server is.
+    /// The next request; `None` if the client or the server ends the connection.
     async fn next_head(&mut self) -> Result<Option<RequestHead>, Ended> {
         let mut begun = !self.io.lock().input.is_empty();
         let patience = if begun { self.limits.head_timeout } else { self.limits.idle_timeout };
@@ -278,7 +279,7 @@ where
             if idle && self.is_stopping {
                 return Ok(None);
             }
-            // Only a head that comes in pieces gets here.
+            // Only a head that arrives in pieces gets here.
             if !idle {
                 if !begun {
                     begun = true;
@@ -293,7 +294,7 @@ where
                 read = poll_fn(|context| self.io.lock().poll_read_head(context)) => match read {
                     Ok(0) if idle => return Ok(None),
                     Ok(0) => return Err(Ended::Failed(ErrorKind::UnexpectedEof.into())),
-                    // A client that is gone between two requests is nobody's failure.
+                    // A client that leaves between two requests is not an error.
                     Err(_) if idle => return Ok(None),
                     Err(error) => return Err(error.into()),
                     Ok(_) => {}

@@ -1,4 +1,4 @@
-//! The head of a request: its line and its headers, and what they say about the connection.
+//! The head of a request: its line and headers, and what they mean for the connection.
 
 use bytes::{Bytes, BytesMut};
 use hyper::{Method, StatusCode, Uri, Version};
@@ -10,7 +10,7 @@ use crate::headers::request_headers::{Place, RequestHeaders, Span};
 const HEADERS_MAX: usize = 256;
 const METADATA_PREFIX: &[u8] = b"x-ms-meta-";
 
-/// What a request says before its body.
+/// The parts of a request before its body.
 pub struct Parts {
     pub method: Method,
     pub uri: Uri,
@@ -22,13 +22,12 @@ pub struct RequestHead {
     pub parts: Parts,
     pub case: RequestCase,
     pub(super) framing: Framing,
-    /// The client sends its body only when it is told to go on.
+    /// The client sends its body only after 100 Continue.
     pub(super) expects_continue: bool,
     pub(super) keeps_alive: bool,
 }
 
-/// The metadata names of one request that came with upper-case letters, which its headers do not
-/// keep.
+/// The metadata names of one request that have upper-case letters, which its headers do not keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestCase {
     names: Vec<String>,
@@ -50,7 +49,7 @@ impl RequestCase {
     }
 }
 
-/// Why bytes are no request. After it nothing on the connection can be trusted to be one.
+/// Why bytes are not a request. Nothing after them on the connection can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadRefusal {
     Malformed,
@@ -68,23 +67,23 @@ impl HeadRefusal {
     }
 }
 
-/// Looks for the end of a head, so that one that trickles in is parsed when it begins and when it is
-/// whole, and not at every byte.
+/// Finds the end of a head, so that one that arrives slowly is parsed at its beginning and when it
+/// is complete, not at every byte.
 #[derive(Debug, Default)]
 pub(super) struct HeadEnd {
-    /// Up to here there is none; 0 until something has come.
+    /// There is no end up to here; 0 until something has arrived.
     searched: usize,
 }
 
 impl HeadEnd {
-    /// Whether `input` begins with a head that may be whole.
+    /// Whether `input` begins with a head that may be complete.
     pub fn is_in(&mut self, input: &[u8]) -> bool {
-        // Most come in one piece, which the parser finds out as well.
+        // Most heads arrive in one piece, so try the parser at once.
         if self.searched == 0 && !input.is_empty() {
             self.searched = 1;
             return true;
         }
-        // An empty line in front of a request is passed over by the parser.
+        // The parser skips empty lines before a request.
         let begins = input.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(input.len());
         let mut from = self.searched.max(begins);
         while let Some(found) = memchr::memchr(b'\n', input.get(from..).unwrap_or_default()) {
@@ -104,7 +103,8 @@ impl HeadEnd {
     }
 }
 
-/// Takes a whole head of at most `bytes_max` from the front of `input`; `None` if it is not whole.
+/// Takes a complete head of at most `bytes_max` from the front of `input`; `None` if it is
+/// incomplete.
 pub(crate) fn take(
     input: &mut BytesMut,
     bytes_max: usize,
@@ -125,14 +125,14 @@ pub(crate) fn take(
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| HeadRefusal::Malformed)?;
     let version = if request.version == Some(0) { Version::HTTP_10 } else { Version::HTTP_11 };
 
-    // The parsed pieces become places in the buffer, which can then be taken without copying.
+    // The parsed pieces become offsets in the buffer, which can then be split off without copying.
     let start = input.as_ptr() as usize;
     let target = request.path.unwrap_or_default();
     let target_start = target.as_ptr() as usize - start;
     let line_end = target_start + target.len();
     let span = |piece: &[u8]| {
         let from = (piece.as_ptr() as usize).wrapping_sub(start + line_end);
-        // A head that is not too large has no place beyond this.
+        // A head within the limit has no larger offsets.
         Span { start: from as u32, end: (from + piece.len()) as u32 }
     };
     let mut case = RequestCase::default();
@@ -153,7 +153,7 @@ pub(crate) fn take(
     Ok(Some(RequestHead { parts, case, framing, expects_continue, keeps_alive }))
 }
 
-/// CONNECT would turn the connection into something else; nobody asks a storage account for that.
+/// CONNECT would turn the connection into a tunnel, which a storage account does not offer.
 fn uri(method: &Method, target: Bytes) -> Result<Uri, HeadRefusal> {
     if *method == Method::CONNECT {
         return Err(HeadRefusal::Malformed);
@@ -161,8 +161,8 @@ fn uri(method: &Method, target: Bytes) -> Result<Uri, HeadRefusal> {
     Uri::from_maybe_shared(target).map_err(|_| HeadRefusal::Malformed)
 }
 
-/// How long the body is. Wherever two servers could disagree about it the request is refused, since
-/// one of them would take a part of the body for the next request.
+/// The length of the body. A request is refused if two servers could disagree about it, since one
+/// of them would take a part of the body for the next request.
 fn framing(headers: &mut RequestHeaders, version: Version) -> Result<Framing, HeadRefusal> {
     const CONTENT_LENGTH: &str = "content-length";
     let mut codings = headers.all("transfer-encoding");
@@ -197,7 +197,7 @@ fn framing(headers: &mut RequestHeaders, version: Version) -> Result<Framing, He
     }
 }
 
-/// Digits and nothing else: a sign or a space is where parsers differ.
+/// Only digits: parsers differ about signs and spaces.
 fn number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?

@@ -1,4 +1,4 @@
-//! Whole connections, against a handler that says what it saw.
+//! Whole connections, against a handler that reports what it received.
 
 use std::convert::Infallible;
 use std::sync::LazyLock;
@@ -34,11 +34,11 @@ const HASTY: Limits = Limits {
     stall_timeout: Duration::from_millis(50),
     ..LIMITS
 };
-/// Of an answer that is sent in many turns.
+/// The length of an answer that is sent in many turns.
 const LONG_BYTES: usize = 3 * 1024 * 1024;
 const IN_TIME: Duration = Duration::from_secs(60);
 
-/// Answers with the path and the body; the path can ask for another way to answer.
+/// Answers with the path and the body; some paths select another answer.
 #[derive(Default)]
 struct Echo {
     handled: AtomicUsize,
@@ -101,7 +101,7 @@ impl Echo {
     }
 }
 
-/// As the connections of a lane are served.
+/// Serves a connection as a lane does.
 async fn serve_one(
     server: DuplexStream,
     limits: Limits,
@@ -118,7 +118,7 @@ async fn serve_one(
 async fn talk(mut client: DuplexStream, bytes: &[u8]) -> String {
     let (mut reader, mut writer) = tokio::io::split(&mut client);
     let writing = async {
-        // What cannot be understood is not read to its end.
+        // An invalid request is not read to its end.
         let _ = writer.write_all(bytes).await;
         let _ = writer.shutdown().await;
     };
@@ -128,7 +128,7 @@ async fn talk(mut client: DuplexStream, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answers).into_owned()
 }
 
-/// What comes back when the bytes are sent in pieces of `piece` and the client then ends.
+/// The answer when the bytes are sent in pieces of `piece` and the client then closes.
 async fn exchange(echo: &Arc<Echo>, bytes: &[u8], piece: usize) -> (String, Result<(), Ended>) {
     let (client, server) = duplex(piece);
     let serving = serve_one(server, LIMITS, std::future::pending(), echo);
@@ -319,7 +319,7 @@ async fn stopping_ends_an_idle_connection_and_lets_a_request_finish() {
     assert_eq!(client.read(&mut [0]).await.expect("read"), 0);
 }
 
-/// Told to close when the first request has come; handles it until it is let go on.
+/// Told to close when the first request has arrived; handles it until it is released.
 #[derive(Default)]
 struct Evicted {
     has_come: tokio::sync::Notify,
@@ -423,7 +423,7 @@ async fn a_client_that_reads_nothing_is_given_up() {
     assert!(matches!(ended, Err(Ended::Failed(_))), "{ended:?}");
 }
 
-/// Pieces of requests, whole and broken.
+/// Pieces of requests, valid and broken.
 const FRAGMENTS: &[&[u8]] = &[
     b"GET /a HTTP/1.1\r\n",
     b"PUT /b HTTP/1.1\r\n",
@@ -482,7 +482,7 @@ fn random_requests(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     requests
 }
 
-/// What a connection of hyper sees in the same bytes.
+/// The requests that hyper finds in the same bytes.
 async fn seen_by_hyper(bytes: &[u8], piece: usize) -> Vec<String> {
     let (client, server) = duplex(piece);
     let seen = Mutex::new(Vec::new());
@@ -500,9 +500,9 @@ async fn seen_by_hyper(bytes: &[u8], piece: usize) -> Vec<String> {
     seen.into_inner()
 }
 
-/// Whoever stands in front of this server must see the same requests in a stream of bytes. So every
-/// request that is handled here is one that hyper sees too, in the same place; only where the bytes
-/// are refused may there be fewer.
+/// A proxy in front of this server must see the same requests in a stream of bytes. So hyper must
+/// find every request that is handled here, in the same order; only if the bytes are refused may
+/// there be fewer here.
 #[tokio::test]
 async fn no_request_is_seen_that_others_do_not_see() {
     let mut choices = Random::new(1);

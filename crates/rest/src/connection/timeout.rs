@@ -1,4 +1,4 @@
-//! Limits of time for what is mostly ready at once: only who has to wait looks at the clock.
+//! Timeouts for futures that are mostly ready at once: the clock is read only if one has to wait.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};

@@ -7,26 +7,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 
 pub(super) struct WokenFuture<'a, F> {
     future: Pin<&'a mut F>,
     flag: Arc<WakeFlag>,
     waker: Waker,
+    /// Who is going to be woken. As long as it is the task that asks, asking is a load of the flag.
+    registered: Option<Waker>,
 }
 
 struct WakeFlag {
     is_set: AtomicBool,
-    /// Who waits for the future.
-    listener: AtomicWaker,
+    /// Who waits for the future, and is woken each time that it calls.
+    listener: Mutex<Option<Waker>>,
 }
 
 impl<'a, F: Future<Output = ()>> WokenFuture<'a, F> {
     pub fn new(future: Pin<&'a mut F>) -> Self {
         // Nobody has asked the future yet.
-        let flag = Arc::new(WakeFlag { is_set: true.into(), listener: AtomicWaker::new() });
+        let flag = Arc::new(WakeFlag { is_set: true.into(), listener: Mutex::new(None) });
         let waker = Waker::from(Arc::clone(&flag));
-        Self { future, flag, waker }
+        Self { future, flag, waker, registered: None }
     }
 
     /// Whether it is ready now. Once it has, it must not be asked again.
@@ -39,8 +41,11 @@ impl<'a, F: Future<Output = ()>> WokenFuture<'a, F> {
 
     /// The same for a task that waits for it.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // Before the flag is looked at: setting it from then on wakes this task.
-        self.flag.listener.register(context.waker());
+        if !self.registered.as_ref().is_some_and(|it| it.will_wake(context.waker())) {
+            // Before the flag is looked at: setting it from then on wakes this task.
+            *self.flag.listener.lock() = Some(context.waker().clone());
+            self.registered = Some(context.waker().clone());
+        }
         if self.is_ready() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
@@ -52,7 +57,9 @@ impl Wake for WakeFlag {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.is_set.store(true, Ordering::Release);
-        self.listener.wake();
+        if let Some(listener) = &*self.listener.lock() {
+            listener.wake_by_ref();
+        }
     }
 }
 
@@ -67,29 +74,29 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_bell_asks_its_future_once_and_when_it_has_called() {
+    async fn a_future_is_asked_once_and_when_it_has_woken() {
         let (ring, mut rung) = oneshot::channel::<()>();
         let asked = Cell::new(0);
         let mut future = pin!(poll_fn(|context| {
             asked.set(asked.get() + 1);
             Pin::new(&mut rung).poll(context).map(drop)
         }));
-        let mut bell = WokenFuture::new(future.as_mut());
+        let mut woken = WokenFuture::new(future.as_mut());
         for _ in 0..3 {
-            assert!(!bell.is_ready());
-            assert!(bell.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert!(!woken.is_ready());
+            assert!(woken.poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
         assert_eq!(asked.get(), 1);
-        let ringing = async {
+        let waking = async {
             tokio::task::yield_now().await;
             ring.send(()).expect("waited for");
         };
-        tokio::join!(poll_fn(|context| bell.poll(context)), ringing);
+        tokio::join!(poll_fn(|context| woken.poll(context)), waking);
         assert_eq!(asked.get(), 2);
     }
 
     #[test]
-    fn a_bell_that_rings_at_once_is_heard() {
+    fn a_future_that_wakes_at_once_is_asked_again() {
         assert!(WokenFuture::new(pin!(std::future::ready(())).as_mut()).is_ready());
     }
 }

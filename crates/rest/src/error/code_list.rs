@@ -1,5 +1,5 @@
-//! That `docs/error-codes.md` lists every code: those that are answered with their status and a file
-//! that tests them, the others with the reason why not.
+//! Checks that `docs/error-codes.md` lists every code: with its status and a file that tests it, or
+//! with the reason why it is never answered.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ const ANSWERED: &str = "| Code | Status | Message | Tested in |\n|---|---|---|--
 const OWN: &str = "| Codes with a message of our own |\n|---|\n";
 const NEVER: &str = "| Code | Why |\n|---|---|\n";
 
-/// Refusals that no request can provoke at will, by the tests of their rules.
+/// Codes that no request can provoke reliably, with the tests of their rules.
 const BY_RULE: [(Code, &str, &str); 6] = [
     (Code::PublicAccessNotPermitted, "crates/rest/tests/auth_permissions.rs", PUBLIC_ACCESS),
     (Code::ServerBusy, "crates/domain/src/transact.rs", BUSY),
@@ -66,7 +66,7 @@ fn every_code_is_documented_and_tested() {
     }
 }
 
-/// It stands behind the status of the answer, too.
+/// It is also the reason phrase of the answer.
 #[test]
 fn a_message_is_one_line_of_visible_ascii() {
     for code in Code::ALL {
@@ -82,7 +82,7 @@ fn sorted() -> Vec<Code> {
     codes
 }
 
-/// What stands before a table and after it.
+/// The text before and after a table.
 fn around<'a>(document: &'a str, head: &str) -> (&'a str, &'a str) {
     let (before, rest) = document.split_once(head).expect("the document has all tables");
     let rows: usize =
@@ -120,8 +120,8 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The texts of all tests that look at answers, and of the rules that are tested by themselves, by
-/// their paths in the repository.
+/// The texts of all tests that check answers, and of rules with unit tests, by their paths in the
+/// repository.
 fn test_files() -> BTreeMap<String, String> {
     let folders =
         ["tests/conformance/python", "tests/conformance/javascript", "crates/server/tests"];

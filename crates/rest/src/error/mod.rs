@@ -17,11 +17,11 @@ use holdfast_domain::time::Timestamp;
 mod code_list;
 pub(crate) mod refusals;
 
-/// A code has its status, the sentence that the service says with it (or, marked so, one of our own
-/// where that is not known), and what we add to it.
+/// Each code has a status, the sentence of the service (or, marked so, one of our own where that is
+/// not known), and an optional explanation.
 macro_rules! codes {
     ($($name:ident = $status:literal $($own:ident)? $message:literal $($explanation:literal)?;)*) => {
-        /// An error code of the services, with the status and message it is answered with.
+        /// An error code of the services, with its status and message.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code { $($name,)* }
 
@@ -40,12 +40,12 @@ macro_rules! codes {
                 match self { $(Self::$name => $status,)* }
             }
 
-            /// One sentence. Clients look for those of the service.
+            /// One sentence. Clients search for those of the service.
             pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
             }
 
-            /// What the sentence does not say.
+            /// An addition to the sentence.
             const fn explanation(self) -> Option<&'static str> {
                 match self { $(Self::$name => first(&[$($explanation)?]),)* }
             }
@@ -219,11 +219,11 @@ codes! {
         "It has characters that are not allowed, or is reserved.";
     LeaseIdMismatchWithFileOperation = 412 "The lease ID specified did not match the lease ID for the file.";
     LeaseNotPresentWithFileOperation = 412 "There is currently no lease on the file.";
-    // The list of codes says 500, the page on locks 408: the client may try again, and the server has
-    // not failed.
+    // The list of codes says 500, the page on locks 408: the client may retry, and the server has not
+    // failed.
     ClientCacheFlushDelay = 408 "The specified resource state could not be flushed from an SMB client in the specified time.";
     FileLockConflict = 409 "A portion of the specified file is locked by an SMB client.";
-    // The list of codes calls it DeletePending, the page on locks so.
+    // The list of codes calls it DeletePending, the page on locks SMBDeletePending.
     SMBDeletePending = 409 "The specified resource is marked for deletion by an SMB client.";
     SharingViolation = 409 "The specified resource may be in use by an SMB client.";
     ParentNotFound = 404 "The specified parent path does not exist.";
@@ -274,22 +274,21 @@ codes! {
     XMethodNotUsingPost = 400 "The request uses X-HTTP-Method with an HTTP verb other than POST.";
 }
 
-/// Of the errors of tables.
+/// The content type of table errors.
 pub const JSON_CONTENT_TYPE: &str =
     "application/json;odata=minimalmetadata;streaming=true;charset=utf-8";
 
-/// An answer other than success: what the client is told. What only the log may know stays in the
-/// log.
+/// An answer other than success, as told to the client. Details for the log only are not in it.
 #[derive(Debug)]
 pub struct Error {
     pub code: Code,
-    /// Where it differs from the code's own: a condition that is not met is 304 on a read.
+    /// If it differs from the code's own: a condition that is not met is 304 on a read.
     status: Option<StatusCode>,
-    /// Where it differs from the code's own.
+    /// If it differs from the code's own.
     message: Option<Cow<'static, str>>,
-    /// What the message does not say.
+    /// An addition to the message.
     explanation: Option<Cow<'static, str>>,
-    /// Elements of the body beside code and message.
+    /// Elements of the body besides code and message.
     details: Vec<(&'static str, String)>,
     /// Headers of the answer.
     headers: Vec<(&'static str, String)>,
@@ -321,14 +320,14 @@ impl Error {
         self
     }
 
-    /// Adds what the message does not say.
+    /// Adds to the message.
     #[must_use]
     pub fn explain(mut self, explanation: impl Into<Cow<'static, str>>) -> Self {
         self.explanation = Some(explanation.into());
         self
     }
 
-    /// The same of something else than a blob, where the message names one.
+    /// The same for another kind of resource, if the message names a blob.
     #[must_use]
     pub fn about(self, noun: &str) -> Self {
         const BLOB: &str = "the blob";
@@ -392,7 +391,7 @@ impl Error {
         answer
     }
 
-    /// The answer where browsers ask: a page.
+    /// The answer as a page, for browsers.
     pub fn page(&self, request_id: &str, bodiless: bool) -> Answer {
         let mut answer = website::page(self.status(), self.code, request_id, bodiless);
         for (name, value) in &self.headers {
@@ -401,7 +400,7 @@ impl Error {
         answer
     }
 
-    /// The same with this in front of its message.
+    /// The same with a prefix to its message.
     #[must_use]
     pub fn with_message_prefix(mut self, prefix: impl std::fmt::Display) -> Self {
         self.explanation = self.explanation().map(|text| text.to_owned().into());
@@ -418,8 +417,8 @@ impl Error {
         self.explanation.as_deref().or_else(of_code)
     }
 
-    /// What stands behind the status. Tables have that of HTTP, the others their sentence: clients
-    /// show it, and some look for it.
+    /// The reason phrase. Tables use that of HTTP, the others their sentence: clients show it, and
+    /// some search for it.
     fn reason(&self, service: Service) -> Option<Box<str>> {
         let sentence = match service {
             Service::Blob | Service::Queue | Service::File => self.sentence(),
@@ -448,7 +447,7 @@ impl Error {
         body
     }
 
-    /// The body of the answer as tables give it. It has no elements for what we add.
+    /// The body of the answer for tables. It has no elements for details.
     pub fn json(&self, id: RequestId, now: Timestamp) -> String {
         let mut message = self.sentence().to_owned();
         if let Some(explanation) = self.explanation() {

@@ -1,5 +1,5 @@
-//! What each refusal and failure is answered with. Every match is exhaustive: a new refusal does
-//! not compile until it has an answer here.
+//! The answers to refusals and failures. Every match is exhaustive: a new refusal does not compile
+//! until it has an answer here.
 
 use holdfast_domain::blob::{BlobRefusal, ContainerRefusal, FindRefusal};
 use holdfast_domain::condition::{AppendRefusal, EntityConditionInvalid};
@@ -34,7 +34,8 @@ impl<R: Into<Self>> From<Failure<R>> for Error {
             Failure::Busy => Code::ServerBusy.into(),
             Failure::OutcomeUnknown(fault) => {
                 tracing::error!(?fault, "it is not known whether a write was committed");
-                // The status says so too: a 500 may have happened or not, a 503 has not.
+                // The status tells, too: an operation may have happened after a 500, but not after
+                // a 503.
                 Code::InternalError.into()
             }
             Failure::Fault(fault) => fault.into(),
@@ -336,7 +337,7 @@ impl From<EntityBodyRefusal> for Error {
 impl From<NameRefusal> for Error {
     fn from(refusal: NameRefusal) -> Self {
         match refusal {
-            // The Python SDK of tables looks for this text.
+            // The Python SDK of tables searches for this text.
             NameRefusal::Length => Self::from(Code::OutOfRangeInput).with_message(
                 "The specified resource name length is not within the permissible limits.",
             ),
@@ -443,7 +444,7 @@ impl From<holdfast_sql::Refusal> for Error {
     fn from(refusal: holdfast_sql::Refusal) -> Self {
         use holdfast_sql::Refusal;
         match refusal {
-            // What the service answers: MicrosoftDocs/azure-docs, issue 75064.
+            // As the service: MicrosoftDocs/azure-docs, issue 75064.
             Refusal::Syntax(_) | Refusal::Unfit { .. } => {
                 Self::from(Code::ErrorProcessingQueryExpression)
                     .detail("Reason", refusal.to_string())
@@ -504,7 +505,7 @@ impl From<QueryRefusal> for Error {
     }
 }
 
-/// The Python SDK of tables looks for this text.
+/// The Python SDK of tables searches for this text.
 const KEYS_EXPECTED: &str = "The number of keys specified in the URI does not match number of key properties for the resource.";
 
 impl From<RouteRefusal> for Error {

@@ -16,8 +16,8 @@ const NAMES: [(Attributes, &str); 8] = [
 const DIRECTORY: &str = "Directory";
 const NONE: &str = "None";
 
-/// Names in any case, joined with `|`. `None` stands alone; `Directory` says of directories what is
-/// known of them, and is no attribute of a file; `Temporary` is none of a directory.
+/// Names in any case, joined with `|`. `None` must be alone; `Directory` is redundant on
+/// directories and invalid on files; `Temporary` is invalid on directories.
 pub fn parse(text: &str, is_directory: bool) -> Option<Attributes> {
     if text.trim().eq_ignore_ascii_case(NONE) {
         return Some(Attributes::default());
@@ -39,7 +39,7 @@ pub fn parse(text: &str, is_directory: bool) -> Option<Attributes> {
 pub fn text(attributes: Attributes, is_directory: bool) -> String {
     let mut names = Vec::new();
     for (attribute, name) in NAMES {
-        // In the order of their bits, of which that of directories is below that of archives.
+        // In the order of their bits, where Directory is below Archive.
         if is_directory && attribute == Attributes::ARCHIVE {
             names.push(DIRECTORY);
         }

@@ -78,7 +78,7 @@ async fn command(
         copy_id: uuid::Uuid::new_v4().to_string(),
         metadata,
         properties: requested_properties::copied(call, &address.share).await?,
-        // Before 2021-04-10 it was spelled with another dash.
+        // Before 2021-04-10 its name had one more dash.
         ignore_read_only: flag("x-ms-file-copy-ignore-readonly")?
             || flag("x-ms-file-copy-ignore-read-only")?,
         set_archive: flag("x-ms-file-copy-set-archive")?,

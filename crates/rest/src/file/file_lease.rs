@@ -1,4 +1,4 @@
-//! Lease File: four actions, of leases without an end.
+//! Lease File: four actions on infinite leases.
 
 use holdfast_domain::lease::LeaseKind;
 use holdfast_domain::share::LeaseFile;

@@ -87,7 +87,7 @@ fn is_recursive(call: &Call<'_>) -> Result<bool, Error> {
     Ok(parameters::boolean(call, RECURSIVE)?.unwrap_or(false))
 }
 
-/// A marker is the number of the first handle that has not been told.
+/// The marker is the number of the first handle that was not listed yet.
 fn first(call: &Call<'_>) -> Result<OpenId, Error> {
     let Some(value) = call.query.get_nonempty(MARKER) else { return Ok(0) };
     let invalid = |_| QueryRefusal::InvalidValue { name: MARKER, value: value.to_owned() };

@@ -1,4 +1,4 @@
-//! Symbolic and hard links, in shares of NFS.
+//! Symbolic and hard links, in NFS shares.
 
 use holdfast_domain::names::{FilePath, TrailingDots};
 use holdfast_domain::share::{
@@ -17,7 +17,7 @@ use crate::url_query::{Plus, decode};
 const LINK_TEXT: &str = "x-ms-link-text";
 const TARGET: &str = "x-ms-file-target-file";
 
-/// The text is kept and told as it is sent.
+/// The target is stored and returned as sent.
 pub async fn create_symbolic(call: &Call<'_>) -> Result<Answer, Error> {
     let address = node_address::file(call)?;
     let target = LinkTarget(call.required_header(LINK_TEXT)?.to_owned());
@@ -55,7 +55,7 @@ pub async fn create_hard(call: &Call<'_>) -> Result<Answer, Error> {
     let invalid = || Error::invalid_header(TARGET, text);
     let path = decode(text, Plus::IsPlus).ok_or_else(invalid)?;
     let path = path.strip_prefix('/').unwrap_or(&path);
-    let named = NamedResource { object: Some(path), ..call.target() };
+    let named = NamedResource { object: Some(path), ..call.named_resource() };
     call.authorize_second(&named)?;
     let path = FilePath::file(path, TrailingDots::Kept).map_err(|_| invalid())?;
     let target = NodeAddress::path(address.share.clone(), path);

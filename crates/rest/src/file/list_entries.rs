@@ -69,7 +69,7 @@ fn open(xml: &mut Writer, call: &Call<'_>, share: &str, path: &str) {
     xml.open_with("EnumerationResults", &attributes);
 }
 
-/// The text with every character that XML cannot carry, and says so, from 2021-12-02.
+/// From 2021-12-02: the encoded text, if it has characters that XML cannot carry.
 fn encoded(version: Version, text: &str) -> Option<String> {
     let unfit = text.chars().any(|letter| !xml::is_character(letter));
     let encode = || utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
@@ -119,7 +119,7 @@ fn write_entry(xml: &mut Writer, version: Version, include: Include, node: &Node
     xml.close(element);
 }
 
-/// The folded name to go on after, in letters that any answer and any address can carry.
+/// The folded name to continue after, in characters that are valid in any answer and any URL.
 fn write_marker(after: &str) -> String {
     URL_SAFE_NO_PAD.encode(after)
 }
@@ -131,7 +131,7 @@ fn parse_marker(text: &str) -> Result<String, Error> {
     Ok(name.ok_or_else(invalid)?)
 }
 
-/// What a listing shows beside names and lengths.
+/// What a listing shows besides names and lengths.
 #[derive(Clone, Copy, Default)]
 struct Include {
     timestamps: bool,

@@ -23,7 +23,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     };
     let follow_rename = call.version >= Version::V2024_05_04
         && parameters::boolean(call, "x-ms-file-support-rename")?.unwrap_or(false);
-    // Before 2026-10-06, and for requests without paging, there is one page of all ranges.
+    // Before 2026-10-06, and in requests without paging, all ranges are in one page.
     let marker = call.query.get_nonempty("marker");
     let paged = call.version >= Version::V2026_10_06
         && (marker.is_some() || call.query.get_nonempty("maxresults").is_some());
@@ -43,7 +43,7 @@ pub async fn list(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// A marker is where the ranges that have been told end.
+/// The marker is the end of the ranges listed so far.
 fn parse_marker(marker: Option<&str>) -> Result<u64, Error> {
     let Some(value) = marker else { return Ok(0) };
     let invalid = |_| QueryRefusal::InvalidValue { name: "marker", value: value.to_owned() };

@@ -87,8 +87,8 @@ fn write_share(
     xml.open("Properties");
     xml.element("Last-Modified", &share.last_modified.rfc1123().to_string());
     xml.element("Etag", &share.etag.to_string());
-    for told in share_headers::told(share, version, now) {
-        xml.element(told.element, &told.value);
+    for property in share_headers::shown_properties(share, version, now) {
+        xml.element(property.element, &property.value);
     }
     if let ListedState::Deleted { at, until, .. } = state {
         write_retention(xml, *at, *until, now);

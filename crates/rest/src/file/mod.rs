@@ -41,7 +41,7 @@ use crate::operation::FileOperation;
 use crate::request::Call;
 use crate::service::service_operations;
 
-/// Runs an operation of the File service that the operation table calls built.
+/// Runs an operation of the File service that is marked as built.
 pub async fn dispatch(
     call: &Call<'_>,
     operation: FileOperation,
@@ -51,8 +51,7 @@ pub async fn dispatch(
     handle(call, operation, body).await
 }
 
-/// Each in a box of its own: in one future the largest of them would decide what every request
-/// takes and moves.
+/// Each is boxed: otherwise the largest future would set the size of every request.
 fn handle<'a>(call: &'a Call<'_>, operation: FileOperation, body: RequestBody) -> Answering<'a> {
     match operation {
         FileOperation::GetFileServiceProperties => {
@@ -114,12 +113,12 @@ fn handle<'a>(call: &'a Call<'_>, operation: FileOperation, body: RequestBody) -
         FileOperation::CreateHardLink => Box::pin(link::create_hard(call)),
         FileOperation::ListHandles => Box::pin(handles::list(call)),
         FileOperation::ForceCloseHandles => Box::pin(handles::force_close(call)),
-        // The front end answers it before it asks who is calling.
+        // The front end answers it before authentication.
         FileOperation::PreflightFileRequest => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }
 
-/// The stored access policies of a share; none if it is not there.
+/// The stored access policies of a share; none if it does not exist.
 pub async fn stored_policies(
     domain: &Domain,
     account: &str,

@@ -1,4 +1,4 @@
-//! Which directory or file a request is about, and in which state of its share.
+//! Which directory or file a request addresses, and in which state of its share.
 
 use holdfast_domain::names::{FilePath, TrailingDots};
 use holdfast_domain::share::{GetNode, NodeAddress, ShareState, Wanted};
@@ -36,7 +36,7 @@ pub fn read_directory(call: &Call<'_>) -> Result<GetNode, Error> {
     Ok(GetNode { address, state: state(call)?, wanted: Wanted::Directory, lease_id: None })
 }
 
-/// A directory or a file, for the operations that ask for either by the same address.
+/// A directory or a file, for operations that take either at the same address.
 pub fn either(call: &Call<'_>) -> Result<GetNode, Error> {
     Ok(GetNode { wanted: Wanted::Any, ..read_directory(call)? })
 }
@@ -69,7 +69,7 @@ pub fn directory_path(call: &Call<'_>) -> Result<FilePath, Error> {
     FilePath::directory(path, dots(call)?).map_err(|_| Code::InvalidFileOrDirectoryPathName.into())
 }
 
-/// What becomes of dots at the end of names.
+/// What happens to dots at the end of names.
 pub fn dots(call: &Call<'_>) -> Result<TrailingDots, Error> {
     if call.version < Version::V2022_11_02 {
         return Ok(TrailingDots::Removed);

@@ -1,4 +1,4 @@
-//! What answers say about a directory, a file or a link.
+//! Headers of answers about a directory, a file or a link.
 
 use holdfast_domain::share::{
     File, FileTimes, Located, Node, NodeKind, PosixProperties, ShareState,
@@ -75,7 +75,7 @@ pub fn attributes_of(node: &Node) -> String {
     attributes::text(node.attributes, node.is_directory())
 }
 
-/// What Get File and Get File Properties say of a file beside what every node has.
+/// The headers of Get File and Get File Properties besides those of all nodes.
 pub fn file(answer: &mut Answer, call: &Call<'_>, file: &File, now: Timestamp, state: ShareState) {
     content_headers::stored_headers(answer, call, &file.headers);
     if state == ShareState::Current && call.version >= Version::V2019_02_02 {
@@ -88,7 +88,7 @@ pub fn file(answer: &mut Answer, call: &Call<'_>, file: &File, now: Timestamp, s
     answer.header("x-ms-server-encrypted", "true");
 }
 
-/// The answer of the operations that tell nothing but the metadata.
+/// The answer of operations that return only the metadata.
 pub fn metadata(call: &Call<'_>, node: &Node) -> Answer {
     let mut answer = Answer::new(StatusCode::OK);
     resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);
@@ -96,7 +96,7 @@ pub fn metadata(call: &Call<'_>, node: &Node) -> Answer {
     answer
 }
 
-/// The answer of the operations that tell nothing but the new state.
+/// The answer of operations that return only the new state.
 pub fn changed(call: &Call<'_>, node: &Node) -> Answer {
     let mut answer = Answer::new(StatusCode::OK);
     resource_headers::identity(&mut answer, node.etag, node.last_modified, call.version);

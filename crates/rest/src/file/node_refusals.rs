@@ -1,4 +1,4 @@
-//! What the refusals of operations on directories and files are answered with.
+//! The answers to refusals of operations on directories and files.
 
 use holdfast_domain::lease::AccessRefusal;
 use holdfast_domain::share::FileRefusal;
@@ -24,7 +24,7 @@ impl From<FileRefusal> for Error {
                     .detail("Reason", "A directory cannot be moved into itself.");
             }
             FileRefusal::ReadOnly => Code::ReadOnlyAttribute,
-            // It was renamed or replaced over and over while somebody looked for it.
+            // It was renamed or replaced again and again during the lookups.
             FileRefusal::Moved => Code::ServerBusy,
             FileRefusal::InvalidRange { length } => {
                 return Self::from(Code::InvalidRange)

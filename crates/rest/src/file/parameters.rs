@@ -1,5 +1,5 @@
-//! What requests to the File service have in common: which snapshot they are about, and what their
-//! operation does not take.
+//! Checks common to requests to the File service: the share snapshot, and options that the
+//! operation does not have.
 
 use holdfast_domain::time::Timestamp;
 
@@ -22,7 +22,7 @@ pub fn check(call: &Call<'_>, operation: FileOperation) -> Result<(), Error> {
     Ok(())
 }
 
-/// A request with a token has to say that it bypasses the permissions of files.
+/// A request with a token must have the header that bypasses the permissions of files.
 fn check_intent(call: &Call<'_>, operation: FileOperation) -> Result<(), Error> {
     match call.header(INTENT)? {
         Some(intent) if !intent.eq_ignore_ascii_case("backup") => {
@@ -33,13 +33,13 @@ fn check_intent(call: &Call<'_>, operation: FileOperation) -> Result<(), Error> 
     }
 }
 
-/// Asking for a key to make signatures with is nothing that is done to files.
+/// Getting a user delegation key is not an access to files.
 fn comes_with_token(call: &Call<'_>, operation: FileOperation) -> bool {
     let by_token = call.granted.principal.is_some() && call.query.get("sig").is_none();
     by_token && operation != FileOperation::GetFileUserDelegationKey
 }
 
-/// The moment of the share snapshot that the request is about, if it is about one.
+/// The moment of the share snapshot that the request addresses, if any.
 pub fn snapshot(call: &Call<'_>) -> Result<Option<Timestamp>, Error> {
     let Some(value) = call.query.get_nonempty(SNAPSHOT) else { return Ok(None) };
     Timestamp::parse_iso8601(value).map(Some).ok_or_else(|| invalid_snapshot(value))
@@ -49,7 +49,8 @@ fn invalid_snapshot(value: &str) -> Error {
     QueryRefusal::InvalidValue { name: SNAPSHOT, value: value.to_owned() }.into()
 }
 
-/// What is in a snapshot is read and never written; of the snapshot itself the lease can change.
+/// The contents of a snapshot are read and never written; the snapshot itself can be leased and
+/// deleted.
 fn takes_snapshot(operation: FileOperation) -> bool {
     matches!(
         operation,
@@ -92,7 +93,7 @@ pub fn number(call: &Call<'_>, name: &'static str) -> Result<Option<u64>, Error>
     number.map(Some).ok_or_else(|| Error::invalid_header(name, text))
 }
 
-/// One of the names that a header may have for its value, in any case.
+/// One of the names allowed as the value of a header, in any case.
 pub fn choice<T: Copy>(
     call: &Call<'_>,
     name: &'static str,
@@ -103,7 +104,7 @@ pub fn choice<T: Copy>(
     found.map(|(_, value)| Some(*value)).ok_or_else(|| Error::invalid_header(name, text))
 }
 
-/// What a value of [`choice`] is called.
+/// The name of a value of [`choice`].
 pub fn choice_name<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> &'static str {
     choices.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
 }

@@ -19,7 +19,7 @@ use crate::version::Version;
 pub const KEY: &str = "x-ms-file-permission-key";
 const FORMAT: &str = "x-ms-file-permission-format";
 
-/// A descriptor of 64 KiB in base64, and what is around it.
+/// A descriptor of 64 KiB in base64, and the JSON around it.
 const BODY_BYTES_MAX: u64 = 96 * 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub async fn create(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     Ok(answer)
 }
 
-/// The form that the request sends a descriptor in, or asks for.
+/// The form of the descriptor in the request or the answer.
 pub fn format(call: &Call<'_>) -> Result<Option<Format>, Error> {
     parameters::choice(call, FORMAT, &FORMATS)
 }

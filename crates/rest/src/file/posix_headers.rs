@@ -35,7 +35,7 @@ pub fn read(call: &Call<'_>) -> Result<SentPosix, Error> {
     Ok(SentPosix { mode, owner: number(OWNER)?, group: number(GROUP)? })
 }
 
-/// Four digits or fewer to the base of eight, or nine letters as `ls` writes them.
+/// Up to four octal digits, or nine letters as `ls` writes them.
 fn parse_mode(text: &str) -> Option<u16> {
     if (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return u16::from_str_radix(text, 8).ok().filter(|mode| *mode <= MODE_MAX);
@@ -50,7 +50,7 @@ fn parse_mode(text: &str) -> Option<u16> {
         let special = 1 << (11 - at / 3);
         let expected = b"rwx"[at % 3];
         let last = at % 3 == 2;
-        // The third letter of a group can also tell of the bit above it.
+        // The third letter of a group can also mean a special bit.
         let (lower, upper) = if at == 8 { (b't', b'T') } else { (b's', b'S') };
         mode |= match letter {
             b'-' => 0,
@@ -63,7 +63,7 @@ fn parse_mode(text: &str) -> Option<u16> {
     Some(mode)
 }
 
-/// By a header that says whether a copy takes after its source or what is sent.
+/// Reads a header that says whether a copy uses the value of its source or the one sent.
 pub fn copied<T>(
     call: &Call<'_>,
     name: &'static str,

@@ -1,5 +1,5 @@
-//! The properties that SMB and NFS clients see, as a request sends them. What may be said depends on
-//! the operation and, for the required ones, on the version.
+//! The properties that SMB and NFS clients see, as a request sends them. Which are allowed depends
+//! on the operation, which are required also on the version.
 
 use holdfast_domain::share::Attributes;
 use holdfast_domain::time::Timestamp;
@@ -17,10 +17,10 @@ const CHANGED: &str = "x-ms-file-change-time";
 const PERMISSION: &str = "x-ms-file-permission";
 const SEMANTICS: &str = "x-ms-file-property-semantics";
 
-/// A longer descriptor is sent to Create Permission first.
+/// A longer descriptor must be sent to Create Permission first.
 const PERMISSION_BYTES_MAX: usize = 8 * 1024;
 
-/// What the properties are sent with.
+/// The kind of operation that the properties are sent with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Create,
@@ -30,12 +30,12 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Whether `preserve` means something.
+    /// Whether `preserve` is allowed.
     fn preserves(self) -> bool {
         matches!(self, Self::Set | Self::Rename)
     }
 
-    /// Whether `source` means something.
+    /// Whether `source` is allowed.
     fn has_source(self) -> bool {
         self == Self::Copy
     }
@@ -50,10 +50,10 @@ pub struct SentProperties {
     pub permission: Option<Sent<Permission>>,
 }
 
-/// A value, or where to take it from.
+/// A value, or its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent<T> {
-    /// As it is.
+    /// Unchanged.
     Preserved,
     /// From the source of a copy.
     OfSource,
@@ -77,10 +77,10 @@ pub enum Permission {
 /// `x-ms-file-property-semantics`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Semantics {
-    /// What is created is to be archived, and inherits.
+    /// The new node gets the archive attribute and inherits permissions.
     #[default]
     New,
-    /// Everything is as it is sent.
+    /// Everything is set as sent.
     Restore,
 }
 
@@ -128,8 +128,8 @@ pub fn semantics(call: &Call<'_>) -> Result<Semantics, Error> {
     }
 }
 
-/// `x-ms-file-last-write-time` of Put Range, which has two words and no dates: whether the time is
-/// left as it is.
+/// `x-ms-file-last-write-time` of Put Range, which takes two words and no dates: whether the time
+/// stays unchanged.
 pub fn preserves_written(call: &Call<'_>) -> Result<bool, Error> {
     if call.version < Version::V2021_06_08 {
         return Ok(false);
@@ -173,7 +173,7 @@ fn permission_headers(
     match (call.header(PERMISSION)?, key) {
         (None, None) => Ok(None),
         (None, Some(key)) => Ok(Some(Sent::Value(Permission::Key(key.to_owned())))),
-        // Which of them is meant cannot be told.
+        // It is ambiguous which of them is meant.
         (Some(_), Some(key)) => Err(Error::invalid_header(PERMISSION_KEY, key)),
         (Some(text), None) if text.len() > PERMISSION_BYTES_MAX => {
             Err(Error::invalid_header(PERMISSION, "longer than 8 KiB"))
@@ -185,7 +185,7 @@ fn permission_headers(
     }
 }
 
-/// The two words that stand for a value, where they mean something; else the value itself.
+/// One of the two words, if allowed here, or else a value.
 fn parse<T>(text: &str, purpose: Purpose, value: impl Fn(&str) -> Option<T>) -> Option<Sent<T>> {
     if text.eq_ignore_ascii_case("preserve") {
         return purpose.preserves().then_some(Sent::Preserved);

@@ -19,7 +19,7 @@ use crate::source::SourceRequest;
 const RANGE: &str = "x-ms-range";
 const WRITE: &str = "x-ms-write";
 
-/// The bytes that are written or cleared.
+/// The range that is written or cleared.
 #[derive(Clone, Copy, Debug)]
 struct WrittenRange {
     offset: u64,
@@ -50,7 +50,7 @@ async fn clear(call: &Call<'_>, body: &RequestBody) -> Result<Answer, Error> {
     Ok(written(call, &located))
 }
 
-/// The range of the source is as long as that which is written.
+/// The range of the source has the length of the one that is written.
 pub async fn put_from_url(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     if body.declared_length() > 0 {
         let length = body.declared_length().to_string();
@@ -116,7 +116,7 @@ fn range_of_update(call: &Call<'_>) -> Result<WrittenRange, Error> {
     Ok(range)
 }
 
-/// Both ends must be named.
+/// Both ends must be given.
 fn written_range(call: &Call<'_>) -> Result<WrittenRange, Error> {
     let asked = range::requested(call.headers)?.ok_or_else(|| Error::missing_header(RANGE))?;
     let last = asked.last.ok_or_else(|| Error::invalid_header(RANGE, "no last byte"))?;

@@ -1,4 +1,4 @@
-//! What the refusals of the File service are answered with.
+//! The answers to refusals of the File service.
 
 use holdfast_domain::lease::AccessRefusal;
 use holdfast_domain::share::security::SddlRefusal;

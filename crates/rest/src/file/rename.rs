@@ -43,7 +43,7 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
         destination,
         destination_expected: Expected::Anything,
         wanted,
-        // A permission to create does not allow to replace.
+        // A permission to create does not allow replacing.
         replace: replace && !call.granted.create_only,
         ignore_read_only,
         by_handle: false,
@@ -61,8 +61,8 @@ pub async fn rename(call: &Call<'_>) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// What is renamed is in the same share, and the caller may take it away: with the signature of its
-/// URL, or with what allows this request, if that is for it too.
+/// The node to rename is in the same share, and the caller may move it: by the signature of its
+/// URL, or by the credentials of this request, if they cover it, too.
 async fn source(call: &Call<'_>, share: &SharePath) -> Result<FilePath, Error> {
     let request = SourceRequest::parse_named(call, SOURCE)?;
     let Located::File(local) = request.locate(call)? else {

@@ -1,4 +1,4 @@
-//! From the properties that a request sends to those that the rules take.
+//! Converts the properties that a request sends to those of the domain.
 
 use holdfast_domain::share::{
     Attributes, CopiedProperties, FromSource, NodeProperties, PermissionKey, SharePath, TimeChange,
@@ -10,7 +10,7 @@ use super::property_headers::{self, Permission, Purpose, Semantics, Sent, SentPr
 use crate::error::Error;
 use crate::request::Call;
 
-/// The properties of something new.
+/// The properties of a new node.
 pub async fn new(
     call: &Call<'_>,
     share: &SharePath,
@@ -18,7 +18,7 @@ pub async fn new(
 ) -> Result<NodeProperties, Error> {
     let semantics = property_headers::semantics(call)?;
     let mut given = changed(call, share, Purpose::Create, is_directory).await?;
-    // What is new is to be archived.
+    // A new file gets the archive attribute.
     if !is_directory && semantics == Semantics::New {
         let attributes = given.attributes.unwrap_or_default();
         given.attributes = Some(attributes.union(Attributes::ARCHIVE));
@@ -26,7 +26,7 @@ pub async fn new(
     Ok(given)
 }
 
-/// Those that are sent to something that is there.
+/// The properties sent for an existing node.
 pub async fn changed(
     call: &Call<'_>,
     share: &SharePath,
@@ -120,7 +120,7 @@ fn time_change(sent: Sent<Time>) -> Option<TimeChange> {
     }
 }
 
-/// The key of a permission in the share; none if it is inherited.
+/// The key of a permission in the share; `None` if it is inherited.
 async fn key_of(
     call: &Call<'_>,
     share: &SharePath,

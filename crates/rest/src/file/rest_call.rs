@@ -1,4 +1,4 @@
-//! Operations among the opens of SMB clients, who may have to write back what they cache first.
+//! Operations among the opens of SMB clients, which may have to write back their caches first.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use holdfast_domain::share::{FileRefusal, GetNode, Located, RestCall};
 use crate::error::{Code, Error};
 use crate::request::Call;
 
-/// As long as the service waits for any of them.
+/// As long as the service waits for them.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
 
 pub async fn run<C: RestCall>(
@@ -18,8 +18,8 @@ pub async fn run<C: RestCall>(
     call.frontend.domain().rest_call(command, patience(call)).await
 }
 
-/// What is there of the wanted kind. Clients ask a file whether it is a directory, and take only "not
-/// found" for a no: az does so for each file that it has uploaded.
+/// The node, if it has the wanted kind. Clients ask whether a file is a directory, and accept only
+/// "not found" as a no: az does so for each file that it has uploaded.
 pub async fn look(call: &Call<'_>, command: GetNode) -> Result<Located, Error> {
     match run(call, command).await {
         Err(Failure::Refused(FileRefusal::WrongKind)) => Err(Code::ResourceNotFound.into()),

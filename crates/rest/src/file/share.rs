@@ -36,8 +36,8 @@ pub async fn get_properties(call: &Call<'_>) -> Result<Answer, Error> {
     let (share, now) = find(call).await?;
     let mut answer = described(StatusCode::OK, call, &share);
     resource_headers::metadata(&mut answer, &share.metadata);
-    for told in share_headers::told(&share, call.version, now) {
-        answer.header(told.header, told.value);
+    for property in share_headers::shown_properties(&share, call.version, now) {
+        answer.header(property.header, property.value);
     }
     Ok(answer)
 }
@@ -83,7 +83,7 @@ pub async fn set_acl(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error
     Ok(described(StatusCode::OK, call, &share))
 }
 
-/// How much its files hold: in bytes, and before 2018-11-09 in GiB, of which a part counts as one.
+/// The size of its files: in bytes, and before 2018-11-09 in GiB, rounded up.
 pub async fn get_stats(call: &Call<'_>) -> Result<Answer, Error> {
     const GIB: u64 = 1 << 30;
     let path = call.share_path()?;
@@ -137,7 +137,7 @@ pub async fn restore(call: &Call<'_>) -> Result<Answer, Error> {
         deleted_name: ShareName::new(call.required_header(NAME)?)?,
         deleted_version: DeletedVersion::parse(call.required_header("x-ms-deleted-share-version")?),
     };
-    // A share comes back under its own name only.
+    // A share can be restored only under its own name.
     if command.deleted_name != command.path.share {
         return Err(Error::invalid_header(NAME, command.deleted_name.as_str()));
     }

@@ -1,4 +1,4 @@
-//! The headers that say how a share is, and the same in listings.
+//! The properties of a share, as headers and in listings.
 
 use holdfast_domain::share::{
     AccessTier, Protocol, QUOTA_GIB_MAX, RootSquash, Share, ShareSettings,
@@ -69,19 +69,20 @@ fn tier(call: &Call<'_>) -> Result<Option<AccessTier>, Error> {
     Ok(tier)
 }
 
-/// What is told of a share: the names of a header and of an element of listings, and the value.
-pub struct Told {
+/// A property of a share as clients see it: the names of its header and of its element in listings, and
+/// its value.
+pub struct ShownProperty {
     pub header: &'static str,
     pub element: &'static str,
     pub value: String,
 }
 
-/// All that the version of the request knows of a share, but for its ETag and time.
-pub fn told(share: &Share, version: Version, now: Timestamp) -> Vec<Told> {
-    let mut told = Vec::new();
+/// All properties in the version of the request, except ETag and time.
+pub fn shown_properties(share: &Share, version: Version, now: Timestamp) -> Vec<ShownProperty> {
+    let mut shown = Vec::new();
     let mut tell = |since: Version, header, element, value: Option<String>| {
         if let Some(value) = value.filter(|_| version >= since) {
-            told.push(Told { header, element, value });
+            shown.push(ShownProperty { header, element, value });
         }
     };
     let text = |text: &str| Some(text.to_owned());
@@ -123,11 +124,11 @@ pub fn told(share: &Share, version: Version, now: Timestamp) -> Vec<Told> {
         let leases = Some(boolean(share.directory_leases));
         tell(Version::V2026_10_06, DIRECTORY_LEASES, "EnableSmbDirectoryLease", leases);
     }
-    told
+    shown
 }
 
-/// As the service tells it of a share whose tier was changed (azure-sdk-for-js, shareclient.spec.ts,
-/// and the other SDKs alike): the name of the tier begins with a small letter.
+/// As the service reports a changed tier (azure-sdk-for-js, shareclient.spec.ts, and the other
+/// SDKs): the name of the tier begins with a lower-case letter.
 fn pending_from(tier: AccessTier) -> String {
     let mut name = choice_name(&TIERS, &tier).to_owned();
     if let Some(first) = name.get_mut(..1) {
@@ -136,7 +137,7 @@ fn pending_from(tier: AccessTier) -> String {
     format!("pending-from-{name}")
 }
 
-/// What answers to changes repeat of what was provisioned.
+/// The provisioned throughput in answers to changes.
 pub fn provisioned(answer: &mut Answer, share: &Share, version: Version) {
     if version < Version::V2025_01_05 {
         return;

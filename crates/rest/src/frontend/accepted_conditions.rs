@@ -4,7 +4,7 @@ use crate::error::{Code, Error};
 use crate::headers::RequestHeaders;
 use crate::operation::{Conditions, Operation};
 
-/// A condition that the operation would not look at must not be passed over in silence.
+/// A condition that the operation does not check must not be ignored silently.
 pub(super) fn check_conditions(
     operation: Operation,
     headers: &RequestHeaders,

@@ -1,4 +1,4 @@
-//! Who is calling, and what they may do.
+//! Authentication and authorization of a request.
 
 use holdfast_domain::access::StoredPolicy;
 use holdfast_domain::blob::{Container, ContainerPath, ContainerRefusal};
@@ -18,7 +18,8 @@ use crate::service::Service;
 use crate::version::Version;
 
 impl Frontend {
-    /// Who is calling, whether they may do this, and what the operation must still respect.
+    /// Authenticates the caller and authorizes the request; returns the restrictions that the
+    /// operation must check.
     pub(crate) async fn authorize(
         &self,
         presented: &Presented<'_>,
@@ -46,7 +47,7 @@ impl Frontend {
             let known = Box::pin(self.delegator_claims(address, &sas.key)).await?;
             sas.give_roles(&settings.bearer, known);
         }
-        let granted = auth::authorize(&identity, need, version, &presented.target)?;
+        let granted = auth::authorize(&identity, need, version, &presented.resource)?;
         if granted.public_access.is_some() {
             let container = Box::pin(self.container(address)).await?;
             let level = container.map(|container| container.public_access);
@@ -55,7 +56,7 @@ impl Frontend {
         Ok((identity, granted))
     }
 
-    /// What the token said with which the maker of a signature got their key.
+    /// The claims of the token with which the maker of a signature got the key.
     async fn delegator_claims(
         &self,
         address: &Address<'_>,
@@ -66,8 +67,8 @@ impl Frontend {
         Ok(known.map(|delegator| delegator.claims))
     }
 
-    /// The stored access policies of what the address names, or of the table that a signature is
-    /// for; none if it is not there.
+    /// The stored access policies of the resource of the address, or of the table that a signature
+    /// is for; none if it does not exist.
     async fn stored_policies(
         &self,
         address: &Address<'_>,
@@ -131,6 +132,6 @@ pub(super) fn presented<'a>(
         version,
         tls: peer.tls,
         client_ip: peer.ip,
-        target: address.target(service),
+        resource: address.named_resource(service),
     }
 }

@@ -1,4 +1,4 @@
-//! The headers that every answer has, and those for pages of other origins.
+//! The headers that every answer has, and those of CORS.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::request::RequestId;
 use crate::service::Service;
 use crate::version::Version;
 
-/// A longer one is not sent back.
+/// A longer one is not returned.
 const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 
 impl Frontend {
@@ -83,7 +83,7 @@ impl Frontend {
     }
 }
 
-/// A refusal does not know the version it is sent at; ETags had no quotes before 2011-08-18.
+/// A refusal does not know the version of the request; ETags had no quotes before 2011-08-18.
 fn unquote_etag(answer: &mut Answer) {
     let quoted = answer.headers.get("etag");
     let unquoted = quoted.map(|etag| etag.trim_matches('"').to_owned());

@@ -1,4 +1,5 @@
-//! The way of every request: address, operation, version, caller, permission, handler, answer.
+//! The steps of every request: address, operation, version, authentication, authorization, handler,
+//! answer.
 
 use std::pin::Pin;
 use std::time::Instant;
@@ -25,45 +26,45 @@ use crate::request::{Call, RequestId};
 use crate::service::Service;
 use crate::service::properties_document;
 use crate::table;
-use crate::url_query::{self, Plus, Query};
+use crate::url_query::{self, Plus, UrlQuery};
 use crate::version::Version;
 use crate::version::negotiation::{self, negotiate};
 
-/// A request as it came in.
+/// A request as it arrived.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival<'a> {
     pub(super) service: Service,
     pub(super) peer: Peer,
-    /// Of the connection that it came on, unless it is a part of a batch.
+    /// The place of its connection, unless it is a part of a batch.
     pub(super) place: Option<&'a Place>,
     pub(super) share: Option<&'a LaneShare>,
     pub(super) parts: &'a Parts,
     pub(super) case: &'a RequestCase,
-    /// What it is a part of.
+    /// The batch that it is a part of.
     pub(super) batch: Option<Batch<'a>>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Batch<'a> {
     pub(super) version: Version,
-    /// The one that all parts have to be in.
+    /// The container that all parts must be in.
     pub(super) container: Option<&'a str>,
 }
 
-/// What became known of a request while it was looked at; for its log line and its headers.
+/// What is known of a request so far, for its log line and the headers of the answer.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) operation: Option<Operation>,
     pub(super) version: Option<Version>,
-    /// A caller without credentials who names no version is not told one.
+    /// The version header is omitted for an anonymous caller who names no version.
     pub(super) keeps_version: bool,
     pub(super) account: Option<AccountName>,
     pub(super) website: bool,
 }
 
 impl Frontend {
-    /// Answers a part of a batch as if it had come alone, but for its version: that is the batch's.
-    /// A part is never a batch, so this cannot nest.
+    /// Answers a part of a batch as if it had been sent alone, but with the version of the batch. A
+    /// part is never a batch, so this cannot nest.
     pub fn handle_part<'a>(
         &'a self,
         batch: &'a Call<'_>,
@@ -119,7 +120,7 @@ impl Frontend {
         seen: &mut Seen,
     ) -> Result<Answer, Error> {
         let Arrival { service, peer, place, share, parts, case, batch } = arrival;
-        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let query = UrlQuery::parse(parts.uri.query().unwrap_or_default())?;
         let host = host(parts);
         let path = parts.uri.path();
         let address = Address::parse(service, host, self.settings.host_style, path, &query)
@@ -156,13 +157,13 @@ impl Frontend {
             return Err(Error::secondary_is_read_only());
         }
         match service {
-            // What these conditions mean to a table is for its operations to say.
+            // The operations of tables check these conditions themselves.
             Service::Table => {}
             Service::Blob | Service::Queue | Service::File => {
                 check_conditions(operation, &parts.headers)?;
             }
         }
-        // No operation takes so long that it would have to be cut short; no sense is still refused.
+        // No operation takes so long that it must be cut off; an invalid value is still refused.
         query.integer("timeout", 1..=i64::from(i32::MAX))?;
         if !operation.row().built {
             return Err(Code::NotImplemented.into());
@@ -188,12 +189,13 @@ impl Frontend {
         }
     }
 
-    /// The version that the request is processed with: what it names, or what the account says.
+    /// The version that the request is processed with: the one it names, or the default of the
+    /// account.
     async fn settle_version(
         &self,
         arrival: &Arrival<'_>,
         operation: Operation,
-        query: &Query<'_>,
+        query: &UrlQuery<'_>,
         seen: &mut Seen,
     ) -> Result<Version, Error> {
         let &Arrival { service, parts, batch, .. } = arrival;
@@ -220,7 +222,7 @@ impl Frontend {
     }
 }
 
-/// A part of a batch can be kept to the container that the batch names.
+/// A batch on a container allows only parts in that container.
 fn check_container(batch: Option<Batch<'_>>, address: &Address<'_>) -> Result<(), Error> {
     match batch.and_then(|batch| batch.container) {
         Some(only) if address.resource.container() != Some(only) => {
@@ -231,7 +233,7 @@ fn check_container(batch: Option<Batch<'_>>, address: &Address<'_>) -> Result<()
     }
 }
 
-/// A path that cannot be read names something, but nobody knows what.
+/// A path that cannot be decoded names an unknown resource.
 fn unreadable(path: &str) -> Option<Error> {
     url_query::decode(path, Plus::IsPlus).is_none().then(|| Code::RequestUrlFailedToParse.into())
 }

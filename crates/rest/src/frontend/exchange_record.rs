@@ -1,4 +1,4 @@
-//! What logs and metrics keep of a request and its answer.
+//! The record of a request and its answer for log and metrics.
 
 use std::time::Instant;
 

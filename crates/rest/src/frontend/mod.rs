@@ -1,4 +1,4 @@
-//! The front end of every service: what requests share, and their entry point.
+//! The front end of all services: state shared by requests, and their entry point.
 
 mod accepted_conditions;
 mod caller;
@@ -27,14 +27,14 @@ use crate::service::{Endpoint, Service};
 use crate::source::{Fetcher, SourceSettings};
 use exchange::{Arrival, Seen};
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     pub ip: IpAddr,
     pub tls: bool,
 }
 
-/// Where a request comes from, and what its connection knows of it.
+/// Where a request comes from, and the state of its connection.
 #[derive(Clone, Copy)]
 pub struct Sender<'a> {
     pub peer: Peer,
@@ -67,7 +67,7 @@ impl Frontend {
         &self.domain
     }
 
-    /// For what goes on after a request.
+    /// For work that continues after a request.
     pub(crate) fn shared_domain(&self) -> &Arc<Domain> {
         &self.domain
     }
@@ -124,7 +124,7 @@ impl Frontend {
         self.with_properties(service, seen, Arc::clone).await
     }
 
-    /// What `look` makes of them.
+    /// Returns what `look` makes of the properties.
     async fn with_properties<T>(
         &self,
         service: Service,

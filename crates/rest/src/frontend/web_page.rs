@@ -1,4 +1,4 @@
-//! Requests to a static website: whose it is, and the page or the page of the error.
+//! Requests to a static website: finding the account, and the page or the error page.
 
 use std::time::Instant;
 
@@ -17,7 +17,8 @@ use crate::service::{Endpoint, Service};
 use crate::website;
 
 impl Frontend {
-    /// Whose website is asked for, if one is; empty if that cannot be told.
+    /// The account of the requested website, if the request is for one; empty if the account is
+    /// unknown.
     pub(super) fn website_account<'a>(
         &'a self,
         endpoint: Endpoint,

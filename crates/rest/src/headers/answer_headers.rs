@@ -26,18 +26,18 @@ const LINE_END: &[u8] = b"\r\n";
 
 impl AnswerHeaders {
     pub fn new() -> Self {
-        // What a Get Blob has, with room for metadata.
+        // Enough for a Get Blob, with metadata.
         Self { wire: Vec::with_capacity(1024), places: Vec::with_capacity(32) }
     }
 
-    /// Sets a header of ours, which is not set yet. A value that cannot stand in one (a stored value from elsewhere, say)
-    /// is left out rather than failing the answer.
+    /// Sets a header of ours, which is not set yet. A header with an invalid value (such as a stored value
+    /// from elsewhere) is left out rather than failing the answer.
     pub fn set(&mut self, name: &'static str, value: &str) {
         self.debug_assert_new(name);
         self.put(name, value);
     }
 
-    /// The same with what a value is shown as, which has no spaces around it.
+    /// The same with a value that is formatted, without spaces around it.
     pub fn show(&mut self, name: &'static str, value: impl Display) {
         self.debug_assert_new(name);
         self.line(name, |wire| {
@@ -46,7 +46,8 @@ impl AnswerHeaders {
         });
     }
 
-    /// Sets a header that others have named, or that may be set. A name that cannot be one is left out, too.
+    /// Sets a header with a name from elsewhere, or one that may be set already. A header with an invalid
+    /// name is left out, too.
     pub fn set_named(&mut self, name: &str, value: &str) {
         if is_header_name(name) {
             self.remove(name);
@@ -65,7 +66,7 @@ impl AnswerHeaders {
         self.line(name, |wire| wire.extend_from_slice(value.as_bytes()));
     }
 
-    /// A line whose value is what `write` appends; none if that cannot be one.
+    /// Adds a line whose value is what `write` appends; none if that is not a valid value.
     fn line(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.wire.len();
         self.wire.extend_from_slice(name.as_bytes());
@@ -111,7 +112,7 @@ impl AnswerHeaders {
         self.places.iter().map(|place| self.pair(*place))
     }
 
-    /// All of them as they are sent.
+    /// All headers, as the bytes that are sent.
     pub fn as_wire(&self) -> &[u8] {
         &self.wire
     }

@@ -1,5 +1,5 @@
-//! Short texts, of which every request and its answer have some thirty: whether they can be sent as they
-//! are, and where they are to be split. Several bytes are looked at together.
+//! Scans of short texts, of which every request and its answer have about thirty: whether they are
+//! valid, and where to split them. Several bytes are checked at once.
 
 /// Whether no byte is below a space, and none is one of `others`.
 pub fn is_plain<const OTHERS: usize>(text: &[u8], others: [u8; OTHERS]) -> bool {
@@ -14,14 +14,14 @@ pub fn is_plain<const OTHERS: usize>(text: &[u8], others: [u8; OTHERS]) -> bool 
 
 fn is_plain_word<const OTHERS: usize>(word: u64, others: [u8; OTHERS]) -> bool {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
-    // A byte from which more is taken than it has borrows its highest bit.
+    // A byte smaller than `bound` borrows, which sets its highest bit.
     let below = |word: u64, bound: u64| word.wrapping_sub(EACH * bound) & !word;
     let is_other = |found, other| found | below(word ^ (EACH * u64::from(other)), 1);
     others.into_iter().fold(below(word, 0x20), is_other) & (EACH * 0x80) == 0
 }
 
-/// What is before the first such byte, which is ASCII, and what is behind it. Texts of requests are short:
-/// the search of the standard library takes several times as long to begin.
+/// The texts before and after the first such byte, which is ASCII. Texts in requests are short: the search
+/// of the standard library takes several times as long to start.
 pub fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
     let at = memchr::memchr(byte, text.as_bytes())?;
     Some((text.get(..at)?, text.get(at + 1..)?))

@@ -12,14 +12,14 @@ use crate::version::Version;
 
 const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
 
-/// What is to be stored as the MD5: any bytes in Base64. The service minds their number only where it
-/// sees the content, see [`whole_md5`].
+/// The MD5 to store: any bytes in Base64. The service checks their number only if it receives the
+/// content, see [`whole_md5`].
 pub fn md5_header(call: &Call<'_>, name: &'static str) -> Result<Option<ContentMd5>, Error> {
     let Some(text) = call.header(name)? else { return Ok(None) };
     decode_md5(text).map(Some).ok_or_else(|| Code::InvalidMd5.into())
 }
 
-/// The MD5 that is to be stored with a content that it must be true of.
+/// The MD5 to store with a content, which it must match.
 pub fn whole_md5(headers: &ContentHeaders) -> Result<Option<[u8; 16]>, Error> {
     let Some(md5) = &headers.content_md5 else { return Ok(None) };
     md5.whole().map(Some).ok_or_else(|| Code::InvalidMd5.into())
@@ -34,7 +34,7 @@ pub fn encode_md5(md5: impl AsRef<[u8]>) -> String {
     STANDARD.encode(md5)
 }
 
-/// What was found out about a body on its way in.
+/// The digests of a received body.
 pub fn digests(answer: &mut Answer, call: &Call<'_>, body: &ContentBody) {
     source_digests(answer, call, body.finished());
     if body.is_structured() {
@@ -50,7 +50,7 @@ pub fn source_digests(answer: &mut Answer, call: &Call<'_>, digests: FinishedDig
     }
 }
 
-/// The headers stored for the bytes, or what the caller's signature overrides them with.
+/// The stored headers of the bytes, or the values from the caller's signature that override them.
 pub fn stored_headers(answer: &mut Answer, call: &Call<'_>, headers: &ContentHeaders) {
     let overrides = &call.granted.scope().response_headers;
     let or = |own: &Option<String>, stored: &Option<String>| own.clone().or_else(|| stored.clone());

@@ -5,7 +5,7 @@ use holdfast_domain::copy::{CopyState, CopyStatus};
 use crate::answer::Answer;
 use crate::source::copy_status_description;
 
-/// The copy that a blob came from, or that is under way.
+/// The copy that made a blob, or that is pending.
 pub fn copy_state(answer: &mut Answer, copy: &CopyState) {
     answer.header("x-ms-copy-id", &copy.id);
     answer.header("x-ms-copy-status", copy_status(copy.status));

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use holdfast_domain::time::Timestamp;
 
-/// What `look` makes of the time as the header has it.
+/// Returns what `look` makes of the time in the form of the header.
 pub fn with_date<T>(now: Timestamp, look: impl FnOnce(&str) -> T) -> T {
     thread_local! {
-        /// Of the last answer, and the second it is for.
+        /// The second of the last answer, and its text.
         static LAST: RefCell<(i64, String)> = const { RefCell::new((0, String::new())) };
     }
     LAST.with_borrow_mut(|(second, text)| {

@@ -1,4 +1,4 @@
-//! The headers of lease actions, which whatever can be leased has alike.
+//! The headers of lease actions, the same for all resources.
 
 use holdfast_domain::etag::ETag;
 use holdfast_domain::lease::{
@@ -55,7 +55,7 @@ pub fn action(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseAction, Error> {
 
 fn duration(call: &Call<'_>, kind: LeaseKind) -> Result<LeaseDuration, Error> {
     let text = match call.header(DURATION)? {
-        // Every lease was of one minute then, and no header said otherwise.
+        // Every lease was for one minute then, and there was no header for it.
         _ if call.version < Version::V2012_02_12 => "60",
         None => return Err(Error::missing_header(DURATION)),
         Some(text) => text,

@@ -1,4 +1,4 @@
-//! Headers, as they come and as they are sent, and those that several services have alike.
+//! Headers of requests and answers, and those that several services share.
 
 pub mod answer_headers;
 pub(crate) mod byte_scan;

@@ -12,8 +12,8 @@ pub struct RangeRefusal {
     pub value: String,
 }
 
-/// From `x-ms-range`, or else `Range`. One that is in another unit or names several ranges is no
-/// range, as HTTP has it for `Range`; in `x-ms-range`, which is ours, it is refused.
+/// From `x-ms-range`, or else `Range`. Another unit or several ranges are ignored in `Range`, as in
+/// HTTP, and refused in `x-ms-range`.
 pub fn requested(headers: &RequestHeaders) -> Result<Option<ReadRange>, RangeRefusal> {
     const OWN: &str = "x-ms-range";
     if let Some(sent) = headers.get(OWN) {

@@ -1,17 +1,17 @@
-//! The headers of a request, kept as the bytes that came.
+//! The headers of a request, kept as the bytes received.
 
 use bytes::BytesMut;
 
 use crate::headers::answer_headers::{is_header_name, is_header_value};
 
-/// Names, in lower case, and values in the order they came. A request has about ten of them: to
-/// compare their names takes less than a map does.
+/// Names, in lower case, and values in the order received. A request has about ten: comparing names
+/// is faster than a map.
 #[derive(Clone, Debug, Default)]
 pub struct RequestHeaders {
     bytes: BytesMut,
     places: Vec<Place>,
-    /// A bit for each name that is there; names share bits. An operation asks for some 25 headers,
-    /// of which a request has few; most of the questions are answered by this.
+    /// A bit for each name present; names share bits. An operation looks for some 25 headers, of
+    /// which a request has few; most lookups end here.
     names: u64,
 }
 
@@ -35,7 +35,7 @@ impl Span {
 }
 
 impl RequestHeaders {
-    /// Those at `places` of `bytes`, whose names and values have the form of such.
+    /// The headers at `places` in `bytes`, whose names and values are valid.
     pub(crate) fn in_place(mut bytes: BytesMut, places: Vec<Place>) -> Self {
         let mut names = 0;
         for Place { name, .. } in &places {
@@ -47,7 +47,7 @@ impl RequestHeaders {
         Self { bytes, places, names }
     }
 
-    /// Adds a header behind the others; `None` if it has a form that none can have.
+    /// Adds a header at the end; `None` if it is not valid.
     pub fn append(&mut self, name: &str, value: &[u8]) -> Option<()> {
         if !is_header_name(name) || !is_header_value(value) {
             return None;
@@ -67,7 +67,7 @@ impl RequestHeaders {
         Some(())
     }
 
-    /// Takes away all but the first `kept` headers of a name.
+    /// Removes all but the first `kept` headers of a name.
     pub fn keep(&mut self, name: &str, kept: usize) {
         let (bytes, mut seen) = (&self.bytes, 0);
         self.places.retain(|place| {
@@ -112,7 +112,7 @@ impl RequestHeaders {
     }
 }
 
-/// Equal if the same headers came in the same order.
+/// Equal if they have the same headers in the same order.
 impl PartialEq for RequestHeaders {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -121,7 +121,7 @@ impl PartialEq for RequestHeaders {
 
 impl Eq for RequestHeaders {}
 
-/// Without those that cannot be headers.
+/// Headers that are not valid are left out.
 impl<'a> FromIterator<(&'a str, &'a str)> for RequestHeaders {
     fn from_iter<Pairs: IntoIterator<Item = (&'a str, &'a str)>>(pairs: Pairs) -> Self {
         let mut headers = Self::default();
@@ -132,12 +132,12 @@ impl<'a> FromIterator<(&'a str, &'a str)> for RequestHeaders {
     }
 }
 
-/// A value as text, if all of it is ASCII that can be seen, a space or a tab.
+/// A value as text, if it has only visible ASCII, spaces and tabs.
 pub fn ascii(value: &[u8]) -> Option<&str> {
     if value.is_ascii() && is_header_value(value) { std::str::from_utf8(value).ok() } else { None }
 }
 
-/// Names of a family begin alike, and differ in their length, their middle and their end.
+/// Names often share their beginning, and differ in length, middle and end.
 fn bit(name: &[u8]) -> u64 {
     let at = |index: usize| name.get(index).copied().map_or(0, usize::from);
     let mixed = name.len() * 5 + at(name.len() / 2) * 3 + at(name.len().wrapping_sub(1));

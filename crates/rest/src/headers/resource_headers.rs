@@ -1,4 +1,4 @@
-//! Headers of answers about whatever has an ETag, metadata and a lease.
+//! Headers of answers about resources with an ETag, metadata and a lease.
 
 use holdfast_domain::etag::ETag;
 use holdfast_domain::lease::{DurationKind, Lease, LeaseState, LeaseStatus};

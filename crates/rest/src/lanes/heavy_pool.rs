@@ -1,6 +1,6 @@
-//! The threads that long requests continue on, so that short ones need not wait for them. There is
-//! one pool for all lanes, of as many threads as processors and of lower priority than the lanes.
-//! What can go on is taken round-robin by account: an account gets its share of the threads, however
+//! The threads on which long requests continue, so that short ones need not wait for them. There is
+//! one pool for all lanes, with as many threads as processors and lower priority than the lanes.
+//! Runnable work is taken round-robin by account: an account gets its share of the threads, however
 //! many requests the others have.
 //!
 //! Knows nothing of requests: it runs futures to their end, one poll in a turn.
@@ -27,19 +27,19 @@ thread_local! {
     static IS_OF_POOL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is one of the pool: what it does, no short request waits for.
+/// Whether this thread belongs to the pool, so that no short request waits for it.
 pub fn is_here() -> bool {
     IS_OF_POOL.get()
 }
 
 pub type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Whose turn a piece of work takes. Two accounts that fall together share their turns.
+/// Selects the queue of a piece of work. Accounts with the same key share their turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AccountKey(pub u64);
 
 impl AccountKey {
-    /// FNV-1a. Only what an account may do takes long, so nobody gains by names that collide.
+    /// FNV-1a. Long requests are authorized, so nobody gains by colliding names.
     pub fn of(account: &str) -> Self {
         let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         Self(account.bytes().fold(0xCBF2_9CE4_8422_2325_u64, add))
@@ -52,7 +52,7 @@ pub struct HeavyPool {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The way into the pool; work that comes after the pool has ended is dropped.
+/// Hands work to the pool; after the pool has ended work is dropped.
 #[derive(Clone)]
 pub struct PoolEntrance {
     shared: Arc<Shared>,
@@ -65,11 +65,11 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    /// What can go on, by account; no list is empty.
+    /// Runnable tasks by account; no list is empty.
     runnable: HashMap<AccountKey, VecDeque<Arc<Task>>>,
     /// The accounts in `runnable`, the next one first.
     order: VecDeque<AccountKey>,
-    /// All that is not finished, so that it can be dropped when the pool ends.
+    /// All unfinished tasks, so that they can be dropped when the pool ends.
     unfinished: HashMap<u64, Arc<Task>>,
     newest: u64,
     threads_waiting: usize,
@@ -80,10 +80,10 @@ struct Task {
     shared: Arc<Shared>,
     number: u64,
     account: AccountKey,
-    /// Its timers and sockets belong to this one.
+    /// The runtime of its timers and sockets.
     runtime: Handle,
     state: AtomicU8,
-    /// None when it is finished.
+    /// `None` when it is finished.
     work: Mutex<Option<Work<()>>>,
 }
 
@@ -122,7 +122,8 @@ impl PoolEntrance {
     ) -> oneshot::Receiver<T> {
         let (finished, answer) = oneshot::channel();
         let work: Work<()> = Box::pin(async move {
-            // Nobody waits for it if the connection has been given up; the work is done all the same.
+            // Nothing waits for the result if the connection was dropped; the work is done all the
+            // same.
             let _ = finished.send(work.await);
         });
         let mut queue = self.shared.queue.lock();
@@ -151,7 +152,7 @@ impl Drop for HeavyPool {
         shared.queue.lock().has_ended = true;
         shared.has_work.notify_all();
         for thread in self.threads.drain(..) {
-            // It catches what the work panics with.
+            // The thread catches panics of the work.
             let _ = thread.join();
         }
         let unfinished = {
@@ -160,7 +161,7 @@ impl Drop for HeavyPool {
             queue.order.clear();
             std::mem::take(&mut queue.unfinished)
         };
-        // Not under the lock: what is dropped may wake others.
+        // Not under the lock: dropping a task may wake others.
         unfinished.into_values().for_each(|task| task.give_up());
     }
 }
@@ -238,7 +239,7 @@ impl Task {
         if !matches!(polled, Ok(Poll::Pending)) {
             let finished = slot.take();
             drop(slot);
-            // What has panicked may panic once more while it is dropped.
+            // Dropping what has panicked may panic again.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(finished)));
             return Turn::Finished;
         }
@@ -281,10 +282,10 @@ impl Wake for Task {
     }
 }
 
-/// Of this thread.
+/// Lowers the priority of this thread.
 #[cfg(target_os = "linux")]
 fn lower_priority() {
-    // On Linux priorities belong to threads, and no process means the thread that asks.
+    // On Linux priorities belong to threads, and no process means the calling thread.
     let lowered = rustix::process::getpriority_process(None)
         .and_then(|nice| rustix::process::setpriority_process(None, nice + NICENESS));
     if let Err(error) = lowered {

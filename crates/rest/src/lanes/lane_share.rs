@@ -81,10 +81,9 @@ impl LaneShare {
     pub async fn count_turns<T>(&self, task: impl Future<Output = T>) -> T {
         let mut task = pin!(task);
         poll_fn(|context| {
-            let begun = Instant::now();
-            LANE_CLOCK.with(|clock| clock.begin(begun));
+            LANE_CLOCK.with(LaneClock::start);
             let polled = task.as_mut().poll(context);
-            let took = LANE_CLOCK.with(|clock| clock.took(begun));
+            let took = LANE_CLOCK.with(LaneClock::turn_has_ended);
             let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
             // Nobody else writes it; a sum of two loads and a store is cheaper than an addition that
             // is atomic.
@@ -111,7 +110,7 @@ impl LaneShare {
 }
 
 thread_local! {
-    static LANE_CLOCK: LaneClock = const { LaneClock { asked: Cell::new(None) } };
+    static LANE_CLOCK: LaneClock = const { LaneClock::new() };
     static LEAVES_LANE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -156,7 +155,7 @@ impl<T: Send + 'static> Future for Carrying<'_, T> {
         let share = self.share;
         if let State::OnLane(work) = &mut self.state {
             if !share.is_used_up() {
-                LEAVES_LANE.set(false);
+                LEAVES_LANE.with(|leaves| leaves.set(false));
                 match work.as_mut().poll(context) {
                     Poll::Ready(done) => return Poll::Ready(Ok(done)),
                     Poll::Pending if !LEAVES_LANE.take() => return Poll::Pending,
@@ -175,28 +174,37 @@ impl<T: Send + 'static> Future for Carrying<'_, T> {
     }
 }
 
-/// How long turns take on the processor, at about the price of how long they take by the clock on
-/// the wall: the clock of the thread, a call of the kernel, is asked now and then, and for turns that
-/// seem long.
+/// How long turns take on the processor, at the price of one look at the clock on the wall for each. A
+/// turn is counted from the end of the one before. Where that seems long, as when the lane was idle or
+/// other threads had its processor, the clock of the thread is asked, a call of the kernel. So that
+/// little happens between two answers of it, it is asked now and then in any case.
 struct LaneClock {
+    /// When the last turn ended.
+    ended: Cell<Option<Instant>>,
     /// When the clock of the thread was asked last, and what it said.
     asked: Cell<Option<(Instant, Duration)>>,
 }
 
 impl LaneClock {
-    fn begin(&self, now: Instant) {
-        let is_fresh = |(asked, _): (Instant, _)| now.duration_since(asked) < DOUBTED;
-        if !self.asked.get().is_some_and(is_fresh) {
+    const fn new() -> Self {
+        Self { ended: Cell::new(None), asked: Cell::new(None) }
+    }
+
+    /// Before the first turn of the lane.
+    fn start(&self) {
+        if self.ended.get().is_none() {
+            let now = Instant::now();
+            self.ended.set(Some(now));
             self.asked.set(Some((now, thread_time())));
         }
     }
 
-    /// What a turn that began so has taken. Of one that was interrupted by other threads it may say
-    /// up to [`DOUBTED`] too much.
-    fn took(&self, begun: Instant) -> Duration {
+    /// What the turn that ends now has taken. It may say up to [`DOUBTED`] too much.
+    fn turn_has_ended(&self) -> Duration {
         let now = Instant::now();
-        let elapsed = now.duration_since(begun);
-        if elapsed < DOUBTED {
+        let elapsed = self.ended.replace(Some(now)).map_or(Duration::ZERO, |it| now - it);
+        let is_fresh = |(asked, _): (Instant, _)| now - asked < DOUBTED;
+        if self.asked.get().is_some_and(is_fresh) {
             return elapsed;
         }
         let on_processor = thread_time();

@@ -1,11 +1,11 @@
-//! The threads that carry connections. A connection stays on one of them, with a runtime of its own,
-//! for as long as it lives: whatever wakes it, nobody looks for a thread to run it on, and no thread
-//! takes work away from another; for small requests that is about a tenth of what they cost.
+//! The threads that carry connections. Each has a runtime of its own, and a connection stays on one
+//! of them: no thread must be found to run it and there is no work stealing, which saves about a
+//! tenth of the cost of small requests.
 //!
-//! What a request does on its thread, others of that thread wait for. So a request that takes more
-//! than its [share](crate::lanes::lane_share) goes on in the [heavy pool](crate::lanes::heavy_pool), and whatever
-//! may take long gives way now and then, or it could not be moved. What would block a thread (bytes
-//! from the disk, digests of long bodies, queries of a blob) goes to the blocking pool of its lane.
+//! While a request runs, others on its thread wait. So a request that takes more than its
+//! [share](crate::lanes::lane_share) continues in the [heavy pool](crate::lanes::heavy_pool), and long work
+//! yields from time to time, or it could not be moved. Blocking work (reads from the disk, digests of long
+//! bodies, queries of a blob) goes to the blocking pool of its lane.
 
 pub(crate) mod heavy_pool;
 pub(crate) mod lane_share;
@@ -22,11 +22,12 @@ use crate::lanes::heavy_pool::HeavyPool;
 use crate::lanes::lane_share::LaneShare;
 use crate::metrics::Metrics;
 
-/// What a thread of the blocking pool is still doing when its lane ends gets this long.
+/// How long running work in the blocking pool may take when its lane ends.
 const GRACE: Duration = Duration::from_secs(1);
 
 pub struct Lanes {
-    /// Before the lanes, in whose runtimes its work lives: the fields are dropped in this order.
+    /// Dropped before the lanes, in whose runtimes its work lives: fields are dropped in this
+    /// order.
     pool: HeavyPool,
     lanes: StartedLanes,
 }
@@ -42,15 +43,14 @@ struct Lane {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A place of a connection on its lane, held for as long as the connection lives.
+/// A place of a connection on its lane, held as long as the connection exists.
 pub struct Carried {
     lane: Handle,
     share: Arc<LaneShare>,
     _connection: Arc<()>,
 }
 
-/// By methods, since whoever names a field in an `async` block takes that field along and leaves the
-/// place behind.
+/// Methods, since naming a field in an `async` block would move that field alone and drop the place.
 impl Carried {
     pub fn lane(&self) -> &Handle {
         &self.lane
@@ -108,7 +108,7 @@ impl Drop for StartedLanes {
         // All are told before any is waited for.
         self.0.iter_mut().for_each(|lane| drop(lane.stop.take()));
         for thread in self.0.iter_mut().filter_map(|lane| lane.thread.take()) {
-            // A lane that has panicked has said so already.
+            // A panic of a lane has been logged already.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Listings of what an account has at its top: containers, queues, shares.
+//! Listings of the containers, queues or shares of an account.
 
 use holdfast_domain::names::AccountName;
 use holdfast_domain::time::Timestamp;
@@ -10,7 +10,7 @@ use crate::xml::Writer;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
-/// What each of these listings asks for, beside what it includes.
+/// The parameters of these listings, besides what to include.
 pub struct AccountListing<'a> {
     pub account: AccountName,
     prefix: Option<&'a str>,
@@ -28,7 +28,7 @@ impl<'a> AccountListing<'a> {
         })
     }
 
-    /// The beginning of the names; empty if all are asked for.
+    /// The prefix of the names; empty for all.
     pub fn prefix(&self) -> String {
         self.prefix.unwrap_or_default().to_owned()
     }
@@ -44,7 +44,7 @@ impl<'a> AccountListing<'a> {
     }
 }
 
-/// Since when something is deleted, and for how long it can still be restored.
+/// The time of a deletion, and how long it can still be undone.
 pub fn write_retention(xml: &mut Writer, deleted: Timestamp, until: Timestamp, now: Timestamp) {
     xml.element("DeletedTime", &deleted.rfc1123().to_string());
     let left = until.since(now).as_secs().div_ceil(SECONDS_PER_DAY);

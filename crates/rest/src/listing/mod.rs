@@ -1,5 +1,5 @@
-//! What listings have in common: pages of XML that are written while they are read, and what every
-//! listing repeats of its request.
+//! Common to listings: pages of XML that are written while they are read, and the parameters of the
+//! request that every listing repeats.
 
 pub(crate) mod account_listing;
 pub(crate) mod ranges_page;
@@ -18,10 +18,10 @@ use crate::url_query::QueryRefusal;
 use crate::version::Version;
 use crate::xml::Writer;
 
-/// The most entries of a page, whatever is asked for.
+/// The most entries of a page, whatever is requested.
 pub const PAGE_MAX: u32 = 5000;
 
-/// What is encoded in a path: all but the characters that mean only themselves, and the slash.
+/// What is encoded in a path: all except unreserved characters, slash and `$`.
 pub const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'$');
 
@@ -42,11 +42,11 @@ pub trait Page: Send + 'static {
     }
 }
 
-/// A short page is sent whole; a longer one as it is read, so that it is never in memory whole.
+/// A short page is sent whole; a longer one while it is read, so that it is never held whole.
 pub async fn answer<P: Page>(mut xml: Writer, mut page: P) -> Result<Answer, Error> {
     let mut goes_on = page.write_next(&mut xml).await?;
     if goes_on {
-        // Each part takes as long as a request may have its lane.
+        // Each part takes as long as the share of a request on its lane.
         tokio::task::yield_now().await;
         goes_on = page.write_next(&mut xml).await?;
     }
@@ -90,7 +90,7 @@ pub fn echo(xml: &mut Writer, call: &Call<'_>, prefix: Option<&str>, marker: Opt
     xml.optional("MaxResults", call.query.get_nonempty("maxresults"));
 }
 
-/// Before 2013-08-15 listings gave every address in full.
+/// Before 2013-08-15 listings had a full URL for each entry.
 pub fn names_addresses(call: &Call<'_>) -> bool {
     call.version < Version::V2013_08_15
 }
@@ -107,7 +107,7 @@ pub fn endpoint(call: &Call<'_>) -> String {
     format!("{}/{account}{slash}", call.origin())
 }
 
-/// What a request asks to include, of what is `known` from some version on.
+/// What a request asks to include, out of `known` options with their first versions.
 pub fn included(
     call: &Call<'_>,
     known: &[(&'static str, Version)],

@@ -54,9 +54,9 @@ pub async fn answer<R: Ranges>(ranges: R, limit: Option<u32>) -> Result<Answer, 
 
 struct Page<R> {
     ranges: R,
-    /// How many ranges may still be told, if there is a limit.
+    /// How many ranges may still be listed, if there is a limit.
     left: Option<u32>,
-    /// Where the ranges that have been told end.
+    /// The end of the ranges listed so far.
     end: u64,
     next_marker: Option<String>,
 }

@@ -18,7 +18,7 @@ const WRITE_BLOB: Actions = &[&["blobServices/containers/blobs/write"]];
 const DELETE_BLOB: Actions = &[&["blobServices/containers/blobs/delete"]];
 const ANY_ROLE: Actions = &[&[]];
 const FILTER_BLOBS: Actions = &[&["blobServices/containers/blobs/filter/action"]];
-/// Adding is enough to make a blob that is not there; replacing one is found out later.
+/// `add` is enough to create a blob; replacing one is checked later.
 const ADD_BLOB: Actions =
     &[&["blobServices/containers/blobs/write"], &["blobServices/containers/blobs/add/action"]];
 
@@ -86,12 +86,12 @@ const fn blob_lease(operation: BlobOperation, name: &'static str, need: Need) ->
     blob(operation, name, Verbs::PUT, need).comp(Comp::Lease).conditions(FOUR_AND_TAGS).built()
 }
 
-/// A write that the lease of the blob protects against.
+/// A write that a lease of the blob guards.
 const fn write(operation: BlobOperation, name: &'static str, need: Need) -> Row {
     blob(operation, name, Verbs::PUT, need).lease(LeaseHeaders::Id).conditions(FOUR_AND_TAGS)
 }
 
-/// Anybody with a signature or a role may ask, whatever it is for.
+/// Any signature or role is enough, whatever it is for.
 const fn account_information(
     operation: BlobOperation,
     name: &'static str,

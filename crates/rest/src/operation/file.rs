@@ -13,7 +13,7 @@ const WRITE_SERVICE: Actions = &[&["fileServices/write"]];
 const READ_SHARE: Actions = &[&["fileServices/shares/read"]];
 const WRITE_SHARE: Actions = &[&["fileServices/shares/write"]];
 const DELETE_SHARE: Actions = &[&["fileServices/shares/delete"]];
-// A token acts with the intent of a backup, which goes past the permissions of files.
+// Requests with a token have the backup intent, which bypasses the permissions of files.
 const READ_FILE: Actions =
     &[&["fileServices/fileshares/files/read", "fileServices/readFileBackupSemantics/action"]];
 const WRITE_FILE: Actions =
@@ -31,16 +31,16 @@ const LINK_FILE: Actions = &[&[
 
 const SHARE_READ: Need = share_need(READ, READ_SHARE);
 const SHARE_WRITE: Need = share_need(WRITE, WRITE_SHARE);
-/// Handles and leases of shares are for the owner of the account.
+/// Handles and leases of shares need the account key or a role.
 const SHARE_OWNER: Need = share_need(NO_SAS, WRITE_SHARE);
 const FILE_READ: Need = file_need(READ, READ_FILE);
 const FILE_WRITE: Need = file_need(WRITE, WRITE_FILE);
 const FILE_CREATE: Need = file_need(CREATE, WRITE_FILE);
 const FILE_DELETE: Need = file_need(DELETE, DELETE_FILE);
 
-/// It goes from where it is.
+/// The source is removed from its place.
 const RENAME_SOURCE: Need = file_need(WRITE_OR_DELETE, TAKE_FILE);
-/// The new name allows to read and write the file.
+/// The new name allows reading and writing the file.
 const LINK_TARGET: Need = file_need(READ_AND_WRITE, LINK_FILE);
 
 const ACQUIRE: &[Selector] = &[Selector::HeaderIs("x-ms-lease-action", &["acquire"])];

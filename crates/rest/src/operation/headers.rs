@@ -101,7 +101,7 @@ impl fmt::Display for Conditions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseHeaders {
     None,
-    /// The id, needed only if the resource is leased.
+    /// The id, required only if the resource is leased.
     Id,
     IdRequired,
     ProposedId,

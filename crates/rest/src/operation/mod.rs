@@ -1,5 +1,5 @@
-//! The operations of the four services: one row for each, from which routing, authorization, the
-//! names in metrics and logs, and the support matrix all come.
+//! The operations of the four services: one row for each, the source of routing, authorization,
+//! names in metrics and logs, and the support matrix.
 
 mod blob;
 mod file;
@@ -22,9 +22,9 @@ pub use row::{Comp, Restype, Row, Scope, Selector, Verb, Verbs};
 pub use support_matrix::{support_matrix, support_summary};
 
 use crate::service::Service;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
-/// Every operation: that of a service.
+/// Every operation, by service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     Blob(BlobOperation),
@@ -33,189 +33,208 @@ pub enum Operation {
     File(FileOperation),
 }
 
-/// The operations of the Blob service, in the order of their rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BlobOperation {
-    SetBlobServiceProperties,
-    GetBlobServiceProperties,
-    GetBlobServiceStats,
-    ListContainers,
-    GetUserDelegationKey,
-    GetAccountInformation,
-    BlobBatch,
-    FindBlobsByTags,
-    CreateContainer,
-    GetContainerProperties,
-    DeleteContainer,
-    SetContainerMetadata,
-    GetContainerAcl,
-    SetContainerAcl,
-    RestoreContainer,
-    RenameContainer,
-    BlobBatchInContainer,
-    FindBlobsByTagsInContainer,
-    AcquireContainerLease,
-    ReleaseContainerLease,
-    RenewContainerLease,
-    BreakContainerLease,
-    ChangeContainerLease,
-    ListBlobs,
-    ListBlobsByDelimiter,
-    GetAccountInformationByContainer,
-    GetBlob,
-    GetBlobProperties,
-    DeleteBlob,
-    PutPageBlob,
-    PutAppendBlob,
-    PutBlockBlob,
-    PutBlobFromUrl,
-    UndeleteBlob,
-    SetBlobExpiry,
-    SetBlobProperties,
-    SetBlobImmutabilityPolicy,
-    DeleteBlobImmutabilityPolicy,
-    SetBlobLegalHold,
-    SetBlobMetadata,
-    AcquireBlobLease,
-    ReleaseBlobLease,
-    RenewBlobLease,
-    ChangeBlobLease,
-    BreakBlobLease,
-    SnapshotBlob,
-    CopyBlob,
-    CopyBlobFromUrl,
-    AbortCopyBlob,
-    SetBlobTier,
-    GetAccountInformationByBlob,
-    PutBlock,
-    PutBlockFromUrl,
-    PutBlockList,
-    GetBlockList,
-    PutPage,
-    ClearPage,
-    PutPageFromUrl,
-    GetPageRanges,
-    GetPageRangesDiff,
-    ResizePageBlob,
-    SetPageBlobSequenceNumber,
-    IncrementalCopyBlob,
-    AppendBlock,
-    AppendBlockFromUrl,
-    SealAppendBlob,
-    QueryBlobContents,
-    GetBlobTags,
-    SetBlobTags,
-    ListBlobsAsArrow,
-    ListBlobsByDelimiterAsArrow,
-    GetContainerMetadata,
-    GetBlobMetadata,
-    PreflightBlobRequest,
+/// The operations of a service, and how many there are.
+macro_rules! operations {
+    ($(#[$about:meta])* $name:ident { $($operation:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($operation,)*
+        }
+
+        impl $name {
+            const COUNT: usize = [$(Self::$operation),*].len();
+        }
+    };
 }
 
-/// The operations of the Queue service, in the order of their rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum QueueOperation {
-    SetQueueServiceProperties,
-    GetQueueServiceProperties,
-    GetQueueServiceStats,
-    ListQueues,
-    CreateQueue,
-    DeleteQueue,
-    GetQueueMetadata,
-    SetQueueMetadata,
-    GetQueueAcl,
-    SetQueueAcl,
-    GetMessages,
-    ClearMessages,
-    PutMessage,
-    PeekMessages,
-    UpdateMessage,
-    DeleteMessage,
-    GetQueueUserDelegationKey,
-    PreflightQueueRequest,
+operations! {
+    /// The operations of the Blob service, in the order of their rows.
+    BlobOperation {
+        SetBlobServiceProperties,
+        GetBlobServiceProperties,
+        GetBlobServiceStats,
+        ListContainers,
+        GetUserDelegationKey,
+        GetAccountInformation,
+        BlobBatch,
+        FindBlobsByTags,
+        CreateContainer,
+        GetContainerProperties,
+        DeleteContainer,
+        SetContainerMetadata,
+        GetContainerAcl,
+        SetContainerAcl,
+        RestoreContainer,
+        RenameContainer,
+        BlobBatchInContainer,
+        FindBlobsByTagsInContainer,
+        AcquireContainerLease,
+        ReleaseContainerLease,
+        RenewContainerLease,
+        BreakContainerLease,
+        ChangeContainerLease,
+        ListBlobs,
+        ListBlobsByDelimiter,
+        GetAccountInformationByContainer,
+        GetBlob,
+        GetBlobProperties,
+        DeleteBlob,
+        PutPageBlob,
+        PutAppendBlob,
+        PutBlockBlob,
+        PutBlobFromUrl,
+        UndeleteBlob,
+        SetBlobExpiry,
+        SetBlobProperties,
+        SetBlobImmutabilityPolicy,
+        DeleteBlobImmutabilityPolicy,
+        SetBlobLegalHold,
+        SetBlobMetadata,
+        AcquireBlobLease,
+        ReleaseBlobLease,
+        RenewBlobLease,
+        ChangeBlobLease,
+        BreakBlobLease,
+        SnapshotBlob,
+        CopyBlob,
+        CopyBlobFromUrl,
+        AbortCopyBlob,
+        SetBlobTier,
+        GetAccountInformationByBlob,
+        PutBlock,
+        PutBlockFromUrl,
+        PutBlockList,
+        GetBlockList,
+        PutPage,
+        ClearPage,
+        PutPageFromUrl,
+        GetPageRanges,
+        GetPageRangesDiff,
+        ResizePageBlob,
+        SetPageBlobSequenceNumber,
+        IncrementalCopyBlob,
+        AppendBlock,
+        AppendBlockFromUrl,
+        SealAppendBlob,
+        QueryBlobContents,
+        GetBlobTags,
+        SetBlobTags,
+        ListBlobsAsArrow,
+        ListBlobsByDelimiterAsArrow,
+        GetContainerMetadata,
+        GetBlobMetadata,
+        PreflightBlobRequest,
+    }
 }
 
-/// The operations of the Table service, in the order of their rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TableOperation {
-    QueryTables,
-    CreateTable,
-    DeleteTable,
-    QueryEntities,
-    GetEntity,
-    UpdateEntity,
-    MergeEntity,
-    DeleteEntity,
-    InsertEntity,
-    GetTableAcl,
-    SetTableAcl,
-    SetTableServiceProperties,
-    GetTableServiceProperties,
-    GetTableServiceStats,
-    EntityGroupTransaction,
-    GetTable,
-    InsertOrReplaceEntity,
-    InsertOrMergeEntity,
-    GetODataMetadata,
-    PreflightTableRequest,
+operations! {
+    /// The operations of the Queue service, in the order of their rows.
+    QueueOperation {
+        SetQueueServiceProperties,
+        GetQueueServiceProperties,
+        GetQueueServiceStats,
+        ListQueues,
+        CreateQueue,
+        DeleteQueue,
+        GetQueueMetadata,
+        SetQueueMetadata,
+        GetQueueAcl,
+        SetQueueAcl,
+        GetMessages,
+        ClearMessages,
+        PutMessage,
+        PeekMessages,
+        UpdateMessage,
+        DeleteMessage,
+        GetQueueUserDelegationKey,
+        PreflightQueueRequest,
+    }
 }
 
-/// The operations of the File service, in the order of their rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FileOperation {
-    SetFileServiceProperties,
-    GetFileServiceProperties,
-    ListShares,
-    CreateShare,
-    GetShareProperties,
-    DeleteShare,
-    AcquireShareLease,
-    ReleaseShareLease,
-    ChangeShareLease,
-    RenewShareLease,
-    BreakShareLease,
-    SnapshotShare,
-    CreatePermission,
-    GetPermission,
-    SetShareProperties,
-    SetShareMetadata,
-    GetShareAcl,
-    SetShareAcl,
-    GetShareStats,
-    RestoreShare,
-    CreateDirectory,
-    GetDirectoryProperties,
-    DeleteDirectory,
-    SetDirectoryProperties,
-    SetDirectoryMetadata,
-    ListDirectoriesAndFiles,
-    ListHandles,
-    ForceCloseHandles,
-    RenameDirectory,
-    CreateFile,
-    GetFile,
-    GetFileProperties,
-    DeleteFile,
-    SetFileProperties,
-    SetFileMetadata,
-    AcquireFileLease,
-    ReleaseFileLease,
-    ChangeFileLease,
-    BreakFileLease,
-    PutRange,
-    PutRangeFromUrl,
-    ListRanges,
-    CopyFile,
-    AbortCopyFile,
-    RenameFile,
-    CreateSymbolicLink,
-    GetSymbolicLink,
-    CreateHardLink,
-    GetFileUserDelegationKey,
-    GetShareMetadata,
-    GetDirectoryMetadata,
-    GetFileMetadata,
-    PreflightFileRequest,
+operations! {
+    /// The operations of the Table service, in the order of their rows.
+    TableOperation {
+        QueryTables,
+        CreateTable,
+        DeleteTable,
+        QueryEntities,
+        GetEntity,
+        UpdateEntity,
+        MergeEntity,
+        DeleteEntity,
+        InsertEntity,
+        GetTableAcl,
+        SetTableAcl,
+        SetTableServiceProperties,
+        GetTableServiceProperties,
+        GetTableServiceStats,
+        EntityGroupTransaction,
+        GetTable,
+        InsertOrReplaceEntity,
+        InsertOrMergeEntity,
+        GetODataMetadata,
+        PreflightTableRequest,
+    }
+}
+
+operations! {
+    /// The operations of the File service, in the order of their rows.
+    FileOperation {
+        SetFileServiceProperties,
+        GetFileServiceProperties,
+        ListShares,
+        CreateShare,
+        GetShareProperties,
+        DeleteShare,
+        AcquireShareLease,
+        ReleaseShareLease,
+        ChangeShareLease,
+        RenewShareLease,
+        BreakShareLease,
+        SnapshotShare,
+        CreatePermission,
+        GetPermission,
+        SetShareProperties,
+        SetShareMetadata,
+        GetShareAcl,
+        SetShareAcl,
+        GetShareStats,
+        RestoreShare,
+        CreateDirectory,
+        GetDirectoryProperties,
+        DeleteDirectory,
+        SetDirectoryProperties,
+        SetDirectoryMetadata,
+        ListDirectoriesAndFiles,
+        ListHandles,
+        ForceCloseHandles,
+        RenameDirectory,
+        CreateFile,
+        GetFile,
+        GetFileProperties,
+        DeleteFile,
+        SetFileProperties,
+        SetFileMetadata,
+        AcquireFileLease,
+        ReleaseFileLease,
+        ChangeFileLease,
+        BreakFileLease,
+        PutRange,
+        PutRangeFromUrl,
+        ListRanges,
+        CopyFile,
+        AbortCopyFile,
+        RenameFile,
+        CreateSymbolicLink,
+        GetSymbolicLink,
+        CreateHardLink,
+        GetFileUserDelegationKey,
+        GetShareMetadata,
+        GetDirectoryMetadata,
+        GetFileMetadata,
+        PreflightFileRequest,
+    }
 }
 
 impl Operation {
@@ -242,9 +261,9 @@ impl Operation {
         }
     }
 
-    /// What the caller needs. Deleting a version or deleting for good takes other letters than
+    /// What the caller needs. Deleting a version and permanent deletion need other letters than
     /// deleting a blob, and only the query tells them apart.
-    pub fn need(self, query: &Query<'_>) -> Need {
+    pub fn need(self, query: &UrlQuery<'_>) -> Need {
         let need = self.row().need;
         if self != Self::Blob(BlobOperation::DeleteBlob) {
             return need;
@@ -297,10 +316,11 @@ pub(crate) fn rows(service: Service) -> &'static [Row] {
     }
 }
 
-/// A row is found by the number of its operation.
+/// Checks the order, since a row is found by the number of its operation.
 macro_rules! rows_are_in_order {
-    ($($rows:path: $service:ident),*) => { $(
+    ($($rows:path: $service:ident, $operations:ident;)*) => { $(
         const _: () = {
+            assert!($rows.len() == $operations::COUNT, "an operation has no row");
             let mut at = 0;
             while at < $rows.len() {
                 let Operation::$service(operation) = $rows[at].operation else {
@@ -313,4 +333,9 @@ macro_rules! rows_are_in_order {
     )* };
 }
 
-rows_are_in_order!(blob::ROWS: Blob, queue::ROWS: Queue, table::ROWS: Table, file::ROWS: File);
+rows_are_in_order! {
+    blob::ROWS: Blob, BlobOperation;
+    queue::ROWS: Queue, QueueOperation;
+    table::ROWS: Table, TableOperation;
+    file::ROWS: File, FileOperation;
+}

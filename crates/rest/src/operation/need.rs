@@ -1,25 +1,23 @@
-//! What a caller needs to be allowed an operation. Data only: `auth` compares it with what the
-//! caller has.
+//! What a caller needs for an operation. Data only: `auth` compares it with what the caller has.
 
 use crate::version::Version;
 
-/// What every role action begins with; rows name the rest.
+/// The prefix of every role action; rows have the rest.
 pub const ACTION_PREFIX: &str = "Microsoft.Storage/storageAccounts/";
 
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// Whether a key of the account is enough. It is for all but the calls that give out keys made
-    /// for a token.
+    /// Whether an account key is enough. It is, except for getting user delegation keys, which
+    /// needs a token.
     pub shared_key: bool,
     /// The letter of `srt` that an account SAS must have.
     pub resource_type: ResourceType,
-    /// Alternatives; each is a set of letters of which `sp` must have all. Empty: no SAS of any
-    /// kind is enough. One empty set: any valid SAS is.
+    /// Alternatives; each is a set of letters that `sp` must contain. Empty: no SAS of any kind is
+    /// enough. One empty set: any valid SAS is.
     pub letters: &'static [&'static str],
-    /// The first version of signatures in which `c` is enough as well, as long as there is nothing to
-    /// replace.
+    /// The first version of signatures in which `c` is enough as well, if nothing is replaced.
     pub create_since: Option<&'static str>,
-    /// Whether a service SAS or a user delegation SAS with those letters is enough too.
+    /// Whether a service SAS or a user delegation SAS with those letters is enough, too.
     pub service_sas: bool,
     pub actions: NeededActions,
     pub anonymous: Anonymous,
@@ -35,7 +33,7 @@ pub enum ResourceType {
 }
 
 impl ResourceType {
-    /// One of these has to be in `srt`.
+    /// One of these must be in `srt`.
     pub const fn letters(self) -> &'static str {
         match self {
             Self::Service => "s",
@@ -46,47 +44,47 @@ impl ResourceType {
     }
 }
 
-/// The other resource that a request names besides that of its address, and what opens it.
+/// The second resource of a request, besides that of its address, and which credentials open it.
 #[derive(Clone, Copy, Debug)]
 pub enum Second {
     /// There is none.
     None,
-    /// A source that is read as Get Blob or Get File reads it.
+    /// A source that is read as by Get Blob or Get File.
     Read(SourceCredentials),
-    /// Something that is taken or linked: by the credentials of its own URL, if it has some, or else
-    /// by those of the caller, which must be for it too.
+    /// A resource that is moved or linked: by the credentials in its own URL, if any, or else those
+    /// of the caller, which must cover it, too.
     Use(Need),
-    /// Each part of a batch names its own; it is authorized as the operation it asks for.
+    /// The parts of a batch, each authorized by its own operation.
     Parts,
 }
 
-/// What opens a source that is on this server.
+/// Which credentials open a source on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceCredentials {
-    /// The signature of its URL or a token that came for it; without them, what everybody may read.
+    /// The signature in its URL or a token for the source; without them, public access.
     Own,
-    /// Those, or a key or a role of the caller in the account that both are in. A signature of the
-    /// caller never counts: it is for the destination.
+    /// Those, or the caller's account key or role if both are in the same account. A signature of
+    /// the caller never counts: it is for the destination.
     OwnOrOfAccount,
 }
 
 /// What a token needs.
 #[derive(Clone, Copy, Debug)]
 pub struct NeededActions {
-    /// Alternatives; each is a set of actions (after [`ACTION_PREFIX`]) that are all needed. One
-    /// empty set: any role in the account is enough.
+    /// Alternatives; each is a set of actions (without [`ACTION_PREFIX`]), all of which are needed.
+    /// One empty set: any role in the account is enough.
     pub any_of: &'static [&'static [&'static str]],
-    /// The first version that takes tokens.
+    /// The first version that accepts tokens.
     pub since: Version,
 }
 
-/// The level of public access of a container that lets callers without credentials in.
+/// The level of public access of a container that allows the operation without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anonymous {
     Never,
-    /// Containers that are public as a whole.
+    /// Containers with public access to the container.
     Container,
-    /// Also those of which only the blobs are public.
+    /// Also those with public access to blobs only.
     Blob,
     /// Always: the request carries no credentials by its nature.
     Always,
@@ -128,7 +126,7 @@ impl Need {
         Self::of(ResourceType::Container, letters, any_of)
     }
 
-    /// Objects are what service SAS are made for.
+    /// For objects, where a service SAS is enough.
     pub(super) const fn object(letters: Letters, any_of: Actions) -> Self {
         Self::of(ResourceType::Object, letters, any_of).with_service_sas()
     }

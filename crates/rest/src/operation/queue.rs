@@ -6,7 +6,7 @@ use super::{Operation, QueueOperation};
 use crate::version::Version;
 
 const READ_SERVICE: Actions = &[&["queueServices/read"]];
-/// The reference gives the action of reading for writing too; writing is what its roles grant.
+/// The reference names the read action for writing, too; the roles grant the write action.
 const WRITE_SERVICE: Actions = &[&["queueServices/write"]];
 const READ_QUEUE: Actions = &[&["queueServices/queues/read"]];
 const WRITE_QUEUE: Actions = &[&["queueServices/queues/write"]];

@@ -1,5 +1,5 @@
-//! From a request to its operation, by the table. Total: every request has one operation or one
-//! refusal. Nothing is allocated unless the request is refused.
+//! Finds the operation of a request in the table. Every request has one operation or one refusal.
+//! Nothing is allocated unless the request is refused.
 
 use super::{
     BlobOperation, Comp, FileOperation, Operation, QueueOperation, Restype, Row, Scope, Selector,
@@ -7,13 +7,13 @@ use super::{
 };
 use crate::headers::RequestHeaders;
 use crate::service::Service;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 
-/// Methods of HTTP that no operation has; what is not of HTTP at all is refused otherwise.
+/// HTTP methods without operations; unknown methods have another refusal.
 const OTHER_METHODS: [&str; 2] = ["CONNECT", "TRACE"];
 
-/// Where a POST can name the method that is meant.
+/// The header in which a POST can name the intended method.
 pub const TUNNELLED_METHOD: &str = "x-http-method";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,12 +53,12 @@ pub enum RouteRefusal {
     TunnelIncorrectValue,
 }
 
-/// The operation that the request means. `scope` is that of its address.
+/// The operation of the request. `scope` is that of its address.
 pub fn route(
     service: Service,
     method: &str,
     scope: Scope,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     headers: &RequestHeaders,
 ) -> Result<Operation, RouteRefusal> {
     let verb = Verb::parse(method);
@@ -77,8 +77,8 @@ pub fn route(
     let restype = query_value(query, "restype", Restype::parse)?;
     let comp = query_value(query, "comp", Comp::parse)?;
     let restype = match (service, scope, comp) {
-        // The JavaScript SDK takes the account of a path-style address for a container, and says so
-        // when it sends a batch of the account (BlobBatchClient, 12.x).
+        // The JavaScript SDK takes the account in a path-style address for a container, and sends
+        // `restype=container` with a batch of the account (BlobBatchClient, 12.x).
         (Service::Blob, Scope::Service, Some(Comp::Batch)) => None,
         _ => restype,
     };
@@ -111,8 +111,7 @@ pub fn route(
     }
 }
 
-/// The operation in the form that a service of `version` answers it in: an earlier one does not look
-/// at `Accept`.
+/// The operation in the form that `version` has: an earlier one ignores `Accept`.
 pub fn in_known_form(operation: Operation, version: Version) -> Operation {
     let meant = operation.row();
     let others = || meant.selectors.iter().filter(|selector| !selector.is_about_form());
@@ -124,12 +123,12 @@ pub fn in_known_form(operation: Operation, version: Version) -> Operation {
     rows(meant.operation.service()).iter().find(same).map_or(operation, |row| row.operation)
 }
 
-/// Whether a service of `version` has the operation that the request means. If not, it is refused
-/// by what such a service does not know of it.
+/// Whether `version` has the operation of the request. If not, the refusal names what that version
+/// does not know.
 pub fn check_since(
     operation: Operation,
     version: Version,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     headers: &RequestHeaders,
 ) -> Result<(), RouteRefusal> {
     let meant = operation.row();
@@ -141,7 +140,8 @@ pub fn check_since(
     let same_place = |row: &&Row| known(row) && place(row) == place(meant);
     let there = || rows(meant.operation.service()).iter().filter(same_place);
     let allow = there().fold(Verbs::empty(), |allow, row| allow.union(row.verbs));
-    // Such a service takes it for another operation with the same verbs, which lacks something.
+    // That version takes it for another operation with the same verbs, in which something is
+    // missing.
     let taken_for = there().find(|row| row.verbs == meant.verbs);
     let lacking = taken_for.and_then(|row| row.selectors.first());
     match meant.selectors.last().or(lacking) {
@@ -167,8 +167,7 @@ fn preflight(service: Service, headers: &RequestHeaders) -> Result<Operation, Ro
     })
 }
 
-/// A POST to an entity can carry the method that is meant in a header, of which these are the
-/// values.
+/// A POST to an entity can have the intended method in a header, with these values.
 fn tunnelled(
     verb: Option<Verb>,
     scope: Scope,
@@ -192,7 +191,7 @@ fn tunnelled(
 }
 
 fn query_value<T>(
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     name: &'static str,
     parse: fn(&str) -> Option<T>,
 ) -> Result<Option<T>, RouteRefusal> {
@@ -210,7 +209,7 @@ fn nothing_here(
     service: Service,
     scope: Scope,
     restype: Option<Restype>,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     known: impl Fn(&Row) -> bool,
 ) -> RouteRefusal {
     let in_scope = |row: &&Row| row.scope == scope && known(row);
@@ -223,14 +222,14 @@ fn nothing_here(
     if value.is_empty() && scope != Scope::Service {
         return RouteRefusal::InvalidUri;
     }
-    // The root of a service without any parameter is answered so too, with an empty value.
+    // The root of a service without parameters is answered so, too, with an empty value.
     RouteRefusal::InvalidQueryParameterValue { name: wrong, value: value.to_owned() }
 }
 
 const ACCEPT: &str = "accept";
 
 impl Selector {
-    fn holds(&self, query: &Query<'_>, headers: &RequestHeaders) -> bool {
+    fn holds(&self, query: &UrlQuery<'_>, headers: &RequestHeaders) -> bool {
         match *self {
             Self::Header(name) => headers.contains(name),
             Self::HeaderIs(name, values) => headers.get(name).is_some_and(|sent| {
@@ -250,13 +249,13 @@ impl Selector {
         }
     }
 
-    /// It chooses the form of the answer and no other operation.
+    /// Whether it selects only the form of the answer, not another operation.
     const fn is_about_form(&self) -> bool {
         matches!(self, Self::Accepts(_))
     }
 
-    /// Why a request is refused that lacks this and has no other meaning.
-    fn refusal(&self, query: &Query<'_>, headers: &RequestHeaders) -> RouteRefusal {
+    /// The refusal of a request that lacks this and matches no other operation.
+    fn refusal(&self, query: &UrlQuery<'_>, headers: &RequestHeaders) -> RouteRefusal {
         let of_header = |name| match headers.get(name) {
             None => RouteRefusal::MissingRequiredHeader { name },
             Some(sent) => RouteRefusal::InvalidHeaderValue {

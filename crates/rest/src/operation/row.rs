@@ -17,8 +17,8 @@ pub struct Row {
     pub scope: Scope,
     pub restype: Option<Restype>,
     pub comp: Option<Comp>,
-    /// What else a request must have; among rows that are alike otherwise, the one with the most
-    /// selectors that all hold is meant.
+    /// What else a request must have; among rows that are equal otherwise, the one with the most
+    /// selectors applies whose selectors are all met.
     pub selectors: &'static [Selector],
     /// The first version of the service that has it.
     pub since: Version,
@@ -108,7 +108,7 @@ impl Row {
         self
     }
 
-    /// Built if a part of the server that can be left out is there.
+    /// Built if an optional part of the server is compiled in.
     pub(super) const fn built_with(mut self, part: bool) -> Self {
         self.built = part;
         self
@@ -134,13 +134,13 @@ pub enum Scope {
     Tables,
     TableEntry,
     Table,
-    /// No operation is there; Insert Entity is found as if the path ended with the table.
+    /// There are no operations here; Insert Entity is found as if the path ended with the table.
     BelowTable,
     Entity,
     TableBatch,
     TableMetadata,
     Share,
-    /// A directory or a file; `restype` tells which.
+    /// A directory or a file, depending on `restype`.
     Path,
 }
 
@@ -230,17 +230,17 @@ impl fmt::Display for Verbs {
 /// Something a request must have besides its path, `restype` and `comp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// The header is there.
+    /// The header is present.
     Header(&'static str),
-    /// The header is there with one of these values.
+    /// The header is present with one of these values.
     HeaderIs(&'static str, &'static [&'static str]),
     /// `Accept` names this media type before all others.
     Accepts(&'static str),
-    /// The query parameter is there and not empty.
+    /// The query parameter is present and not empty.
     Query(&'static str),
     /// The query parameter has this value.
     QueryIs(&'static str, &'static str),
-    /// The query parameter or the header is there.
+    /// The query parameter or the header is present.
     QueryOrHeader(&'static str, &'static str),
 }
 
@@ -257,7 +257,7 @@ macro_rules! query_values {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Without regard to case, as the services compare.
+            /// Compared without case, as the services do.
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.as_str().eq_ignore_ascii_case(text))
             }

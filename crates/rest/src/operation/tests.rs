@@ -58,7 +58,7 @@ fn routed(
     headers: &RequestHeaders,
 ) -> Result<Operation, RouteRefusal> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let query = Query::parse(query).expect("a readable query");
+    let query = UrlQuery::parse(query).expect("a readable query");
     let address = Address::parse(service, None, HostStyle::Recognized, path, &query);
     let scope = address.map_err(|_| RouteRefusal::InvalidUri)?.resource.scope();
     route(service, method, scope, &query, headers)
@@ -146,7 +146,7 @@ fn more_selectors_mean_more() {
     };
     for (media, expected) in [
         ("application/vnd.apache.arrow.stream", Operation::Blob(BlobOperation::ListBlobsAsArrow)),
-        // As the Python SDK asks.
+        // As sent by the Python SDK.
         (
             "application/vnd.apache.arrow.stream,application/xml",
             Operation::Blob(BlobOperation::ListBlobsAsArrow),
@@ -279,7 +279,7 @@ fn an_operation_of_a_later_version_is_refused_by_what_the_older_one_does_not_kno
         let headers = headers(sent);
         let operation = routed(Service::Blob, method, target, &headers).expect(cell);
         let (_, query) = target.split_once('?').unwrap_or((target, ""));
-        let query = Query::parse(query).expect("a readable query");
+        let query = UrlQuery::parse(query).expect("a readable query");
         let version = Version::parse(version).expect("a version");
         let checked = check_since(operation, version, &query, &headers);
         assert_eq!(checked, expected, "{cell}: {method} {target} at {version}");
@@ -289,7 +289,7 @@ fn an_operation_of_a_later_version_is_refused_by_what_the_older_one_does_not_kno
 #[test]
 fn upserts_came_with_2011_08_18_and_were_updates_without_a_condition_before() {
     let target = "/acct/T(PartitionKey='p',RowKey='r')";
-    let (headers, query) = (RequestHeaders::default(), Query::default());
+    let (headers, query) = (RequestHeaders::default(), UrlQuery::default());
     for method in ["PUT", "MERGE", "PATCH"] {
         let operation = routed(Service::Table, method, target, &headers).expect(method);
         let checked = |version| check_since(operation, version, &query, &headers);
@@ -369,7 +369,7 @@ fn a_missing_or_bad_selector_header_is_named() {
         (Service::Blob, "/a/c/b?comp=copy&copyid=1", &[], missing("x-ms-copy-action")),
         (Service::File, "/a/s/f", &[], missing("x-ms-type")),
         (Service::File, "/a/s/f?comp=range", &[], missing("x-ms-write")),
-        // Files have no lease that could be renewed.
+        // Leases on files cannot be renewed.
         (
             Service::File,
             "/a/s/f?comp=lease",
@@ -415,7 +415,7 @@ fn a_post_to_an_entity_can_tunnel_another_method() {
     assert_eq!(twice, Err(RouteRefusal::TunnelIncorrectCount));
     let put = routed(Service::Table, "PUT", entity, &headers(&[method("MERGE")]));
     assert_eq!(put, Err(RouteRefusal::TunnelNotUsingPost));
-    // The header has no meaning to the other services.
+    // Other services ignore the header.
     let other = routed(Service::Blob, "GET", "/a/c/b", &headers(&[method("PUT")]));
     assert_eq!(other, Ok(Operation::Blob(BlobOperation::GetBlob)));
 }
@@ -434,7 +434,7 @@ fn below_a_table_only_a_post_means_something() {
 fn deleting_a_version_or_for_good_takes_its_own_letters() {
     let letters = |raw| {
         Operation::Blob(BlobOperation::DeleteBlob)
-            .need(&Query::parse(raw).expect("a readable query"))
+            .need(&UrlQuery::parse(raw).expect("a readable query"))
             .letters
     };
     assert_eq!(letters(""), ["d"]);

@@ -19,7 +19,7 @@ const INCLUDES: [(&str, Version); 1] = [("metadata", Version::V2009_09_19)];
 pub async fn queues(call: &Call<'_>) -> Result<Answer, Error> {
     let with_metadata = !included(call, &INCLUDES)?.is_empty();
     let asked = AccountListing::asked(call)?;
-    // A page gives the name of the next queue for a marker.
+    // The marker of a page is the name of the next queue.
     if asked.marker.is_some_and(|marker| QueueName::new(marker).is_err()) {
         return Err(Code::InvalidMarker.into());
     }
@@ -39,7 +39,7 @@ pub async fn queues(call: &Call<'_>) -> Result<Answer, Error> {
 struct QueuesPage {
     listing: QueueListing,
     with_metadata: bool,
-    /// What comes before the names in the addresses that old versions list.
+    /// The prefix of the URLs that old versions list.
     address: Option<String>,
 }
 

@@ -23,8 +23,7 @@ const LIST: &str = "QueueMessagesList";
 
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 const TEXT_BYTES_MAX_OLD: usize = 8 * 1024;
-/// The longest text with every character written as the longest reference that escapes one, and the
-/// elements around it.
+/// The longest text with every character escaped in the longest way, and the elements around it.
 const BODY_BYTES_MAX: u64 = 6 * TEXT_BYTES_MAX as u64 + 1024;
 
 pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
@@ -46,11 +45,11 @@ pub async fn put(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
 }
 
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
-    // It is a GET, and yet it changes what it gets.
+    // It is a GET, but it changes the messages.
     if call.address.secondary {
         return Err(Error::secondary_is_read_only());
     }
-    // What is neither of the two must not pass for one of them.
+    // Any other value must not count as `false`.
     call.query.boolean("peekonly")?;
     let command = GetMessages {
         path: queue_of(call)?,
@@ -77,7 +76,7 @@ pub async fn update(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error>
     let receipt = parameters::pop_receipt(call.query)?;
     let visibility_timeout = parameters::visibility_of_updated(call.query)?;
     let body = body.whole(call, BODY_BYTES_MAX).await?;
-    // Without a body the text stays as it is.
+    // Without a body the text stays unchanged.
     let text = if body.is_empty() { None } else { Some(parse_text(&body, call.version)?) };
     let (path, id) = (queue_of(call)?, message_id(call));
     let command = UpdateMessage { path, id, receipt, visibility_timeout, text };
@@ -116,7 +115,7 @@ pub fn parse_text(body: &Bytes, version: Version) -> Result<String, Error> {
         return Err(invalid("it has a character that XML cannot have").into());
     }
     if text.len() > TEXT_BYTES_MAX {
-        // No version has bodies for more.
+        // No version allows longer bodies.
         return Err(
             Error::from(Code::RequestBodyTooLarge).detail("MaxLimit", TEXT_BYTES_MAX.to_string())
         );
@@ -148,7 +147,7 @@ fn write_identity(xml: &mut Writer, state: &MessageState) {
     xml.element("ExpirationTime", &state.expires.rfc1123().to_string());
 }
 
-/// What peeking does not show.
+/// Not written by Peek Messages.
 fn write_receipt(xml: &mut Writer, state: &MessageState) {
     xml.element("PopReceipt", &parameters::pop_receipt_text(state.receipt));
     xml.element("TimeNextVisible", &state.next_visible.rfc1123().to_string());

@@ -22,13 +22,13 @@ use crate::request::Call;
 use crate::service::service_operations;
 use crate::version::Version;
 
-/// Whether bytes are a message that can be put.
+/// Whether the bytes are a message that can be put.
 pub(crate) fn can_be_message(bytes: &Bytes) -> bool {
     message::parse_text(bytes, Version::V2027_03_07).is_ok()
 }
 
-/// Runs an operation of the Queue service that the operation table calls built. Each is in a box of its
-/// own: in one future the largest of them would decide what every request takes and moves.
+/// Runs an operation of the Queue service that is marked as built. Each is boxed: otherwise the largest
+/// future would set the size of every request.
 pub fn dispatch<'a>(
     call: &'a Call<'_>,
     operation: QueueOperation,
@@ -60,12 +60,12 @@ pub fn dispatch<'a>(
         QueueOperation::ClearMessages => Box::pin(message::clear(call)),
         QueueOperation::UpdateMessage => Box::pin(message::update(call, body)),
         QueueOperation::DeleteMessage => Box::pin(message::delete(call)),
-        // The front end answers it before it asks who is calling.
+        // The front end answers it before authentication.
         QueueOperation::PreflightQueueRequest => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }
 
-/// The stored access policies of a queue; none if it is not there.
+/// The stored access policies of a queue; none if it does not exist.
 pub async fn stored_policies(
     domain: &Domain,
     account: &str,

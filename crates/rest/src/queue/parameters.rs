@@ -1,4 +1,4 @@
-//! The query parameters of operations on messages, with the ranges that each version gives them.
+//! The query parameters of operations on messages, with their ranges by version.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdfast_domain::queue::{PopReceipt, TIME_TO_LIVE_DEFAULT};
 
 use crate::error::{Code, Error};
-use crate::url_query::{Query, QueryRefusal};
+use crate::url_query::{QueryRefusal, UrlQuery};
 use crate::version::Version;
 
 pub const VISIBILITY_TIMEOUT: &str = "visibilitytimeout";
@@ -22,28 +22,28 @@ const VISIBILITY_TIMEOUT_DEFAULT: i64 = 30;
 /// A message that never expires.
 const NEVER: i64 = -1;
 
-pub fn message_count(query: &Query<'_>) -> Result<usize, Error> {
+pub fn message_count(query: &UrlQuery<'_>) -> Result<usize, Error> {
     let sent = query.integer(MESSAGE_COUNT, 1..=MESSAGE_COUNT_MAX)?;
     Ok(sent.and_then(|count| usize::try_from(count).ok()).unwrap_or(1))
 }
 
-/// For how long messages that are got are invisible.
-pub fn visibility_of_got(query: &Query<'_>, version: Version) -> Result<Duration, Error> {
+/// How long messages are invisible after Get Messages.
+pub fn visibility_of_got(query: &UrlQuery<'_>, version: Version) -> Result<Duration, Error> {
     let max = if version < Version::V2011_08_18 { TWO_HOURS } else { SEVEN_DAYS };
     let sent = query.integer(VISIBILITY_TIMEOUT, 1..=max)?;
     Ok(seconds(sent.unwrap_or(VISIBILITY_TIMEOUT_DEFAULT)))
 }
 
-/// For how long a message that is updated is invisible.
-pub fn visibility_of_updated(query: &Query<'_>) -> Result<Duration, Error> {
+/// How long a message is invisible after an update.
+pub fn visibility_of_updated(query: &UrlQuery<'_>) -> Result<Duration, Error> {
     query.required(VISIBILITY_TIMEOUT)?;
     let sent = query.integer(VISIBILITY_TIMEOUT, 0..=SEVEN_DAYS)?;
     Ok(seconds(sent.unwrap_or(0)))
 }
 
-/// For how long a message that is put is invisible, and after which time it expires.
+/// How long a new message is invisible, and when it expires.
 pub fn times_of_put(
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     version: Version,
 ) -> Result<(Duration, Option<Duration>), Error> {
     // Before 2011-08-18 a message was visible at once.
@@ -69,7 +69,7 @@ pub fn times_of_put(
     Ok((seconds(delay), Some(seconds(time_to_live))))
 }
 
-pub fn pop_receipt(query: &Query<'_>) -> Result<PopReceipt, Error> {
+pub fn pop_receipt(query: &UrlQuery<'_>) -> Result<PopReceipt, Error> {
     let text = query.required(POP_RECEIPT)?;
     let bytes = URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| bytes.try_into().ok());
     let invalid = || QueryRefusal::InvalidValue { name: POP_RECEIPT, value: text.to_owned() };
@@ -99,8 +99,8 @@ mod tests {
     const BEFORE_ENDLESS: Version = Version::V2016_05_31;
     const NEW: Version = Version::V2019_02_02;
 
-    fn query(raw: &str) -> Query<'_> {
-        Query::parse(raw).expect(raw)
+    fn query(raw: &str) -> UrlQuery<'_> {
+        UrlQuery::parse(raw).expect(raw)
     }
 
     fn code<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Code {

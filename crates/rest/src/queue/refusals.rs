@@ -1,4 +1,4 @@
-//! What the refusals of the Queue service are answered with.
+//! The answers to refusals of the Queue service.
 
 use holdfast_domain::queue::{MessageRefusal, QueueRefusal};
 

@@ -1,4 +1,4 @@
-//! The four services of an account, as the wire names them.
+//! The four services of an account, with their names in the protocol.
 
 pub(crate) mod properties_document;
 pub(crate) mod protocol_settings;
@@ -31,7 +31,7 @@ impl Service {
         }
     }
 
-    /// The same service where rows are kept.
+    /// The service as the domain stores it.
     pub const fn kind(self) -> ServiceKind {
         match self {
             Self::Blob => ServiceKind::Blob,
@@ -55,7 +55,7 @@ impl Service {
         }
     }
 
-    /// The value of the `Server` response header; some clients tell services apart by it.
+    /// The value of the `Server` response header; some clients identify services by it.
     pub const fn server_header(self) -> &'static str {
         match self {
             Self::Blob => "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",
@@ -70,7 +70,7 @@ impl Service {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     Service(Service),
-    /// The websites of the accounts, which come out of their blobs.
+    /// The websites of the accounts, served from their blobs.
     Website,
 }
 
@@ -82,7 +82,7 @@ impl Endpoint {
         }
     }
 
-    /// As in the line that tells where all of them are.
+    /// The name in the line that lists all endpoints.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Service(service) => service.name(),

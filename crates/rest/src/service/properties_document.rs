@@ -15,7 +15,7 @@ use crate::xml::document::{self, DocumentRefusal, Element, Fields, invalid, valu
 const ROOT: &str = "StorageServiceProperties";
 const RETENTION_DAYS_MAX: u32 = 365;
 
-/// A document that was read: what it does not name keeps its setting.
+/// A parsed document: settings that it does not name stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Update {
     logging: Option<Logging>,
@@ -68,7 +68,7 @@ pub fn parse(service: Service, bytes: &[u8]) -> Result<Update, DocumentRefusal> 
     };
     let root = document::parse(bytes, ROOT)?;
     let fields = root.fields(&[&EVERY_SERVICE, own].concat())?;
-    // Before 2013-08-15 there was one kind of metrics, those by the hour.
+    // Before 2013-08-15 there were only hourly metrics.
     let hour_metrics = fields.get("HourMetrics").or_else(|| fields.get("Metrics"));
     let delete_retention =
         fields.get("DeleteRetentionPolicy").or_else(|| fields.get("ShareDeleteRetentionPolicy"));
@@ -141,7 +141,7 @@ fn parse_delete_retention(element: &Element) -> Result<DeleteRetention, Document
     })
 }
 
-/// The days if it is enabled; then they must be given.
+/// The days, which are required if it is enabled.
 fn parse_days(fields: Fields<'_>) -> Result<Option<u32>, DocumentRefusal> {
     let enabled = fields.required_boolean("Enabled")?;
     let days = fields.integer("Days", 1..=RETENTION_DAYS_MAX)?;

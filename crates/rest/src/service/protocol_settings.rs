@@ -11,7 +11,7 @@ const AUTHENTICATION: Choice = Choice("AuthenticationMethods", &["NTLMv2", "Kerb
 const KERBEROS: Choice = Choice("KerberosTicketEncryption", &["RC4-HMAC", "AES-256"]);
 const CHANNEL: Choice = Choice("ChannelEncryption", &["AES-128-CCM", "AES-128-GCM", "AES-256-GCM"]);
 
-/// An element and the names that it can list, with semicolons between and behind them.
+/// An element and the names that it can list, each followed by a semicolon.
 struct Choice(&'static str, &'static [&'static str]);
 
 impl Choice {
@@ -70,7 +70,7 @@ fn parse_switch(
     }
 }
 
-/// From 2020-06-12 on they are always told: there are clients that cannot do without (az).
+/// Always written from 2020-06-12 on: some clients (az) need them.
 pub fn write(xml: &mut Writer, protocols: &ProtocolSettings, version: Version) {
     if *protocols == ProtocolSettings::default() && version < Version::V2020_06_12 {
         return;

@@ -1,5 +1,5 @@
-//! Operations that services have alike: their properties, how their copy is doing, and keys for user
-//! delegation.
+//! Operations that services share: service properties, replication statistics, and user delegation
+//! keys.
 
 use holdfast_domain::delegator::Delegator;
 use holdfast_domain::time::Timestamp;
@@ -31,8 +31,8 @@ pub async fn set_properties(call: &Call<'_>, body: RequestBody) -> Result<Answer
     Ok(Answer::new(StatusCode::ACCEPTED))
 }
 
-/// How the copy is doing: only the secondary name knows. There is one copy of the data, so what
-/// is read by that name is as new as it can be.
+/// Replication statistics, only at the secondary name. There is one copy of the data, so reads by
+/// that name are always up to date.
 pub fn statistics(call: &Call<'_>) -> Result<Answer, Error> {
     if !call.address.secondary {
         return Err(QueryRefusal::InvalidValue { name: "comp", value: "stats".to_owned() }.into());

@@ -92,7 +92,7 @@ pub fn write(policies: &[StoredPolicy]) -> String {
     for policy in policies {
         xml.open("SignedIdentifier");
         xml.element("Id", &policy.id);
-        // The service leaves out an element that would have nothing in it.
+        // The service omits an element that would be empty.
         if (policy.start, policy.expiry, &policy.permissions) != (None, None, &None) {
             xml.open("AccessPolicy");
             xml.optional("Start", time(policy.start).as_deref());

@@ -1,5 +1,5 @@
-//! Whether a request may use a source that is on this server. What the URL of a source names is told
-//! here only, after the authorizer has been asked about it.
+//! Whether a request may use a source on this server. Only this module gives out what the URL of a
+//! source names, after its authorization.
 
 use holdfast_domain::blob::{BlobPath, Which};
 use holdfast_domain::names::FilePath;
@@ -14,7 +14,7 @@ use crate::error::{Code, Error};
 use crate::headers::RequestHeaders;
 use crate::operation::{BlobOperation, FileOperation, Need, Operation, Second, SourceCredentials};
 use crate::request::Call;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
 /// A blob that the request may read.
 pub struct ReadableBlob {
@@ -28,7 +28,7 @@ pub struct ReadableFile {
     pub read: GetNode,
 }
 
-/// A file or directory that the request may take away.
+/// A file or directory that the request may move.
 pub struct MovableFile {
     pub share: SharePath,
     pub path: FilePath,
@@ -62,7 +62,7 @@ impl SourceRequest {
         source: LocalFile,
     ) -> Result<MovableFile, Error> {
         let url = &source.url;
-        let query = Query::parse(&url.raw_query)?;
+        let query = UrlQuery::parse(&url.raw_query)?;
         let address = address(call, url, &query)?;
         if query.get("sig").is_some() {
             let Second::Use(need) = call.operation.row().second else {
@@ -70,25 +70,25 @@ impl SourceRequest {
             };
             self.authorize_as(call, url, &query, &address, &need).await?;
         } else {
-            call.authorize_second(&address.target(url.service))?;
+            call.authorize_second(&address.named_resource(url.service))?;
         }
         let LocalFile { share, path, snapshot, .. } = source;
         Ok(MovableFile { share, path, snapshot })
     }
 
-    /// As if the source were asked for by `read`, over the connection of the request.
+    /// As if the source were requested by `read`, over the connection of the request.
     async fn authorize_read(
         &self,
         call: &Call<'_>,
         url: &LocalUrl,
         read: Operation,
     ) -> Result<Granted, SourceFailure> {
-        let query = Query::parse(&url.raw_query).map_err(Error::from)?;
+        let query = UrlQuery::parse(&url.raw_query).map_err(Error::from)?;
         let address = address(call, url, &query)?;
         let need = read.need(&query);
         let has_credentials = query.get("sig").is_some() || self.token.is_some();
         let by_caller = if !has_credentials && callers_count(call) {
-            call.authorize_second_for(&need, &address.target(url.service)).ok()
+            call.authorize_second_for(&need, &address.named_resource(url.service)).ok()
         } else {
             None
         };
@@ -102,12 +102,12 @@ impl SourceRequest {
         Ok(granted)
     }
 
-    /// With the credentials that came for the source; without any, as everybody.
+    /// With the credentials for the source; without any, as an anonymous caller.
     async fn authorize_as(
         &self,
         call: &Call<'_>,
         url: &LocalUrl,
-        query: &Query<'_>,
+        query: &UrlQuery<'_>,
         address: &Address<'_>,
         need: &Need,
     ) -> Result<Granted, Error> {
@@ -127,7 +127,7 @@ impl SourceRequest {
             version: call.version,
             tls: call.peer.tls,
             client_ip: call.peer.ip,
-            target: address.target(url.service),
+            resource: address.named_resource(url.service),
         };
         let (_, granted) = call.frontend.authorize(&presented, call.version, address, need).await?;
         Ok(granted)
@@ -137,13 +137,13 @@ impl SourceRequest {
 fn address<'a>(
     call: &Call<'_>,
     url: &'a LocalUrl,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Result<Address<'a>, Error> {
     let host_style = call.frontend.settings().host_style;
     Ok(Address::parse(url.service, Some(url.host.as_str()), host_style, &url.raw_path, query)?)
 }
 
-/// Whether what the caller has shown opens sources of this request.
+/// Whether the caller's own credentials open sources of this request.
 fn callers_count(call: &Call<'_>) -> bool {
     let by = match call.operation.row().second {
         Second::Read(by) => by,

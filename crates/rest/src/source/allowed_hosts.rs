@@ -1,8 +1,8 @@
-//! Which hosts and addresses may be read from: what keeps a request from using this server to reach
-//! what only this server can reach.
+//! Which hosts and addresses may be read from, so that requests cannot use this server to reach
+//! hosts that only it can reach (SSRF).
 //!
 //! A host must match a pattern that the operator gave. Its name is resolved once, and the address
-//! is checked too, since the owner of a name decides where it leads:
+//! is checked, too, since the owner of a name decides where it leads:
 //!
 //! | Address | is read from if |
 //! |---|---|
@@ -17,8 +17,8 @@ use std::str::FromStr;
 
 use super::url::{Host, Scheme, host_and_port};
 
-/// `HOST`, `*.SUFFIX` or `*`, each with an optional `:PORT`. Without a port, those of http and https
-/// are meant.
+/// `HOST`, `*.SUFFIX` or `*`, each with an optional `:PORT`. Without a port, the default ports of
+/// http and https.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
     name: NamePattern,
@@ -42,7 +42,7 @@ impl FromStr for HostPattern {
 
     fn from_str(text: &str) -> Result<Self, InvalidHostPattern> {
         let text = text.trim();
-        // The rules of names are those of the pattern with a name in place of the star.
+        // The pattern must be a valid name if the star is replaced by a label.
         let (starred, stand_in) = match text.strip_prefix('*') {
             Some(rest) => (true, format!("any{rest}")),
             None => (false, text.to_owned()),
@@ -82,7 +82,7 @@ impl HostPattern {
     }
 }
 
-/// None at all unless the operator says so.
+/// Empty unless the operator sets it.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts(Vec<HostPattern>);
 
@@ -125,18 +125,18 @@ fn is_localhost(host: &Host) -> bool {
     matches!(host, Host::Name(name) if name == "localhost" || name.ends_with(".localhost"))
 }
 
-/// From where an address can be reached. Later ones are narrower.
+/// From where an address can be reached, the widest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     Public,
     Private,
     Loopback,
-    /// The link, or the machine's own platform: where clouds answer with credentials.
+    /// The local link, or the platform of the machine: where clouds give out credentials.
     Link,
     Nowhere,
 }
 
-/// Services of a cloud for its own machines, at addresses that do not look like it: Azure's
+/// Services of clouds for their machines, at addresses that look public or private: Azure's
 /// 168.63.129.16, Oracle's 192.0.0.192, Alibaba's 100.100.100.200, Amazon's fd00:ec2::254.
 const PLATFORM_V4: [Ipv4Addr; 3] = [
     Ipv4Addr::new(168, 63, 129, 16),
@@ -181,7 +181,7 @@ impl Reach {
             return Self::Loopback;
         }
         match embedded_v4(segments) {
-            // A gateway may carry the packet on to the address inside.
+            // A gateway may forward the packet to the embedded address.
             Some(inside) => Self::of_v4(inside).max(Self::Private),
             // Unique local, site-local (deprecated), Teredo, local translation.
             None if address.is_unique_local()

@@ -1,4 +1,4 @@
-//! Copies from other hosts, whose bytes the domain fetches behind the request that began them.
+//! Copies from other hosts, whose bytes the domain fetches in the background.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::frontend::Frontend;
 
 const PAGE_BYTES: u64 = 512;
 
-/// What another host tells about the source of a copy.
+/// The source of a copy, as described by another host.
 pub fn source_of(properties: SourceProperties) -> SourceElsewhere {
     let length = properties.length.unwrap_or(0);
     let kind = match properties.blob_type.as_deref() {
@@ -31,14 +31,14 @@ pub fn source_of(properties: SourceProperties) -> SourceElsewhere {
     SourceElsewhere { kind, length, headers, metadata }
 }
 
-/// What is asked of a source that has been looked at: the same state, or none.
+/// The request for a source that was read before: only the same state is accepted.
 pub fn unchanged(asked: Asked, seen: &SourceProperties) -> Asked {
     let mut conditions = HeaderMap::new();
     let etag = seen.etag.as_deref().and_then(|etag| HeaderValue::from_str(etag).ok());
     let date = seen.last_modified.map(|date| date.rfc1123().to_string());
     let date = date.and_then(|date| HeaderValue::from_str(&date).ok());
     match (etag, date) {
-        // A weak one never matches.
+        // A weak ETag never matches.
         (Some(etag), _) if !etag.as_bytes().starts_with(b"W/") => {
             conditions.insert(IF_MATCH, etag);
         }
@@ -50,7 +50,7 @@ pub fn unchanged(asked: Asked, seen: &SourceProperties) -> Asked {
     Asked { conditions, range: None, ..asked }
 }
 
-/// Fetches the bytes of a copy that is pending, without anybody waiting for them.
+/// Begins to fetch the bytes of a pending copy in the background.
 pub fn begin(
     frontend: &Frontend,
     destination: CopyDestination,

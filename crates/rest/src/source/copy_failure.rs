@@ -1,4 +1,4 @@
-//! Why a copy failed, as the domain keeps it and as clients are told.
+//! Why a copy failed, as stored by the domain and as told to clients.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub fn copy_status_description(failure: &CopyFailure) -> Cow<'_, str> {
         CopyFailure::TimedOut => Cow::Borrowed(TIMED_OUT),
         CopyFailure::NotStored => Cow::Borrowed(NOT_STORED),
         CopyFailure::Source(source) => Cow::Owned(SourceFailure::from(source).description()),
-        CopyFailure::Told(text) => Cow::Borrowed(text),
+        CopyFailure::Described(text) => Cow::Borrowed(text),
     }
 }
 
@@ -61,7 +61,7 @@ impl From<&copy::SourceFailure> for SourceFailure {
             SourceReason::TimedOut => FailureKind::TimedOut,
             SourceReason::BrokenOff => FailureKind::BrokenOff,
             SourceReason::UnexpectedAnswer => FailureKind::UnexpectedAnswer,
-            // How large it could have been is not kept, and not told.
+            // The limit is not stored, and not in the text.
             SourceReason::TooLarge => FailureKind::TooLarge { length_max: 0 },
             SourceReason::Unserved => FailureKind::Unserved,
             SourceReason::Own => {
@@ -119,7 +119,7 @@ mod tests {
                 "500 OperationCancelled \"The copy did not end in two weeks.\"",
             ),
             (CopyFailure::NotStored, "500 InternalError \"The bytes could not be stored.\""),
-            (CopyFailure::Told("404 BlobNotFound \"…\"".to_owned()), "404 BlobNotFound \"…\""),
+            (CopyFailure::Described("404 BlobNotFound \"…\"".to_owned()), "404 BlobNotFound \"…\""),
         ] {
             assert_eq!(copy_status_description(&failure), expected);
         }

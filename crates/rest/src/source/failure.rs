@@ -1,5 +1,4 @@
-//! Why a source could not be read, and what that is answered with (§3.8 of the notes on the
-//! protocol).
+//! Why a source could not be read, and the answer to that (§3.8 of the notes on the protocol).
 
 use hyper::StatusCode;
 
@@ -10,7 +9,7 @@ use crate::version::Version;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFailure {
     pub kind: FailureKind,
-    /// What the source answered, if it did.
+    /// The status of the source's answer, if there was one.
     pub status: Option<StatusCode>,
     /// The error code of the source, if it is a storage service.
     pub code: Option<String>,
@@ -18,29 +17,29 @@ pub struct SourceFailure {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The source answered with an error, or its reader may not read it.
+    /// The source answered with an error, or the caller may not read it.
     Refused,
     ConditionNotMet,
     RangeNotSatisfiable,
     /// No setting allows reading from there.
     HostNotAllowed,
-    /// The host is allowed, but not the address that its name has.
+    /// The host is allowed, but not the address of its name.
     AddressNotAllowed,
-    /// A token would have gone over a connection that everybody can read.
+    /// A token would have been sent over an unencrypted connection.
     InsecureToken,
     Unreachable,
     TooManyRedirections,
     TimedOut,
-    /// It ended before its length.
+    /// The body ended before its length.
     BrokenOff,
-    /// Not what was asked for: another range, a status that means nothing here.
+    /// Not what was requested: another range, or an unexpected status.
     UnexpectedAnswer,
     TooLarge {
         length_max: u64,
     },
-    /// On this server, but of a service that no source can be read from yet.
+    /// On this server, but in a service without sources.
     Unserved,
-    /// Not a matter of the source: ours.
+    /// A failure of this server.
     Own(Code),
 }
 
@@ -50,7 +49,7 @@ impl From<FailureKind> for SourceFailure {
     }
 }
 
-/// What reading a source on this server would have been answered with.
+/// The answer that reading a source on this server would have had.
 impl From<Error> for SourceFailure {
     fn from(error: Error) -> Self {
         let (status, code) = (error.status(), error.code);
@@ -66,7 +65,7 @@ impl SourceFailure {
         FailureKind::Unserved.into()
     }
 
-    /// By the answer of a source.
+    /// From the answer of a source.
     pub fn answered(status: StatusCode, code: Option<String>) -> Self {
         let kind = match status {
             StatusCode::NOT_MODIFIED | StatusCode::PRECONDITION_FAILED => {
@@ -101,7 +100,7 @@ impl SourceFailure {
     }
 
     fn error(&self) -> Error {
-        // The service repeats what the source says.
+        // The service repeats the message of the source.
         let said = self.code.as_deref().and_then(said_with);
         let unverified = Error::from(Code::CannotVerifyCopySource);
         let unverified = match said {
@@ -111,7 +110,8 @@ impl SourceFailure {
         let reason = self.kind.text();
         match &self.kind {
             FailureKind::Refused => {
-                // A failure of the source is none of the request: only 4xx are passed on.
+                // A server error of the source is not an error of the request: only 4xx are passed
+                // on.
                 let passed_on = self.status.filter(StatusCode::is_client_error);
                 match passed_on {
                     Some(status) => unverified.with_status(status),
@@ -149,13 +149,13 @@ impl SourceFailure {
     }
 }
 
-/// What a storage service says with a code.
+/// The message of a storage service for a code.
 fn said_with(code: &str) -> Option<&'static str> {
     Code::named(code).map(Code::message)
 }
 
-/// Append Block From URL and Put Blob From URL tell a condition on their source that is not met as a
-/// source that refused to be read: the tests of the Python SDK take it for one that was not found.
+/// Append Block From URL and Put Blob From URL report an unmet condition on their source as a source
+/// that refused to be read: the tests of the Python SDK expect "not found".
 pub fn condition_as_refusal(mut error: Error) -> Error {
     if error.code != Code::SourceConditionNotMet {
         return error;

@@ -1,8 +1,8 @@
 //! Reading a source on another host: one request over one connection, to an address that was
 //! checked.
 //!
-//! Neither the proxies of the environment nor cookies nor compression take part: what is connected
-//! to is what `allowed_hosts` let pass, and nothing else.
+//! No proxies from the environment, no cookies and no compression: it connects only to what
+//! `allowed_hosts` has allowed.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -36,15 +36,15 @@ use super::{FailureKind, SourceFailure, SourceSettings};
 use crate::body::decode_md5;
 use crate::body::is_too_slow;
 
-/// Enough for a host that sends from http to https and on to the nearest store.
+/// Enough for redirections from http to https and on to the nearest store.
 const REDIRECTIONS_MAX: usize = 3;
-/// Addresses of one name that are tried.
+/// How many addresses of one name are tried.
 const ADDRESSES_MAX: usize = 4;
 const HEADER_BYTES_MAX: usize = 64 * 1024;
 const HEADERS_MAX: usize = 256;
 /// The longest error code of a source that is passed on.
 const CODE_BYTES_MAX: usize = 64;
-/// Has everything that is asked of a source: tokens, conditions on tags, all kinds of SAS.
+/// Has everything needed for sources: tokens, conditions on tags, all kinds of SAS.
 const VERSION: &str = "2021-12-02";
 
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +53,11 @@ pub struct FetchLimits {
     pub connect_timeout: Duration,
     /// From the request to the headers of its answer.
     pub answer_timeout: Duration,
-    /// How long nothing may come of a body.
+    /// How long a body may stall.
     pub stall_timeout: Duration,
 }
 
-/// What is asked of a source.
+/// The request for a source.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub range: Option<ReadRange>,
@@ -69,7 +69,7 @@ pub struct Asked {
 
 pub struct Fetched {
     pub properties: SourceProperties,
-    /// Of what will come, if the source tells.
+    /// The length of the body, if the source tells it.
     pub length: Option<u64>,
     pub bytes: FetchedBytes,
 }
@@ -156,7 +156,7 @@ impl Fetcher {
         Ok(Fetched { properties, length, bytes })
     }
 
-    /// Everything about the source but its bytes.
+    /// Everything about the source except its bytes.
     pub async fn head(
         &self,
         url: &SourceUrl,
@@ -186,7 +186,7 @@ impl Fetcher {
             }
             let next = text(response.headers(), header::LOCATION)
                 .and_then(|location| at.join(&location).ok())
-                // What was asked for in secret is not fetched in the open.
+                // No redirection from https to http.
                 .filter(|next| next.scheme == Scheme::Https || at.scheme == Scheme::Http);
             at = next.ok_or(FailureKind::TooManyRedirections)?;
         }
@@ -215,7 +215,7 @@ impl Fetcher {
     }
 
     /// The addresses that may be connected to. The name is not resolved again after this: a second
-    /// answer could be another one.
+    /// answer could be different.
     async fn addresses(&self, url: &SourceUrl) -> Result<Vec<IpAddr>, SourceFailure> {
         let SourceUrl { scheme, host, port, .. } = url;
         if !self.hosts.allows_host(*scheme, host, *port) {
@@ -303,15 +303,15 @@ impl Drop for Connection {
     }
 }
 
-/// The bytes of a source that is elsewhere. Its end is reached only if all of them came.
+/// The bytes of a source on another host. Its end is reached only if all bytes have arrived.
 pub struct FetchedBytes {
     incoming: Incoming,
     _connection: Connection,
     length_max: u64,
     received: u64,
-    /// What of the declared length has not come yet.
+    /// How much of the declared length has not arrived yet.
     missing: u64,
-    /// For the source, not for us.
+    /// How long we have waited for the source.
     waited: Duration,
     stall_timeout: Duration,
 }
@@ -401,7 +401,7 @@ fn check_status(response: &Response<Incoming>, expected: StatusCode) -> Result<(
     Err(SourceFailure { status: Some(status), ..FailureKind::UnexpectedAnswer.into() })
 }
 
-/// An answer with another part than the one that was asked for would be taken for it.
+/// Refuses an answer with another range than the requested one.
 fn check_range(response: &Response<Incoming>, range: ReadRange) -> Result<(), SourceFailure> {
     if response.status() != StatusCode::PARTIAL_CONTENT {
         return Ok(());
@@ -432,7 +432,7 @@ fn whole_length(headers: &HeaderMap) -> Option<u64> {
 fn properties(headers: &HeaderMap) -> SourceProperties {
     let own = |name| text(headers, HeaderName::from_static(name));
     let md5 = own("x-ms-blob-content-md5").or_else(|| match headers.get(header::CONTENT_RANGE) {
-        // The digest of a part is not that of the source.
+        // The digest of a range is not that of the source.
         Some(_) => None,
         None => own("content-md5"),
     });
@@ -455,7 +455,7 @@ fn properties(headers: &HeaderMap) -> SourceProperties {
     }
 }
 
-/// What is no metadata here is left behind: the source has its own rules.
+/// Leaves out what is not valid as metadata here: the source may have other rules.
 fn metadata(headers: &HeaderMap) -> Metadata {
     let pairs: Vec<(String, String)> = headers
         .iter()

@@ -1,4 +1,4 @@
-//! What a request says about its source, beside where it is.
+//! The headers of a request about its source, besides the URL.
 
 use holdfast_domain::condition::{Conditions, ETagList};
 use holdfast_domain::content::ReadRange;
@@ -13,14 +13,14 @@ use crate::headers::range;
 use crate::request::Call;
 use crate::version::Version;
 
-/// The conditions on the source: for one that is here, and as headers for one that is elsewhere.
+/// The conditions on the source: for one on this server, and as headers for one elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct SourceConditions {
     pub here: Conditions,
     pub elsewhere: HeaderMap,
 }
 
-/// Our header, and that of a read which says the same.
+/// The headers of conditions on a source, and the equivalent ones of a read.
 const FORWARDED: [(&str, &str); 5] = [
     ("x-ms-source-if-match", "if-match"),
     ("x-ms-source-if-none-match", "if-none-match"),
@@ -78,7 +78,7 @@ pub(super) fn digests(call: &Call<'_>) -> Result<ExpectedDigests, Error> {
     })
 }
 
-/// What becomes of dots at the end of the names of a file that is the source.
+/// What happens to dots at the end of names of a source file.
 pub(super) fn source_dots(call: &Call<'_>) -> Result<TrailingDots, Error> {
     const NAME: &str = "x-ms-source-allow-trailing-dot";
     if call.version < Version::V2022_11_02 {
@@ -103,7 +103,7 @@ pub(super) fn token(call: &Call<'_>) -> Result<Option<String>, Error> {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("Bearer") => {
             Ok(Some(token.trim().to_owned()))
         }
-        // The value is a secret, so it is not repeated.
+        // The value is a secret, so it is not returned.
         Some(_) | None => Err(Error::invalid_header(NAME, "")),
     }
 }

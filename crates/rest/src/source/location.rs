@@ -1,4 +1,4 @@
-//! Whether a source is on this server, however its URL spells that.
+//! Whether a source is on this server, however its URL is written.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use holdfast_domain::time::Timestamp;
 use super::url::{Host, SourceUrl, host_and_port};
 use crate::address::{Address, HostStyle, InvalidUri, Resource};
 use crate::service::Service;
-use crate::url_query::{Query, QueryRefusal};
+use crate::url_query::{QueryRefusal, UrlQuery};
 
 /// Where a service of this server listens.
 #[derive(Clone, Debug)]
@@ -25,17 +25,17 @@ pub struct OwnAddress {
 
 #[derive(Clone, Debug)]
 pub enum Located {
-    /// A blob of one of the accounts that this server serves, or would.
+    /// A blob on this server.
     Here(LocalSource),
-    /// A file or a directory of one of them.
+    /// A file or a directory on this server.
     File(LocalFile),
-    /// On this server, but of a service that has no sources.
+    /// On this server, but in a service without sources.
     Unserved(Service),
     Elsewhere,
 }
 
-/// A blob on this server, as the URL of a source names it. Which one is told by
-/// [`readable_blob`](super::SourceRequest::readable_blob), to those who may read it.
+/// A blob on this server, as the URL of a source names it. Only
+/// [`readable_blob`](super::SourceRequest::readable_blob) gives it out, after authorization.
 #[derive(Clone, Debug)]
 pub struct LocalSource {
     pub(super) path: BlobPath,
@@ -43,9 +43,9 @@ pub struct LocalSource {
     pub(super) url: LocalUrl,
 }
 
-/// A file or a directory on this server, as the URL of a source names it. Which one is told by
+/// A file or a directory on this server, as the URL of a source names it. Only
 /// [`readable_file`](super::SourceRequest::readable_file) and
-/// [`movable_file`](super::SourceRequest::movable_file).
+/// [`movable_file`](super::SourceRequest::movable_file) give it out.
 #[derive(Clone, Debug)]
 pub struct LocalFile {
     pub(super) share: SharePath,
@@ -54,7 +54,7 @@ pub struct LocalFile {
     pub(super) url: LocalUrl,
 }
 
-/// How the URL of a source on this server is written, which is what its signature is about.
+/// The URL of a source on this server as it is written, for checking its signature.
 #[derive(Clone, Debug)]
 pub struct LocalUrl {
     pub(super) service: Service,
@@ -64,7 +64,7 @@ pub struct LocalUrl {
     pub(super) raw_query: String,
 }
 
-/// The URL names something on this server that no blob or file can be; 400 `InvalidHeaderValue`.
+/// The URL leads to this server, but cannot be that of a blob or file; 400 `InvalidHeaderValue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the URL of the source names no blob or file")]
 pub struct NoBlob;
@@ -87,16 +87,16 @@ impl From<QueryRefusal> for NoBlob {
     }
 }
 
-/// What a request tells about the names of this server.
+/// The names of this server, as known from a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Vicinity<'a> {
     pub own_addresses: &'a [OwnAddress],
     pub host_style: HostStyle,
-    /// The service that received the request, and the Host that it was addressed to: a name that
-    /// leads here, whatever stands between.
+    /// The service that received the request, and its Host header: a name that leads here, even
+    /// through a proxy.
     pub service: Service,
     pub request_host: Option<&'a str>,
-    /// What becomes of dots at the end of the names of a file.
+    /// What happens to dots at the end of names of a file.
     pub dots: TrailingDots,
 }
 
@@ -118,7 +118,7 @@ impl Vicinity<'_> {
             return Some(named.unwrap_or(own.service));
         }
         let (own, port) = host_and_port(self.request_host?)?;
-        // Without a port the client means that of its scheme, which a proxy may have changed.
+        // Without a port it is that of the scheme, which a proxy may have changed.
         let same_port = match port {
             Some(port) => port == url.port,
             None => url.port == url.scheme.default_port(),
@@ -128,7 +128,7 @@ impl Vicinity<'_> {
         (same_port && same_host).then(|| named.unwrap_or(self.service))
     }
 
-    /// Without `account.service.`, if the host begins so, and the service.
+    /// The host without a leading `account.service.`, and that service.
     fn parts(&self, host: &Host) -> (Option<Service>, Host) {
         if let (Host::Name(name), HostStyle::Recognized) = (host, self.host_style)
             && let Some((_, rest)) = name.split_once('.')
@@ -154,7 +154,7 @@ impl OwnAddress {
     }
 }
 
-fn which(query: &Query<'_>) -> Result<Which, NoBlob> {
+fn which(query: &UrlQuery<'_>) -> Result<Which, NoBlob> {
     let moment = |name| match query.get_nonempty(name) {
         None => Ok(None),
         Some(text) => Timestamp::parse_iso8601(text).map(Some).ok_or(NoBlob),
@@ -170,7 +170,7 @@ fn which(query: &Query<'_>) -> Result<Which, NoBlob> {
 impl LocalSource {
     fn of(url: &SourceUrl, host_style: HostStyle) -> Result<Self, NoBlob> {
         let host = url.authority();
-        let query = Query::parse(url.query())?;
+        let query = UrlQuery::parse(url.query())?;
         let address = Address::parse(Service::Blob, Some(&host), host_style, url.path(), &query)?;
         let Resource::Blob { container, blob } = &address.resource else { return Err(NoBlob) };
         let container = ContainerPath {
@@ -191,7 +191,7 @@ impl LocalSource {
 impl LocalFile {
     fn of(url: &SourceUrl, host_style: HostStyle, dots: TrailingDots) -> Result<Self, NoBlob> {
         let host = url.authority();
-        let query = Query::parse(url.query())?;
+        let query = UrlQuery::parse(url.query())?;
         let address = Address::parse(Service::File, Some(&host), host_style, url.path(), &query)?;
         let Resource::Path { share, path, .. } = &address.resource else { return Err(NoBlob) };
         let share = SharePath {

@@ -1,6 +1,6 @@
 //! The source of the operations "from URL": Copy Blob, Copy Blob From URL, Put Blob, Block and Page
-//! From URL, Append Block From URL. Here is where it is, whether it may be read, and its bytes;
-//! what is done with them is the operation's.
+//! From URL, Append Block From URL. This module locates it, checks whether it may be read, and
+//! reads its bytes; the operation uses them.
 //!
 //! An operation that takes the bytes, wherever they are:
 //!
@@ -30,7 +30,7 @@
 //! }
 //! ```
 //!
-//! Nothing is read from another host unless a setting names it; `allowed_hosts` has the rules.
+//! Another host is read from only if a setting names it; see `allowed_hosts`.
 
 mod access;
 mod allowed_hosts;
@@ -78,14 +78,14 @@ pub struct SourceSettings {
     pub own_addresses: Vec<OwnAddress>,
     /// Other hosts that may be read from.
     pub hosts: AllowedHosts,
-    /// Who may vouch for them. See [`roots`].
+    /// The certificate authorities for them. See [`roots`].
     pub roots: RootCertStore,
-    /// Whether Copy Blob From URL reads a source of the same account as Copy Blob does, with the key
-    /// of the request; the service does not.
+    /// Whether Copy Blob From URL reads a source in the same account with the key of the request, as
+    /// Copy Blob does; the service does not.
     pub key_opens_copy_from_url: bool,
 }
 
-/// What a request says about its source.
+/// The source of a request, from its headers.
 #[derive(Clone, Debug)]
 pub struct SourceRequest {
     pub url: SourceUrl,
@@ -94,7 +94,7 @@ pub struct SourceRequest {
     pub range: Option<ReadRange>,
     /// `x-ms-source-content-md5` and `-crc64`
     pub digests: ExpectedDigests,
-    /// That the bytes of a source on this server are encrypted with.
+    /// The key that the bytes of a source on this server are encrypted with.
     key: Option<CustomerKey>,
     token: Option<String>,
     version: Version,
@@ -115,7 +115,7 @@ impl SourceRequest {
         })
     }
 
-    /// For operations that name a source in another header, and nothing else about it.
+    /// For operations that name a source in another header, without further options.
     pub fn parse_named(call: &Call<'_>, name: &'static str) -> Result<Self, Error> {
         let text = call.required_header(name)?;
         let url = SourceUrl::parse(text).map_err(|_| Error::invalid_header(name, ""))?;
@@ -130,7 +130,7 @@ impl SourceRequest {
         })
     }
 
-    /// For operations that take the whole of their source.
+    /// For operations that read their whole source.
     pub fn parse_whole(call: &Call<'_>) -> Result<Self, Error> {
         let source = Self::parse(call)?;
         match source.range {
@@ -154,7 +154,7 @@ impl SourceRequest {
         location::locate(&self.url, vicinity).map_err(|_| invalid())
     }
 
-    /// What is asked of a source that is elsewhere.
+    /// The request for a source on another host.
     pub fn asked(&self) -> Asked {
         Asked {
             range: self.range,
@@ -163,7 +163,7 @@ impl SourceRequest {
         }
     }
 
-    /// What the request is answered with if its source cannot be read.
+    /// The answer to the request if its source cannot be read.
     pub fn error(&self, failure: SourceFailure) -> Error {
         failure.into_error(self.version)
     }
@@ -182,7 +182,7 @@ fn early_form<'a>(call: &Call<'_>, text: &'a str) -> Result<Cow<'a, str>, Error>
     Ok(Cow::Owned(format!("{}/{path}", call.origin())))
 }
 
-/// The value can carry a signature, so it is not repeated.
+/// The value can contain a signature, so it is not returned.
 fn invalid() -> Error {
     Error::invalid_header(NAME, "")
 }

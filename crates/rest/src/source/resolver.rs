@@ -10,7 +10,7 @@ pub trait Resolver: Send + Sync {
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// That of the machine.
+/// The resolver of the machine.
 pub struct SystemResolver;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The bytes of a source for an operation that takes them, wherever they are.
+//! The bytes of a source for an operation, wherever they are.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,17 +23,17 @@ use crate::version::Version;
 /// What is known of a source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceProperties {
-    /// As it was sent: that of another server need not have our form.
+    /// As received: that of another server need not have our form.
     pub etag: Option<String>,
     pub last_modified: Option<Timestamp>,
-    /// Of the whole source, if it tells.
+    /// The length of the whole source, if known.
     pub length: Option<u64>,
     /// `BlockBlob`, `PageBlob` or `AppendBlob`, if the source is a blob.
     pub blob_type: Option<String>,
     pub headers: ContentHeaders,
-    /// HTTP does not keep the case of names; one from elsewhere has its metadata in lower case.
+    /// HTTP does not keep the case of names; a source elsewhere has its metadata in lower case.
     pub metadata: Metadata,
-    /// Of a blob on this server whose reader may know them.
+    /// The tags of a blob on this server, if the caller may read them.
     pub tags: Option<TagSet>,
 }
 
@@ -67,13 +67,13 @@ impl From<&Node> for SourceProperties {
 
 pub struct Opened {
     pub properties: SourceProperties,
-    /// Of what will come, if it is known before it has.
+    /// The length of the bytes, if it is known in advance.
     pub length: Option<u64>,
     pub body: SourceBody,
 }
 
 impl SourceRequest {
-    /// Everything about the source but its bytes.
+    /// Everything about the source except its bytes.
     pub async fn head(&self, call: &Call<'_>) -> Result<SourceProperties, Error> {
         let found = match self.locate(call)? {
             Located::Here(local) => self.head_here(call, local).await,
@@ -84,7 +84,7 @@ impl SourceRequest {
         found.map_err(|failure| self.error(failure))
     }
 
-    /// The bytes that the request asks for: at most `length_max`.
+    /// The requested bytes: at most `length_max`.
     pub async fn open(&self, call: &Call<'_>, length_max: u64) -> Result<Opened, Error> {
         let opened = match self.locate(call)? {
             Located::Here(local) => self.open_here(call, local, length_max).await,
@@ -186,7 +186,7 @@ enum SourceBytes {
     Elsewhere(FetchedBytes),
 }
 
-/// The bytes of a source. Its end is reached only if they are what the request says they are.
+/// The bytes of a source. Its end is reached only if they match the digests in the request.
 pub struct SourceBody {
     bytes: SourceBytes,
     expected: ExpectedDigests,

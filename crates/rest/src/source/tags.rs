@@ -1,4 +1,4 @@
-//! The tags of a source on another host, for copies that take them along.
+//! The tags of a source on another host, for copies that keep them.
 
 use holdfast_domain::content::ByteSource as _;
 use holdfast_domain::tags::TagSet;
@@ -10,7 +10,7 @@ use crate::blob::parse_tags;
 use crate::error::Error;
 use crate::request::Call;
 
-/// Ten tags of the longest names and values, every character of them written as an entity.
+/// Ten tags of the longest names and values, with every character escaped.
 const DOCUMENT_BYTES_MAX: u64 = 64 * 1024;
 
 impl SourceRequest {
@@ -26,13 +26,13 @@ impl Fetcher {
     async fn tags(&self, url: &SourceUrl, asked: &Asked) -> Result<TagSet, SourceFailure> {
         let url = url.with_parameter("comp=tags").ok_or(FailureKind::UnexpectedAnswer)?;
         let document = match self.document(&url, asked).await {
-            // What is so long is something else.
+            // So long an answer is not a document of tags.
             Err(failure) if matches!(failure.kind, FailureKind::TooLarge { .. }) => {
                 return Err(FailureKind::UnexpectedAnswer.into());
             }
             document => document?,
         };
-        // A host that knows no tags answers with the source itself.
+        // A host without tags answers with the source itself.
         let tags = parse_tags(&document).ok().and_then(|tags| TagSet::new(tags).ok());
         tags.ok_or_else(|| FailureKind::UnexpectedAnswer.into())
     }

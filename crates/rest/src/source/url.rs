@@ -1,4 +1,4 @@
-//! The URL of a source, taken apart so strictly that nobody after us can read another host in it.
+//! The URL of a source, parsed so strictly that no other parser can find another host in it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use crate::auth::SAS_PARAMETERS;
 
 /// §12 of the notes on the protocol.
 pub const URL_BYTES_MAX: usize = 2048;
-/// What a name in the DNS can have.
+/// The maximum length of a DNS name.
 const HOST_BYTES_MAX: usize = 253;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Scheme {
     }
 }
 
-/// A host in its one spelling: addresses as numbers, names in lower case and without a dot at their
+/// A host in canonical form: addresses as numbers, names in lower case and without a dot at the
 /// end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
@@ -45,8 +45,8 @@ pub enum Host {
 }
 
 impl Host {
-    /// Names of this machine that need no resolver. All of them reach a listener on any of them for
-    /// those who write URLs, if not for the kernel.
+    /// Names of this machine that need no resolver. Users treat them as equal, even if the kernel
+    /// does not.
     pub fn is_loopback(&self) -> bool {
         match self {
             Self::Address(address) => address.is_loopback() || address.is_unspecified(),
@@ -54,7 +54,7 @@ impl Host {
         }
     }
 
-    /// `None` for what is no host, and for numbers that some resolvers take for an address and
+    /// `None` if it is not a host, and for numbers that some resolvers take for an address and
     /// others for a name (`127.1`, `0x7f.0.0.1`, `2130706433`).
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(inside) = text.strip_prefix('[') {
@@ -97,7 +97,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// `host[:port]` as a URL or a Host header has it.
+/// `host[:port]` as in a URL or a Host header.
 pub fn host_and_port(text: &str) -> Option<(Host, Option<u16>)> {
     let at = match text.rfind(']') {
         Some(end) => text[end..].find(':').map(|at| end + at),
@@ -118,7 +118,7 @@ pub struct SourceUrl {
     pub scheme: Scheme,
     pub host: Host,
     pub port: u16,
-    /// Encoded, as a request line has it.
+    /// Encoded, as in a request line.
     pub target: PathAndQuery,
 }
 
@@ -128,7 +128,7 @@ pub struct SourceUrl {
 pub struct InvalidSourceUrl;
 
 impl SourceUrl {
-    /// The same with one more parameter, which is encoded already.
+    /// The same with another parameter, which is encoded already.
     pub fn with_parameter(&self, parameter: &str) -> Option<Self> {
         let separator = if self.target.query().is_some() { '&' } else { '?' };
         let target = format!("{}{separator}{parameter}", self.target).parse().ok()?;
@@ -140,7 +140,7 @@ impl SourceUrl {
     }
 
     fn read(text: &str) -> Option<Self> {
-        // A fragment is never sent, and a backslash is a slash to some readers.
+        // A fragment is never sent, and some parsers take a backslash for a slash.
         let foreign = |byte: u8| byte <= b' ' || byte == 0x7f || byte == b'#' || byte == b'\\';
         if text.len() > URL_BYTES_MAX || text.bytes().any(foreign) {
             return None;
@@ -151,15 +151,15 @@ impl SourceUrl {
             .find(|known| known.name().eq_ignore_ascii_case(scheme))?;
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, target) = rest.split_at(end);
-        // A user before the host (`http://allowed@other`) is refused with every other character
-        // that no host has.
+        // User information (`http://allowed@other`) is refused like every other character that is
+        // not valid in a host.
         let (host, port) = host_and_port(authority)?;
         let rooted = if target.starts_with('/') { "" } else { "/" };
         let target: PathAndQuery = format!("{rooted}{}", ascii(target)).parse().ok()?;
         Some(Self { scheme, host, port: port.unwrap_or(scheme.default_port()), target })
     }
 
-    /// Where a redirection from here leads: a whole URL, or a path on the same host.
+    /// The target of a redirection: a whole URL, or a path on the same host.
     pub fn join(&self, location: &str) -> Result<Self, InvalidSourceUrl> {
         match location {
             _ if location.starts_with("//") => {
@@ -177,7 +177,7 @@ impl SourceUrl {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }
 
-    /// What stands in the Host header of a request for it.
+    /// The Host header of a request for it.
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.to_string()
@@ -194,13 +194,13 @@ impl SourceUrl {
         self.target.query().unwrap_or_default()
     }
 
-    /// The URL without its signature: what may be stored with the destination and shown to whoever
-    /// may read that.
+    /// The URL without its signature, which may be stored with the destination and shown to its
+    /// readers.
     pub fn without_signature(&self) -> String {
         let mut shown = format!("{}://{}{}", self.scheme.name(), self.authority(), self.path());
         let is_secret = |pair: &&str| {
             let name = pair.split('=').next().unwrap_or_default();
-            // Percent-encoded letters mean the same to a reader of the signature.
+            // A percent-encoded name means the same to a server that checks the signature.
             let name = &*percent_decode_str(name).decode_utf8_lossy();
             let kept = ["snapshot", "versionid"];
             SAS_PARAMETERS.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -215,7 +215,7 @@ impl SourceUrl {
     }
 }
 
-/// Clients that put UTF-8 into the header are understood, as they are in a request line.
+/// UTF-8 in the header is accepted, as in a request line.
 fn ascii(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -23,7 +23,7 @@ use crate::headers::RequestHeaders;
 use crate::operation::{Operation, RouteRefusal, Scope, TUNNELLED_METHOD, TableOperation, route};
 use crate::request::{Call, RequestId};
 use crate::service::Service;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
 pub const CHANGES_MAX: usize = 100;
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -49,7 +49,7 @@ pub async fn run(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<An
             let changed = change(call, &parts).await;
             write_changes(call, id, &mut text, guid, &parts, changed)?;
         }
-        // The service blames the last operation that there may be.
+        // The service blames the last allowed operation.
         Err(refusal @ BatchRefusal::TooMany) => {
             let refused = Refused::Part(CHANGES_MAX - 1, refusal.into());
             write_changes(call, id, &mut text, guid, &[], Err(refused))?;
@@ -75,7 +75,7 @@ pub async fn run(call: &Call<'_>, id: RequestId, body: RequestBody) -> Result<An
     Ok(answer)
 }
 
-/// The answer to a change set: one part for each operation, or one that says why none is done.
+/// The answer to a change set: one part for each operation, or one error for all.
 fn write_changes(
     call: &Call<'_>,
     id: RequestId,
@@ -101,15 +101,15 @@ fn write_changes(
     Ok(())
 }
 
-/// What the parts of the answer begin with.
+/// The beginning of each part of the answer.
 const PART_HEAD: &str =
     "Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
 
-/// Why nothing of a batch is done.
+/// Why a batch is refused.
 pub(super) enum Refused {
-    /// The batch itself cannot be read, or its sender may not do what it asks for.
+    /// The batch itself is not valid, or its caller is not authorized.
     Batch(Error),
-    /// The part with this index cannot be done.
+    /// The part with this index is refused.
     Part(usize, Error),
 }
 
@@ -122,7 +122,7 @@ impl Refused {
     }
 }
 
-/// A part that was understood.
+/// A parsed part.
 struct Planned {
     kind: ChangeKind,
     level: Level,
@@ -180,7 +180,7 @@ async fn change(call: &Call<'_>, parts: &[PartRequest<'_>]) -> Result<Vec<Change
 fn plan(
     kind: ChangeKind,
     resource: &Resource<'_>,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
     part: &PartRequest<'_>,
 ) -> Result<(Planned, EntityChange), Error> {
     if kind != ChangeKind::Delete {
@@ -201,17 +201,17 @@ fn plan(
     Ok((plan, request.parse()?))
 }
 
-pub(super) fn part_query<'a>(part: &PartRequest<'a>) -> Result<Query<'a>, Error> {
+pub(super) fn part_query<'a>(part: &PartRequest<'a>) -> Result<UrlQuery<'a>, Error> {
     let (_, query) = part.target.split_once('?').unwrap_or((part.target, ""));
-    Ok(Query::parse(query)?)
+    Ok(UrlQuery::parse(query)?)
 }
 
-/// What the part is about, if that is of the account of the batch. Its host is not looked at: the
-/// batch came to one already.
+/// The resource of the part, if it is in the account of the batch. Its host is ignored: the batch
+/// has one already.
 pub(super) fn part_address<'a>(
     call: &Call<'a>,
     part: &PartRequest<'a>,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Result<Address<'a>, Error> {
     let (target, _) = part.target.split_once('?').unwrap_or((part.target, ""));
     let path = match target.split_once("://") {
@@ -239,15 +239,15 @@ fn part_kind(part: &PartRequest<'_>, address: &Address<'_>) -> Result<ChangeKind
     ChangeKind::of(operation).ok_or_else(|| Code::InvalidInput.into())
 }
 
-/// What the part asks for, by the operation table. A batch looks at `headers` only, and not at the
-/// parameters that other operations on the same resource are told apart by.
+/// The operation of the part, by the operation table. A batch uses only `headers`, and not the
+/// parameters that select other operations on the same resource.
 pub(super) fn part_operation(
     part: &PartRequest<'_>,
     address: &Address<'_>,
     headers: &RequestHeaders,
 ) -> Result<TableOperation, Error> {
     let scope = address.resource.scope();
-    match route(Service::Table, part.method, scope, &Query::default(), headers) {
+    match route(Service::Table, part.method, scope, &UrlQuery::default(), headers) {
         Ok(Operation::Table(operation)) if scope != Scope::BelowTable => Ok(operation),
         Err(
             refusal @ (RouteRefusal::TunnelNotUsingPost
@@ -258,13 +258,13 @@ pub(super) fn part_operation(
     }
 }
 
-/// The table of the part, if the sender of the batch may do this to it.
+/// The table of the part, if the caller of the batch is authorized for it.
 pub(super) fn check_part(
     call: &Call<'_>,
     operation: TableOperation,
     address: &Address<'_>,
 ) -> Result<TableName, Refused> {
-    let part = address.target(call.operation.service());
+    let part = address.named_resource(call.operation.service());
     call.authorize_second_for(&Operation::from(operation).row().need, &part)
         .map_err(Refused::Batch)?;
     let name = address.resource.container().unwrap_or_default();
@@ -283,7 +283,7 @@ fn write_answers(
     }
 }
 
-/// The one that the part came with, or else its number, from 1 on.
+/// The Content-ID of the part, or else its number, from 1 on.
 fn content_id<'a>(part: &PartRequest<'a>, index: usize) -> Cow<'a, str> {
     match part.content_id {
         Some(id) => Cow::Borrowed(id),

@@ -3,7 +3,7 @@
 //! HTTP/1.1, with a body. Nothing here knows what they mean.
 //!
 //! Lines end in CRLF, or in LF alone as hand-written clients send them. The first blank line ends
-//! the headers; clients that send a second one send JSON behind it, to which it means nothing.
+//! the headers; clients that send a second one send JSON after it, which ignores it.
 
 use memchr::{memchr, memmem};
 
@@ -19,18 +19,19 @@ pub enum BatchRefusal {
 
 use BatchRefusal::Unreadable;
 
-/// As many headers as a request of its own may have.
+/// As many headers as a separate request may have.
 const HEADERS_MAX: usize = 256;
 
 /// One request of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PartRequest<'a> {
     pub method: &'a str,
-    /// As it was sent: with scheme and host, or from the first slash of its path on.
+    /// As sent: with scheme and host, or beginning with the path.
     pub target: &'a str,
     headers: Vec<(&'a str, &'a str)>,
     pub body: &'a [u8],
-    /// What tells the answers apart. It may stand with the part or with the request in it.
+    /// The Content-ID, which identifies the answer. It may be in the headers of the part or of the
+    /// request in it.
     pub content_id: Option<&'a str>,
 }
 
@@ -78,7 +79,7 @@ pub fn parse<'a>(
     Ok(BatchBody::Changes(changes.collect::<Result<_, _>>()?))
 }
 
-/// What stands between the lines of the boundary, each without the end of line behind it.
+/// The parts between the boundary lines, each without its last line end.
 fn split<'a>(
     body: &'a [u8],
     boundary: &str,
@@ -86,7 +87,7 @@ fn split<'a>(
 ) -> Result<Vec<&'a [u8]>, BatchRefusal> {
     let delimiter = format!("--{boundary}");
     let mut parts: Vec<&[u8]> = Vec::new();
-    // Where the part begins that the next delimiter ends. What is before the first means nothing.
+    // The start of the part that the next delimiter ends. What is before the first one is ignored.
     let mut start = None;
     for at in memmem::find_iter(body, delimiter.as_bytes()) {
         if at > 0 && body[at - 1] != b'\n' {
@@ -112,7 +113,7 @@ fn split<'a>(
         start = Some(at + delimiter.len() + line_end);
     }
     match start {
-        // Old JavaScript clients leave out the dashes behind the last boundary.
+        // Old JavaScript clients omit the dashes after the last boundary.
         Some(start) if !parts.is_empty() && body[start..].trim_ascii().is_empty() => Ok(parts),
         Some(_) => Err(Unreadable("it does not end with the boundary")),
         None => Err(Unreadable("the boundary is not found")),
@@ -157,7 +158,7 @@ fn parse_request<'a>(
     let wrong = Unreadable("a part does not begin with a request line");
     let (line, rest) = take_line(content)?.ok_or(wrong)?;
     let (method, target) = line.split_once(' ').ok_or(wrong)?;
-    // A key in the address may have spaces that were not encoded.
+    // A key in the address may have unencoded spaces.
     let (target, protocol) = target.rsplit_once(' ').ok_or(wrong)?;
     if !matches!(protocol, "HTTP/1.1" | "HTTP/1.0") {
         return Err(wrong);
@@ -167,7 +168,7 @@ fn parse_request<'a>(
     Ok(PartRequest { method, target: target.trim(), headers, body, content_id })
 }
 
-/// The first line without its end, and what follows it; none where there is nothing.
+/// The first line without its end, and what follows it; `None` if there is none.
 fn take_line(bytes: &[u8]) -> Result<Option<(&str, &[u8])>, BatchRefusal> {
     if bytes.is_empty() {
         return Ok(None);

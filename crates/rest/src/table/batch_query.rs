@@ -1,4 +1,4 @@
-//! A batch that is one query: what it asks for is answered as if it had come alone.
+//! A batch with one query, which is answered as if it had been sent alone.
 
 use futures_util::StreamExt as _;
 
@@ -18,7 +18,7 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
     let headers = headers(part);
     let operation = part_operation(part, &address, &headers).map_err(refused)?;
     if !matches!(operation, TableOperation::GetEntity | TableOperation::QueryEntities) {
-        // Changes are in a change set, even if there is only one.
+        // Changes must be in a change set, even a single one.
         return Err(refused(Code::InvalidInput.into()));
     }
     check_part(call, operation, &address)?;
@@ -43,7 +43,7 @@ pub async fn answer(call: &Call<'_>, part: &PartRequest<'_>) -> Result<Answer, R
     read.map_err(refused)
 }
 
-/// Those that a query looks at.
+/// The headers that a query uses.
 fn headers(part: &PartRequest<'_>) -> RequestHeaders {
     let names = ["accept", "dataserviceversion", "maxdataserviceversion"];
     names.into_iter().filter_map(|name| Some((name, part.header(name)?))).collect()

@@ -1,5 +1,5 @@
-//! Where a query goes on, as clients carry it from one page to the next: opaque to them, and in
-//! the form of the service, `1!<length>!<Base64>` with `-` for `=`.
+//! Continuation tokens of queries: opaque to clients, and in the form of the service,
+//! `1!<length>!<Base64>` with `-` for `=`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ pub fn encode(key: &str) -> String {
     format!("1!{}!{text}", text.len())
 }
 
-/// What [`encode`] was given; `None` if it never gave this.
+/// The text given to [`encode`]; `None` if it cannot have made this token.
 pub fn decode(token: &str) -> Option<String> {
     let (length, text) = token.strip_prefix("1!")?.split_once('!')?;
     if text.len() > TEXT_BYTES_MAX || length.parse() != Ok(text.len()) || text.contains('=') {

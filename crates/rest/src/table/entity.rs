@@ -14,7 +14,7 @@ use crate::body::RequestBody;
 use crate::error::{Code, Error};
 use crate::request::Call;
 
-/// An entity of 1 MiB, whose texts may all be written as escapes of six bytes for two.
+/// An entity of 1 MiB, with every two bytes of text written as an escape of six.
 const BODY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// As many as an entity can have.
 const SELECTED_MAX: usize = 255;
@@ -30,7 +30,7 @@ pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let select = select(call)?;
     let stored = call.frontend.domain().get_entity(&path, &key).await?;
     let entity = stored.view()?;
-    // Base64 takes a third more than the bytes.
+    // Base64 takes a third more space than the bytes.
     let mut body = Vec::with_capacity(512 + stored.length() * 4 / 3);
     let writer = EntityWriter {
         level: speech.level,
@@ -63,7 +63,7 @@ pub async fn change(call: &Call<'_>, kind: ChangeKind, body: RequestBody) -> Res
     let change = match request.parse() {
         Ok(change) => change,
         Err(error) if error.code == Code::PropertiesNeedValue => {
-            // Whether the table is there is told first (azure-sdk-for-python,
+            // A missing table is reported first (azure-sdk-for-python,
             // test_client_with_url_ends_with_table_name).
             check_table(call, &path).await?;
             return Err(error);
@@ -98,7 +98,7 @@ async fn check_table(call: &Call<'_>, path: &TablePath) -> Result<(), Error> {
     }
 }
 
-/// The properties that `$select` names, each once; none if all are asked for.
+/// The properties that `$select` names, each once; `None` for all.
 pub fn select<'a>(call: &'a Call<'_>) -> Result<Option<Vec<&'a str>>, Error> {
     let Some(text) = call.query.get_nonempty("$select") else { return Ok(None) };
     parse_select(text).ok_or_else(|| Code::InvalidInput.into())

@@ -1,5 +1,5 @@
-//! A change of an entity, from what a request says of it to what it is answered. A request of its
-//! own and a part of a batch say it in the same way.
+//! A change of an entity, from its request to its answer. Separate requests and parts of a batch
+//! have the same form.
 
 use holdfast_domain::condition::{EntityCondition, IfMatchUse};
 use holdfast_domain::etag::EntityETag;
@@ -52,8 +52,8 @@ impl ChangeKind {
         }
     }
 
-    /// An update whose If-Match is empty is none: without a condition it would be an upsert, which
-    /// takes other permissions.
+    /// An update with an empty If-Match is refused: without a condition it would be an upsert,
+    /// which needs other permissions.
     const fn if_match_use(self) -> IfMatchUse {
         match self {
             Self::Insert => IfMatchUse::Ignored,
@@ -63,7 +63,7 @@ impl ChangeKind {
     }
 }
 
-/// A request for a change, as far as it is about the entity.
+/// The part of a request for a change that describes the entity.
 pub struct ChangeRequest<'a> {
     pub kind: ChangeKind,
     pub resource: &'a Resource<'a>,
@@ -100,26 +100,26 @@ impl ChangeRequest<'_> {
     }
 }
 
-/// Whether the caller may touch the entity.
+/// Whether the entity is in the range of the caller's signature.
 pub fn check_range(range: Option<&KeyRange>, key: &EntityKey) -> Result<(), Error> {
     let inside = range.is_none_or(|range| range.contains(key.partition_key(), key.row_key()));
     if inside { Ok(()) } else { Err(Code::AuthorizationFailure.into()) }
 }
 
-/// What is told of a change once it is made.
+/// The answer to a change.
 pub struct ChangeAnswer {
     pub status: StatusCode,
     pub preference: Option<Preference>,
-    /// Where an entity is that was inserted.
+    /// The URL of an inserted entity.
     pub location: Option<String>,
-    /// An entity that was deleted has none any more.
+    /// `None` for a deleted entity.
     pub etag: Option<EntityETag>,
-    /// The entity that was inserted.
+    /// The inserted entity.
     pub content: Option<(Level, Vec<u8>)>,
 }
 
 impl ChangeAnswer {
-    /// Of a change to an entity that was there or may have been.
+    /// The answer to any change except an insert.
     pub fn changed(kind: ChangeKind, etag: EntityETag) -> Self {
         let etag = (kind != ChangeKind::Delete).then_some(etag);
         Self {
@@ -176,8 +176,7 @@ impl ChangeAnswer {
         answer
     }
 
-    /// The same as the answer to a part of a batch. The JavaScript SDK looks for `ETag` in this
-    /// case of its letters.
+    /// The answer as a part of a batch. The JavaScript SDK searches for `ETag` in this spelling.
     pub fn write_part(&self, text: &mut Vec<u8>, content_id: Option<&str>) {
         let reason = self.status.canonical_reason().unwrap_or_default();
         put(text, &["HTTP/1.1 ", self.status.as_str(), " ", reason, "\r\n"]);

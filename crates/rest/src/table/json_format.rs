@@ -1,9 +1,9 @@
-//! In which form the Table service is spoken to: JSON, with more or less of its metadata.
+//! The formats of the Table service: JSON with more or less metadata.
 
 use crate::error::{Code, Error};
 use crate::version::Version;
 
-/// How much the answer says about itself.
+/// How much metadata the answer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     None,
@@ -22,7 +22,7 @@ impl Level {
 
     const ALL: [Self; 3] = [Self::None, Self::Minimal, Self::Full];
 
-    /// As the official clients write it.
+    /// As written by the official clients.
     const fn media_type(self) -> &'static str {
         match self {
             Self::None => "application/json;odata=nometadata",
@@ -39,12 +39,12 @@ impl Level {
     }
 }
 
-/// What a media type of a request or an answer is to this service.
+/// The media types that this service distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Media {
     Json(Level),
     Any,
-    /// `application/json;odata=verbose`, which only the second version of the protocol had.
+    /// `application/json;odata=verbose`, which only version 2 of the protocol had.
     JsonVerbose,
     Atom,
     Other,
@@ -73,7 +73,7 @@ impl Media {
         }
     }
 
-    /// Why it cannot be answered or taken in.
+    /// The refusal of this media type.
     fn refusal(self) -> Code {
         match self {
             Self::Atom => Code::AtomFormatNotSupported,
@@ -83,9 +83,9 @@ impl Media {
     }
 }
 
-/// The level of the answer: by `$format`, or by the first media type of `Accept` that can be given.
+/// The level of the answer: from `$format`, or from the first supported media type in `Accept`.
 pub fn accepted(accept: Option<&str>, format: Option<&str>) -> Result<Level, Error> {
-    // Written as a path segment would be, a space may have become of the plus in atom+xml.
+    // The plus in atom+xml may have been decoded to a space.
     if let Some(format) = format {
         return match Media::parse(format) {
             Media::Json(level) => Ok(level),
@@ -109,7 +109,7 @@ pub fn accepted(accept: Option<&str>, format: Option<&str>) -> Result<Level, Err
     Err(refusal.unwrap_or(Code::MediaTypeNotSupported).into())
 }
 
-/// Whether a body of this type can be taken in. One without a type is taken for what it has to be.
+/// Whether a body of this type is accepted. Without a type, JSON is assumed.
 pub fn check_content_type(content_type: Option<&str>) -> Result<(), Error> {
     match content_type.map(Media::parse) {
         None | Some(Media::Json(_)) => Ok(()),
@@ -119,8 +119,8 @@ pub fn check_content_type(content_type: Option<&str>) -> Result<(), Error> {
     }
 }
 
-/// Whether this version of the service, asked in these versions of the protocol, speaks JSON. The
-/// greatest version that the client understands counts more than the one it speaks.
+/// Whether this version of the service supports JSON for these versions of the protocol.
+/// MaxDataServiceVersion takes precedence over DataServiceVersion.
 pub fn check_versions(
     version: Version,
     spoken: Option<&str>,
@@ -136,7 +136,7 @@ pub fn check_versions(
     match protocol {
         Some(protocol) if protocol < 3 => Err(Code::JsonFormatNotSupported.into()),
         Some(_) => Ok(()),
-        // Once there was nothing but JSON left, it had not to be asked for.
+        // Since JSON is the only format, it need not be requested.
         None if version >= Version::V2015_12_11 => Ok(()),
         None => Err(Code::JsonFormatNotSupported.into()),
     }
@@ -153,7 +153,7 @@ fn protocol_version(text: &str) -> Result<u8, Error> {
     }
 }
 
-/// Whether what was created comes back.
+/// Whether the answer contains the created entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
     Content,
@@ -161,7 +161,7 @@ pub enum Preference {
 }
 
 impl Preference {
-    /// What the header `Prefer` says; other preferences than this are passed over, as they may be.
+    /// The header `Prefer`; other preferences are ignored, as HTTP allows.
     pub fn parse(prefer: Option<&str>) -> Option<Self> {
         prefer?.split(',').find_map(|preference| match preference.trim() {
             "return-content" => Some(Self::Content),

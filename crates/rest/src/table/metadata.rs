@@ -1,5 +1,5 @@
 //! `$metadata`: the description of the service in the language of its protocol. Entities of one
-//! table need not have the same properties, so it tells little more than which tables there are.
+//! table need not have the same properties, so it contains little more than the names of tables.
 
 use holdfast_domain::table::ListTables;
 use hyper::StatusCode;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::request::Call;
 use crate::xml::Writer;
 
-/// A caller who may see one table only is told of one table only.
+/// A caller whose signature is for one table sees only that table.
 pub async fn get(call: &Call<'_>) -> Result<Answer, Error> {
     let command = ListTables { account: call.account()?, from: None, limit: usize::MAX };
     let visible = |name: &str| {

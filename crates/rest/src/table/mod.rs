@@ -32,13 +32,13 @@ use crate::service::service_operations;
 use entity_change::ChangeKind;
 use json_format::{Level, Preference};
 
-/// Whether bytes are an entity group transaction.
+/// Whether the bytes are an entity group transaction.
 pub(crate) fn can_be_batch(body: &[u8], boundary: &str) -> bool {
     batch_body::parse(body, boundary, batch::CHANGES_MAX).is_ok()
 }
 
-/// Runs an operation of the Table service that the operation table calls built. Each is in a box of its
-/// own: in one future the largest of them would decide what every request takes and moves.
+/// Runs an operation of the Table service that is marked as built. Each is boxed: otherwise the largest
+/// future would set the size of every request.
 pub(crate) fn dispatch<'a>(
     call: &'a Call<'_>,
     operation: TableOperation,
@@ -75,7 +75,7 @@ pub(crate) fn dispatch<'a>(
         }
         TableOperation::DeleteEntity => Box::pin(entity::change(call, ChangeKind::Delete, body)),
         TableOperation::EntityGroupTransaction => Box::pin(batch::run(call, id, body)),
-        // The front end answers it before it asks who is calling.
+        // The front end answers it before authentication.
         TableOperation::PreflightTableRequest => Box::pin(ready(Err(Code::NotImplemented.into()))),
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn in_its_words(mut error: Error) -> Error {
     error
 }
 
-/// How a request speaks, and how it wants to be answered.
+/// The formats of a request and of its answer.
 struct Speech {
     level: Level,
     preference: Option<Preference>,
@@ -110,7 +110,7 @@ impl Speech {
     }
 }
 
-/// Of an operation on something that has no ETag.
+/// For operations on resources without an ETag.
 fn refuse_conditions(call: &Call<'_>) -> Result<(), Error> {
     let (if_match, if_none_match) = (call.header("if-match")?, call.header("if-none-match")?);
     EntityCondition::read(IfMatchUse::Refused, if_match, if_none_match)?;
@@ -130,7 +130,7 @@ impl fmt::Display for Endpoint<'_> {
     }
 }
 
-/// An answer of the protocol that tables speak, without a body.
+/// An OData answer without a body.
 fn odata_answer(status: StatusCode) -> Answer {
     let mut answer = Answer::new(status);
     answer.header("x-content-type-options", "nosniff");

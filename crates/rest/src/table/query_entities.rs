@@ -16,13 +16,12 @@ use super::{Endpoint, Speech, continuation_token, json_answer};
 use crate::answer::{Answer, AnswerBody, Piece};
 use crate::error::{Code, Error};
 use crate::request::Call;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 
-/// A page that is longer is sent in pieces about as long, so that its JSON is never whole in
-/// memory.
+/// A longer page is sent in pieces of about this length, so that its JSON is never held whole.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Options of OData that the service knows, and does not have. Others are passed over
+/// OData options that the service knows but does not support. Others are ignored
 /// (github.com/Azure/azure-sdk-for-java/issues/45316).
 const OPTIONS_NOT_SUPPORTED: [&str; 6] =
     ["$orderby", "$skip", "$skiptoken", "$expand", "$inlinecount", "$count"];
@@ -69,7 +68,7 @@ pub struct Options {
     pub limit: usize,
 }
 
-pub fn options(query: &Query<'_>) -> Result<Options, Error> {
+pub fn options(query: &UrlQuery<'_>) -> Result<Options, Error> {
     if OPTIONS_NOT_SUPPORTED.iter().any(|option| query.get(option).is_some()) {
         return Err(Code::NotImplemented.into());
     }
@@ -84,8 +83,8 @@ pub fn options(query: &Query<'_>) -> Result<Options, Error> {
     Ok(Options { filter, limit })
 }
 
-/// Where the page before said that this one begins.
-fn position(query: &Query<'_>) -> Result<Option<Position>, Error> {
+/// The position from the continuation token of the page before.
+fn position(query: &UrlQuery<'_>) -> Result<Option<Position>, Error> {
     let decoded = |name| match query.get_nonempty(name).map(continuation_token::decode) {
         None => Ok(None),
         Some(Some(key)) => Ok(Some(key)),
@@ -95,7 +94,7 @@ fn position(query: &Query<'_>) -> Result<Option<Position>, Error> {
     let Some(partition_key) = partition_key else {
         return if row_key.is_none() { Ok(None) } else { Err(Code::InvalidInput.into()) };
     };
-    // It was the place of an entity, so it has the form of its keys.
+    // It is the place of an entity, so it must have the form of keys.
     EntityKey::new(partition_key.as_str(), row_key.as_deref().unwrap_or_default())
         .map_err(|_| Code::InvalidInput)?;
     Ok(Some(Position { partition_key, row_key }))
@@ -113,7 +112,7 @@ struct Body {
 }
 
 impl Body {
-    /// The next bytes; with those of the last entity comes the end.
+    /// The next bytes; the end comes with the last entity.
     fn piece(&mut self) -> Result<Vec<u8>, Fault> {
         let select: Option<Vec<&str>> =
             self.select.as_ref().map(|names| names.iter().map(String::as_str).collect());
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
 
     fn refusal(query: &str) -> Option<Code> {
-        let query = Query::parse(query).expect("a query");
+        let query = UrlQuery::parse(query).expect("a query");
         let options = options(&query).map(drop);
         let position = position(&query).map(drop);
         options.and(position).err().map(|error| error.code)
@@ -187,7 +186,7 @@ mod tests {
             ("$top=ten", None),
             ("$top=99999999999999999999", None),
         ] {
-            let parsed = Query::parse(query).expect("a query");
+            let parsed = UrlQuery::parse(query).expect("a query");
             assert_eq!(options(&parsed).ok().map(|options| options.limit), expected, "{query}");
         }
     }

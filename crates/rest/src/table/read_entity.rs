@@ -1,5 +1,5 @@
-//! Entities as clients send them: a JSON object, read once from end to end, without a tree of it
-//! in between. The annotation of a property may stand before or behind it.
+//! Parses entities that clients send: a JSON object, read in one pass without building a tree. The
+//! annotation of a property may come before or after it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use holdfast_domain::time::Timestamp;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use uuid::Uuid;
 
-/// More than an entity can have, with its keys and what was null; it bounds what is kept of a body.
+/// More than an entity can have, with its keys and null values; bounds what is kept of a body.
 const FIELDS_MAX: usize = 1024;
 const TYPE_SUFFIX: &str = "@odata.type";
 
@@ -36,19 +36,19 @@ pub enum EntityBodyRefusal {
     Key(#[from] KeyRefusal),
 }
 
-/// What a body says.
+/// The contents of a body.
 #[derive(Debug)]
 pub struct EntityBody {
     partition_key: Option<String>,
     row_key: Option<String>,
-    /// A key is said to be of another type than that of texts.
+    /// A key is annotated with another type than text.
     key_typed: bool,
     pub properties: Properties,
 }
 
 impl EntityBody {
-    /// The key of an entity that is named by its body alone. Where the address names it, the service
-    /// does not look at the types of the keys in the body (azure-sdk-for-python, test_encoder.py).
+    /// The key of an entity that only the body names. If the address names it, the service ignores
+    /// the types of the keys in the body (azure-sdk-for-python, test_encoder.py).
     pub fn key(&mut self) -> Result<EntityKey, EntityBodyRefusal> {
         if self.key_typed {
             return Err(EntityBodyRefusal::KeyNotText);
@@ -59,7 +59,7 @@ impl EntityBody {
         }
     }
 
-    /// Whether what it says of its keys agrees with the address that it was sent to.
+    /// Whether the keys in the body agree with the address.
     pub fn check_key(&self, key: &EntityKey) -> Result<(), EntityBodyRefusal> {
         let agrees = |sent: &Option<String>, named| sent.as_ref().is_none_or(|sent| sent == named);
         if agrees(&self.partition_key, key.partition_key()) && agrees(&self.row_key, key.row_key())
@@ -71,13 +71,13 @@ impl EntityBody {
     }
 }
 
-/// A value as JSON has it.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 enum Scalar<'a> {
     Null,
     Boolean(bool),
     Integer(i64),
-    /// Has a decimal point or an exponent, or is too great for an integer.
+    /// Has a decimal point or an exponent, or is too large for an integer.
     Decimal(f64),
     Text(Cow<'a, str>),
 }
@@ -108,7 +108,7 @@ pub fn read(body: &[u8]) -> Result<EntityBody, EntityBodyRefusal> {
         let key = match name.as_ref() {
             PARTITION_KEY => &mut entity.partition_key,
             ROW_KEY => &mut entity.row_key,
-            // The server sets it, whatever a client says.
+            // The server sets it, whatever the client sends.
             TIMESTAMP => continue,
             name => {
                 if let Some(value) = typed(&value, edm, &mut binary)? {
@@ -132,8 +132,8 @@ pub fn read(body: &[u8]) -> Result<EntityBody, EntityBodyRefusal> {
     Ok(entity)
 }
 
-/// The value with the type that it is said to have, or that its form in JSON gives it; none for
-/// null, which is not stored.
+/// The value with its annotated type, or the type of its JSON form; `None` for null, which is not
+/// stored.
 fn typed<'v>(
     value: &'v Scalar<'_>,
     edm: Option<&str>,
@@ -146,7 +146,7 @@ fn typed<'v>(
             Scalar::Boolean(value) => Some(ValueRef::Boolean(*value)),
             Scalar::Text(text) => Some(ValueRef::String(text)),
             Scalar::Decimal(number) => Some(ValueRef::Double(*number)),
-            // So the service's reader of JSON does: what is no Int32 becomes a Double.
+            // As the service's JSON parser: an integer beyond Int32 becomes a Double.
             Scalar::Integer(number) => Some(match i32::try_from(*number) {
                 Ok(number) => ValueRef::Int32(number),
                 Err(_) => ValueRef::Double(*number as f64),
@@ -188,7 +188,7 @@ fn typed<'v>(
     }
 }
 
-/// Clients write it as their language does.
+/// Clients write it as in their language.
 fn boolean(text: &str) -> Option<bool> {
     if text.eq_ignore_ascii_case("true") {
         Some(true)
@@ -212,7 +212,7 @@ fn double(value: &Scalar<'_>) -> Option<f64> {
             "NaN" => Some(f64::NAN),
             "Infinity" => Some(f64::INFINITY),
             "-Infinity" => Some(f64::NEG_INFINITY),
-            // Rust reads more words than the service has.
+            // Rust parses more words than the service accepts.
             text if text.bytes().all(|byte| b"+-.eE0123456789".contains(&byte)) => {
                 text.parse().ok().filter(|number: &f64| number.is_finite())
             }
@@ -244,7 +244,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 };
                 fields.types.push((of, map.next_value_seed(TextSeed)?));
             } else if name.starts_with("odata.") || name.contains('@') {
-                // What an answer says about itself, sent back.
+                // Metadata of an answer, sent back by the client.
                 map.next_value::<IgnoredAny>()?;
             } else {
                 fields.values.push((name, map.next_value_seed(ScalarSeed)?));

@@ -25,7 +25,7 @@ pub async fn set(call: &Call<'_>, body: RequestBody) -> Result<Answer, Error> {
     Ok(Answer::new(StatusCode::NO_CONTENT))
 }
 
-/// What is missing is the table that the operation is on, and not what it looks for.
+/// The missing table is the one of the operation, not one that it looks for.
 fn failure(failure: Failure<TableRefusal>) -> Error {
     match failure {
         Failure::Refused(TableRefusal::NotFound) => Code::TableNotFound.into(),

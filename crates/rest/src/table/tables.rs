@@ -88,7 +88,7 @@ fn table_link(endpoint: &str, name: &str) -> String {
     format!("{endpoint}/Tables('{name}')")
 }
 
-/// Writes tables as clients get them. Their names need no escapes.
+/// Writes tables in answers. Their names need no escaping.
 struct TableWriter<'a> {
     level: Level,
     endpoint: &'a str,
@@ -130,7 +130,7 @@ impl<'a> TableWriter<'a> {
             put_member(body, "odata.editLink", &format!("Tables('{name}')"));
         }
         put_member(body, "TableName", name);
-        // In place of the comma behind the last member.
+        // Replaces the comma after the last member.
         body.pop();
         body.push(b'}');
     }

@@ -1,5 +1,5 @@
-//! Entities as clients get them: JSON, written straight from their rows into the body of the
-//! answer, at one of three levels of metadata.
+//! Writes entities as JSON, directly from their rows into the body of the answer, at one of three
+//! levels of metadata.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::json_format::Level;
 use crate::headers::byte_scan::is_plain;
 
-/// What a text in an address may have as it is.
+/// The characters that are escaped in a URL.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Writes the entities of one table.
@@ -21,12 +21,12 @@ pub struct EntityWriter<'a> {
     pub endpoint: &'a dyn Display,
     pub account: &'a str,
     pub table: &'a str,
-    /// The properties that are asked for, each once; all if absent.
+    /// The requested properties, each once; all if absent.
     pub select: Option<&'a [&'a str]>,
 }
 
 impl EntityWriter<'_> {
-    /// One entity, which is all of the body.
+    /// One entity as the whole body.
     pub fn element(&self, body: &mut Vec<u8>, entity: &EntityView<'_>) {
         body.push(b'{');
         if self.level != Level::None {
@@ -36,7 +36,7 @@ impl EntityWriter<'_> {
         self.members(body, entity);
     }
 
-    /// The beginning of a body of many. [`EntityWriter::member`] for each is to follow, with
+    /// The beginning of a body with a list. [`EntityWriter::member`] for each must follow, with
     /// commas between them, and [`EntityWriter::end_list`].
     pub fn begin_list(&self, body: &mut Vec<u8>) {
         body.push(b'{');
@@ -59,13 +59,13 @@ impl EntityWriter<'_> {
         body.extend_from_slice(b"]}");
     }
 
-    /// Everything behind the opening brace but the metadata of the body.
+    /// Everything after the opening brace except the metadata of the body.
     fn members(&self, body: &mut Vec<u8>, entity: &EntityView<'_>) {
         match self.level {
             Level::None => {}
-            // The reference has it at the full level only. The service does not keep to that (the
-            // recordings of the JavaScript SDK's tests, azure-sdk-for-js, sdk/tables), and that SDK
-            // knows the ETags of what it lists from nowhere else.
+            // In the reference only at the full level. The service sends it here, too (recordings
+            // of the JavaScript SDK's tests, azure-sdk-for-js, sdk/tables), and that SDK has no
+            // other source for the ETags of a list.
             Level::Minimal => put_member(body, "odata.etag", &entity.etag().to_string()),
             Level::Full => self.identity(body, entity),
         }
@@ -84,7 +84,7 @@ impl EntityWriter<'_> {
                 }
             }
         }
-        // Behind the last of them is a comma, unless there was none.
+        // The last one ends with a comma, if there was one.
         match body.last_mut() {
             Some(last) if *last == b',' => *last = b'}',
             Some(_) | None => body.push(b'}'),
@@ -99,7 +99,7 @@ impl EntityWriter<'_> {
         put_member(body, "odata.editLink", &link);
     }
 
-    /// One member and a comma behind it.
+    /// One member, followed by a comma.
     fn property(&self, body: &mut Vec<u8>, name: &str, value: Option<ValueRef<'_>>) {
         let annotation = value.and_then(annotation).filter(|_| match self.level {
             Level::None => false,
@@ -107,7 +107,7 @@ impl EntityWriter<'_> {
             Level::Full => true,
         });
         if let Some(annotation) = annotation {
-            // No name has a character that JSON would have to escape, but it costs nothing to ask.
+            // No name has a character that needs escaping in JSON, but escaping costs nothing.
             put_text_with(body, name, "@odata.type");
             body.extend_from_slice(b":\"Edm.");
             body.extend_from_slice(annotation.as_bytes());
@@ -123,7 +123,7 @@ impl EntityWriter<'_> {
     }
 }
 
-/// `T(PartitionKey='p',RowKey='r')`, as it stands in an address.
+/// `T(PartitionKey='p',RowKey='r')`, as in a URL.
 pub fn entity_link(table: &str, partition_key: &str, row_key: &str) -> String {
     let mut link = String::with_capacity(table.len() + partition_key.len() + row_key.len() + 64);
     link.push_str(table);
@@ -139,7 +139,7 @@ pub fn entity_link(table: &str, partition_key: &str, row_key: &str) -> String {
     link
 }
 
-/// The type that JSON does not tell from the value.
+/// The type annotation, if the JSON value does not show the type.
 fn annotation(value: ValueRef<'_>) -> Option<&'static str> {
     match value {
         ValueRef::Binary(_) => Some("Binary"),
@@ -171,7 +171,7 @@ fn put_value(body: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Double(number) if number.is_nan() => body.extend_from_slice(b"\"NaN\""),
         ValueRef::Double(f64::INFINITY) => body.extend_from_slice(b"\"Infinity\""),
         ValueRef::Double(f64::NEG_INFINITY) => body.extend_from_slice(b"\"-Infinity\""),
-        // With a decimal point or an exponent even if it is whole, to be told from an Int32.
+        // With a decimal point or an exponent even if it is whole, to differ from an Int32.
         ValueRef::Double(number) => put_display(body, format_args!("{number:?}")),
         ValueRef::Guid(guid) => put_display(body, format_args!("\"{guid}\"")),
         ValueRef::Int32(number) => put_display(body, format_args!("{number}")),
@@ -185,7 +185,7 @@ fn put_display(body: &mut Vec<u8>, value: std::fmt::Arguments<'_>) {
     let _ = body.write_fmt(value);
 }
 
-/// A text member and a comma behind it.
+/// A text member, followed by a comma.
 pub fn put_member(body: &mut Vec<u8>, name: &str, value: &str) {
     put_text(body, name);
     body.push(b':');

@@ -4,8 +4,8 @@ pub(crate) mod negotiation;
 
 use std::fmt;
 
-/// A date `YYYY-MM-DD`. Any real date is a version: one that is newer than every known one comes
-/// from a newer SDK and is served as the newest.
+/// A date `YYYY-MM-DD`. Any real date is a version: one newer than all known ones comes from a
+/// newer SDK and is served as the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u32);
 

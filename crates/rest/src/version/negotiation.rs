@@ -5,7 +5,7 @@ use crate::headers::RequestHeaders;
 use crate::operation::{BlobOperation, Operation};
 use crate::request::header;
 use crate::service::Service;
-use crate::url_query::Query;
+use crate::url_query::UrlQuery;
 use crate::version::Version;
 
 const HEADER: &str = "x-ms-version";
@@ -16,13 +16,13 @@ pub fn named(headers: &RequestHeaders) -> Option<Version> {
     Version::parse(text).ok().filter(|version| *version >= Version::V2009_09_19)
 }
 
-/// The version that the request is processed with, or `None` where the default of the Blob service
-/// decides. `named` is the one of its header, by [`named`].
+/// The version that the request is processed with, or `None` if the default of the Blob service
+/// applies. `named` is the one of its header, by [`named`].
 pub fn negotiate(
     service: Service,
     named: Option<Version>,
     headers: &RequestHeaders,
-    query: &Query<'_>,
+    query: &UrlQuery<'_>,
 ) -> Result<Option<Version>, Error> {
     if named.is_none() && headers.contains(HEADER) {
         let text = header(headers, HEADER)?.unwrap_or_default();
@@ -32,13 +32,14 @@ pub fn negotiate(
     let signed = signed.and_then(|text| Version::parse(text).ok());
     let asked = query.get_nonempty("api-version").and_then(|text| Version::parse(text).ok());
     match signed {
-        // A signature of these versions says how the request is processed, whatever the header.
+        // The version of such an old signature decides how the request is processed, whatever the
+        // header.
         Some(signed) if signed < Version::V2014_02_14 => Ok(Some(signed)),
         Some(signed) => Ok(Some(asked.or(named).unwrap_or(signed))),
         None if named.is_some() => Ok(named),
         None => match service {
             Service::Blob => Ok(None),
-            // Signatures without `sv` are from before there was one, and so are their requests.
+            // Signatures without `sv` are from before it existed, and so are their requests.
             Service::Queue | Service::Table | Service::File if query.get("sig").is_some() => {
                 Ok(Some(Version::V2009_09_19))
             }
@@ -47,8 +48,7 @@ pub fn negotiate(
     }
 }
 
-/// Versions from before there were page blobs are refused in a way of their own by the operations on
-/// them.
+/// Operations on page blobs have a separate refusal for versions before page blobs.
 pub fn check_page_blobs(operation: Operation, headers: &RequestHeaders) -> Result<(), Error> {
     let on_pages = matches!(
         operation,
@@ -84,7 +84,7 @@ mod tests {
     ) -> Result<Option<String>, Code> {
         let headers: RequestHeaders =
             version.map(|version| (HEADER, version)).into_iter().collect();
-        let query = Query::parse(query).expect("a query");
+        let query = UrlQuery::parse(query).expect("a query");
         match negotiate(service, named(&headers), &headers, &query) {
             Ok(version) => Ok(version.map(|version| version.to_string())),
             Err(error) => Err(error.code),

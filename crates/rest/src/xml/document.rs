@@ -8,7 +8,7 @@ use quick_xml::events::Event;
 
 /// Twice the depth of the deepest document of the services.
 const DEPTH_MAX: usize = 12;
-/// Far above what properties and policies need.
+/// Far more than properties and policies need.
 const LIMITS: Limits = Limits { bytes: 1024 * 1024, elements: 2000 };
 
 /// How large a document may be.
@@ -112,8 +112,8 @@ pub fn parse_within(bytes: &[u8], root: &str, limits: Limits) -> Result<Element,
     }
 }
 
-/// XML has one end of a line, whichever of the three a client writes; a carriage return that is
-/// meant is written as a reference.
+/// XML normalizes all three kinds of line ends; a literal carriage return is written as a
+/// reference.
 fn line_ends(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
@@ -122,7 +122,7 @@ fn line_ends(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Adds to the text of the innermost open element; outside of all only space may stand.
+/// Adds to the text of the innermost open element; outside of all only white space is allowed.
 fn append(open: &mut [Element], text: &str) -> Result<(), DocumentRefusal> {
     match open.last_mut() {
         Some(element) => element.text.push_str(text),
@@ -147,7 +147,7 @@ impl Element {
     }
 }
 
-/// The children of an element of which each stands once.
+/// The children of an element, each of which occurs once.
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
     element: &'a Element,
@@ -162,7 +162,7 @@ impl<'a> Fields<'a> {
         self.get(name).ok_or(DocumentRefusal::MissingNode { name })
     }
 
-    /// The text of that child, if it is there and not blank.
+    /// The text of that child, if it is present and not blank.
     pub fn text(&self, name: &str) -> Option<&'a str> {
         self.get(name).map(|child| child.text.trim()).filter(|text| !text.is_empty())
     }

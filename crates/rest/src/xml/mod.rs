@@ -1,4 +1,4 @@
-//! XML: the documents of requests, and those of answers.
+//! XML documents in requests and answers.
 
 pub mod document;
 mod writer;

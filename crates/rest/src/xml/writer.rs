@@ -49,7 +49,7 @@ impl Writer {
         self.close(name);
     }
 
-    /// An element that says everything with its attributes.
+    /// An element with only attributes.
     pub fn empty_with(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.open_with(name, attributes);
         self.close(name);
@@ -74,8 +74,7 @@ impl Writer {
         }
     }
 
-    /// Whoever reads XML takes a carriage return for the end of a line, unless it is written as a
-    /// reference.
+    /// XML parsers take a carriage return for a line end, unless it is written as a reference.
     fn escaped(&mut self, text: &str) {
         for (at, line) in text.split('\r').enumerate() {
             if at > 0 {
@@ -86,7 +85,7 @@ impl Writer {
     }
 }
 
-/// Whether XML 1.0 can carry the character at all; what clients sent may hold any.
+/// Whether XML 1.0 can carry the character at all; clients may have sent any.
 pub fn is_character(letter: char) -> bool {
     matches!(letter, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}'
         | '\u{10000}'..='\u{10FFFF}')

@@ -1,5 +1,5 @@
-//! The facts of `operations.tsv`, and requests that carry each kind of credentials. The texts that
-//! are signed are written here from the reference once more, not taken from the server.
+//! The facts of `operations.tsv`, and requests that carry each kind of credentials. The signed
+//! texts are implemented again here from the reference, not taken from the server.
 #![allow(dead_code, reason = "each test binary uses the part it needs")]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use holdfast_rest::auth::{
 use holdfast_rest::headers::RequestHeaders;
 use holdfast_rest::operation::{Operation, check_since, route};
 use holdfast_rest::service::Service;
-use holdfast_rest::url_query::Query;
+use holdfast_rest::url_query::UrlQuery;
 use holdfast_rest::version::Version;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
@@ -47,7 +47,7 @@ pub struct Fact {
     pub anonymous: String,
 }
 
-/// Alternatives, each of which may need several things.
+/// Alternatives, each of which may need several items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnyOf {
     Nothing,
@@ -132,7 +132,7 @@ impl Fact {
         }
     }
 
-    /// Whether the path names the account, a container or what is in one.
+    /// Whether the path names the account, a container or an object.
     pub fn depth(&self) -> usize {
         let path = self.target.split('?').next().unwrap_or_default();
         path.split('/').skip(2).count().min(2)
@@ -176,10 +176,10 @@ pub fn hmac(key: &[u8], text: &str) -> String {
 }
 
 impl Request {
-    /// Routed, authenticated and authorized as the server does it.
+    /// Routes, authenticates and authorizes it as the server does.
     pub fn decide(&self) -> Decided {
         let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
-        let query = Query::parse(query).expect("a readable query");
+        let query = UrlQuery::parse(query).expect("a readable query");
         let headers: RequestHeaders =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let address = Address::parse(self.service, None, HostStyle::Recognized, path, &query);
@@ -200,7 +200,7 @@ impl Request {
             version,
             tls: true,
             client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            target: address.target(self.service),
+            resource: address.named_resource(self.service),
         };
         let keys = AccountKeys { primary: Key::from_bytes(KEY), secondary: None };
         let accounts = Accounts::from_iter([(ACCOUNT.to_owned(), keys)]);
@@ -209,7 +209,7 @@ impl Request {
         let need = operation.need(&query);
         let granted = identity
             .clone()
-            .and_then(|identity| authorize(&identity, &need, version, &presented.target));
+            .and_then(|identity| authorize(&identity, &need, version, &presented.resource));
         Decided { operation, identity, granted }
     }
 
@@ -245,7 +245,7 @@ impl Request {
 
     fn path_and_pairs(&self) -> (&str, BTreeMap<String, String>) {
         let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
-        let pairs = Query::parse(query).expect("a query").to_pairs();
+        let pairs = UrlQuery::parse(query).expect("a query").to_pairs();
         (path, pairs.into_iter().map(|(name, value)| (name.to_lowercase(), value)).collect())
     }
 

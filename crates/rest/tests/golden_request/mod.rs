@@ -53,10 +53,10 @@ pub struct Golden {
     pub client_ip: IpAddr,
     pub now: Timestamp,
     /// For signatures: account, service, policy (a service signature that names one), policy and
-    /// times (one that says it all as well) or delegation.
+    /// times (one that also has its own times) or delegation.
     pub kind: String,
     pub delegated_user: Option<String>,
-    /// The query parameters that the signature covers, one way or another.
+    /// The query parameters that the signature covers, directly or not.
     pub signed: Vec<String>,
     pub bearer: BearerSettings,
     key: String,
@@ -147,7 +147,7 @@ impl Golden {
         }
     }
 
-    /// The version it names, or else one that has everything.
+    /// The version it names, or else one that has all features.
     pub fn version(&self) -> Version {
         let named = self.headers.text("x-ms-version").and_then(|text| Version::parse(text).ok());
         named.unwrap_or(Version::V2021_12_02)
@@ -223,7 +223,7 @@ impl Golden {
             version: self.version(),
             tls: self.tls,
             client_ip: self.client_ip,
-            target,
+            resource: target,
         };
         authenticate(&presented, &accounts, &self.bearer, self.now)
     }

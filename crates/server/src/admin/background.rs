@@ -1,10 +1,10 @@
-//! What the admin listener tells of background work.
+//! The background work as shown by the admin listener.
 
 use holdfast_domain::workers::{WorkerState, WorkerStatus, WorkerTotals, Workers};
 use holdfast_rest::metrics::{family, sample};
 use serde_json::{Value, json};
 
-/// `/background`: one entry for each worker that has not ended.
+/// `/background`: one entry for each worker that has not ended, and for the last that failed.
 pub fn page(workers: &Workers) -> String {
     let workers: Vec<Value> = workers.list().iter().map(entry).collect();
     format!("{:#}\n", json!({ "workers": workers }))
@@ -33,6 +33,7 @@ fn state_name(state: WorkerState) -> &'static str {
         WorkerState::Waiting => "waiting",
         WorkerState::Working => "working",
         WorkerState::Stopping => "stopping",
+        WorkerState::Failed => "failed",
     }
 }
 

@@ -1,11 +1,10 @@
-//! Wall clocks that jump by days, a process that is stopped and goes on, and restarts after either:
-//! never two holders of one lease, of a blob, a container, a share or a file, and never two consumers of
-//! one message.
+//! Wall clocks that jump by days, a process that is stopped and continued, and restarts after either: a
+//! lease (of a blob, container, share or file) never has two holders, and a message never two consumers.
 //!
-//! The server's clock goes by the wall clock of its start and then by one that nobody can set. A run
-//! never starts before the time that the last one has recorded; so a clock that is set back makes no
-//! lease longer by more than the recording is apart. A clock that is set forward between two runs ends
-//! leases early: then the former holder is refused, before or after somebody else has the lease.
+//! The server's clock starts with the wall clock and continues with the monotonic one. A run never
+//! starts before the last recorded time, so setting the clock back extends a lease at most by the time
+//! between two recordings. Setting it forward between two runs ends leases early: then the former
+//! holder is refused, before and after another client has the lease.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -26,7 +25,7 @@ struct Leased {
     address: SocketAddr,
     path: &'static str,
     restype: &'static str,
-    /// Leases of files do not end by themselves.
+    /// Whether the lease can expire; leases of files cannot.
     ends: bool,
 }
 
@@ -62,7 +61,7 @@ impl Leased {
         }
     }
 
-    /// Whether a change with this lease is taken.
+    /// Whether a change with this lease is accepted.
     async fn is_held_by(&self, id: &str) -> bool {
         match self.put("metadata", &[("x-ms-lease-id", id)]).await {
             200 => true,
@@ -102,7 +101,7 @@ async fn receive(server: &Server) -> Option<Message> {
     Some(Message { id: field("MessageId")?, receipt: field("PopReceipt")? })
 }
 
-/// Makes it invisible for as long as at first; none if the receipt is not valid any more.
+/// Makes it invisible again for the same time; `None` if the receipt is not valid any more.
 async fn keep(server: &Server, message: &Message) -> Option<Message> {
     let path = format!("/clock/messages/{}", message.id);
     let seconds = LEASE.as_secs().to_string();
@@ -140,7 +139,8 @@ async fn create(server: &Server) {
     }
 }
 
-/// The first has everything, nobody else gets anything; then the time of the first begins anew.
+/// Checks that the first holder has everything and others get nothing; then renews the first
+/// holder's time.
 async fn first_has_all(server: &Server, message: &mut Message, when: &str) {
     for leased in leased(server) {
         assert!(!leased.acquire(SECOND).await, "{when}: {} has two holders", leased.path);
@@ -151,7 +151,7 @@ async fn first_has_all(server: &Server, message: &mut Message, when: &str) {
     *message = keep(server, message).await.expect("the first consumer has it still");
 }
 
-/// As the server will be started, so is the client's wall clock: signatures are dated by it.
+/// Sets the client's wall clock to the server's: signatures are dated by it.
 fn start(data: &std::path::Path, clock_ahead: i64) -> Server {
     CLIENT_CLOCK_AHEAD.set(clock_ahead);
     Server::start(data, NEVER, clock_ahead).expect("it starts")
@@ -159,7 +159,7 @@ fn start(data: &std::path::Path, clock_ahead: i64) -> Server {
 
 #[test]
 fn jumping_clocks_and_stopped_processes_never_make_two_holders() {
-    // One thread, whose clock it is.
+    // One thread, since the clock belongs to the thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(jumps());
 }

@@ -1,5 +1,5 @@
-//! A disk that fails once: the write or sync that fails is never acknowledged, the server says that it
-//! takes no more writes, reads go on, and after a restart everything that was acknowledged is there.
+//! A disk that fails once: the failed write or sync is never acknowledged, the server reports that it
+//! accepts no more writes, reads work, and after a restart everything acknowledged is there.
 //!
 //! `HOLDFAST_FAULT_ROUNDS` sets the number of failures, `HOLDFAST_TEST_SEED` repeats their places.
 
@@ -14,7 +14,7 @@ use holdfast_testkit::client::Client;
 use super::{NEVER, Server};
 
 const ROUNDS_DEFAULT: u64 = 12;
-/// A start in a new folder needs about 50 calls; these reach a little behind it.
+/// A start in a new folder needs about 50 calls; this reaches a little beyond it.
 const CALLS_OF_START: u64 = 64;
 const LATER_CALLS_MAX: u64 = 1024;
 const WRITERS: u64 = 8;
@@ -55,7 +55,7 @@ async fn write_until_failure(run: Arc<Run>, address: SocketAddr, writer: u64) {
     }
 }
 
-/// Whether the failure came while the server ran.
+/// Returns whether the failure happened while the server ran.
 async fn round(fail_after: i64) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let run = Arc::new(Run::default());
@@ -83,7 +83,7 @@ async fn round(fail_after: i64) -> bool {
                 let later =
                     client.send("PUT", "/faults/later", &[], &headers, vec![1; bytes]).await;
                 let status = later.expect("an answer").status;
-                // Of the two stores only one need be poisoned: contents may still find a place, but
+                // Only one of the two stores need be poisoned: contents may still be stored, but
                 // nothing that needs the other is acknowledged.
                 assert!(
                     bytes == 10 || !status.is_success(),

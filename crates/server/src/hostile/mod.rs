@@ -1,9 +1,9 @@
 //! The whole server under injected faults: a disk that fails, a wall clock that jumps.
 //!
 //! The test binary is its own server: it starts itself again with `DATA` set, and its `write`, `pwrite`,
-//! `fsync`, `clock_gettime` and their kin take the place of the C library's. They do what those do, but
-//! for one call on a regular file, which fails with EIO if it was asked for, and the wall clock, which
-//! is as far off as was asked for.
+//! `fsync`, `clock_gettime` and similar functions replace those of the C library. They do the same,
+//! except that one call on a regular file fails with EIO if requested, and the wall clock is off by a
+//! requested time.
 
 #![allow(unsafe_code, reason = "tests only: functions of the C library are taken the place of")]
 
@@ -26,17 +26,17 @@ use libc::{c_int, c_void, clockid_t, iovec, off_t, size_t, ssize_t, timespec};
 const DATA: &str = "TEST_SERVER_DATA";
 const FAIL_AFTER: &str = "TEST_SERVER_FAILS_AFTER";
 const NEVER: i64 = -1;
-/// Far above what a start takes, so that only a server that hangs gets there.
+/// Far more than a start takes, so that only a server that hangs exceeds it.
 const START_MAX: Duration = Duration::from_secs(60);
 
 /// How many seconds the wall clock of this process is ahead.
 static WALL_CLOCK_AHEAD: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
-    /// The same for one thread of a test, beside which other tests run.
+    /// The same for the thread of one test, since other tests run in the process.
     static CLIENT_CLOCK_AHEAD: Cell<i64> = const { Cell::new(0) };
 }
-/// How many more calls succeed before one fails; negative when none will.
+/// How many more calls succeed before one fails; negative if none fails.
 static CALLS_LEFT: AtomicI64 = AtomicI64::new(NEVER);
 
 fn fails_now(descriptor: c_int) -> bool {
@@ -104,8 +104,8 @@ mod interposed {
     }
 }
 
-/// The server itself, when this binary is started for that; a test of nothing otherwise. What comes in
-/// by standard input is how far the wall clock is ahead from then on.
+/// The server itself, if this binary is started for that; otherwise an empty test. Numbers on standard
+/// input set how far the wall clock is ahead from then on.
 #[test]
 fn server_process() {
     let (Some(data), Ok(after)) = (std::env::var_os(DATA), std::env::var(FAIL_AFTER)) else {
@@ -125,7 +125,7 @@ fn server_process() {
     }
 }
 
-/// Whether there was one.
+/// Returns whether there was one.
 fn follow_jump() -> bool {
     let mut line = String::new();
     if !std::io::stdin().read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
@@ -145,7 +145,7 @@ struct Server {
 }
 
 impl Server {
-    /// None if the failure came before it was ready, and it said so by ending.
+    /// `None` if the failure came before it was ready, and it has ended.
     fn start(data: &Path, fail_after: i64, clock_ahead: i64) -> Option<Self> {
         let name = format!("{}::server_process", module_path!().split_once("::")?.1);
         let mut command = Command::new(std::env::current_exe().expect("this program"));

@@ -10,7 +10,7 @@ use super::{Blob, Container, Queue, Seed, Share, ShareFile, Table};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seeded {
     Created,
-    /// And left as it was.
+    /// Existed, and was left unchanged.
     AlreadyThere,
 }
 
@@ -21,7 +21,7 @@ pub struct NotSeeded {
     why: String,
 }
 
-/// What a seed is applied to. A failure is told in words; the entry is added by [`apply`].
+/// What a seed is applied to. Failures are texts, to which [`apply`] adds the entry.
 pub trait SeedTarget: Sync {
     fn create_container(
         &self,
@@ -87,7 +87,7 @@ pub trait SeedTarget: Sync {
     ) -> impl Future<Output = Result<Seeded, String>> + Send;
 }
 
-/// Creates what is not there; entries without an account go to `default_account`. How many things
+/// Creates what is missing; entries without an account go to `default_account`. Returns how many
 /// were created.
 pub async fn apply(
     seed: &Seed,
@@ -155,7 +155,7 @@ async fn seed_queue(
 ) -> Result<(), NotSeeded> {
     let created = target.create_queue(account, queue).await;
     let seeded = count.add(created, || format!("queue {:?}", queue.name))?;
-    // Messages have no names: put again at every start, they would pile up.
+    // Messages have no names: put again at every start, they would accumulate.
     if seeded == Seeded::AlreadyThere {
         return Ok(());
     }

@@ -43,7 +43,7 @@ impl Seed {
                 let known = accounts.join(", ");
                 return Err(format!("{kind} {name:?}: no account {account:?}; there are: {known}"));
             }
-            // Names of tables differ by more than case.
+            // Names of tables are compared without case.
             if !seen.insert((kind, account, name.to_ascii_lowercase())) {
                 return Err(format!("{kind} {name:?} is listed twice"));
             }
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// With the name of the property, which the front end does not tell.
+/// Adds the name of the property, which the front end does not report.
 fn check_plain(property: &str, value: &Value) -> Result<(), String> {
     match value {
         Value::String(_) | Value::Number(_) | Value::Bool(_) => Ok(()),
@@ -138,7 +138,7 @@ impl Share {
             checked(FilePath::file(&file.path, TrailingDots::Removed)).map_err(in_file)?;
             check_metadata(&file.metadata).map_err(in_file)?;
             file.content().check().map_err(in_file)?;
-            // Files are found without regard to case.
+            // Names of files are compared without case.
             if !seen.insert(file.path.to_lowercase()) {
                 return Err(in_file("it is listed twice".to_owned()));
             }

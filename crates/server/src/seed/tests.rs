@@ -53,7 +53,7 @@ fn read_text(name: &str, text: &str) -> Result<Seed, String> {
     read(&path, &["first", "second"]).map_err(|error| error.to_string())
 }
 
-/// Writes down what is asked of it; what is in `there` exists already.
+/// Records what it is asked for; what is in `there` exists already.
 #[derive(Default)]
 struct Recorder {
     there: Vec<&'static str>,

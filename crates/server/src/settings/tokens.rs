@@ -1,4 +1,4 @@
-//! Which bearer tokens are accepted, where the keys are that sign them, and who has which role.
+//! Which bearer tokens are accepted, the source of their keys, and the role assignments.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,11 @@ use crate::command_line::SettingsError;
 pub enum Bearer {
     /// Tokens are verified.
     Issuer { issuer: String, audiences: Vec<String>, keys: KeySource, assignments: Vec<Assignment> },
-    /// Tokens are believed; without assignments everybody may do everything.
+    /// Tokens are accepted unverified; without assignments they allow everything.
     Development { assignments: Vec<Assignment> },
 }
 
-/// Where the public keys of the issuer are.
+/// The source of the issuer's public keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     File(PathBuf),
@@ -87,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// Keys that are changed on their way would let others make tokens.
+    /// With keys that were changed on the way others could make tokens.
     fn keys_url(&self) -> Result<String, SettingsError> {
         let text = self.text(KEYS_URL);
         let refused = || self.refuse(KEYS_URL, "an https URL, or http on a loopback address");
@@ -112,8 +112,8 @@ impl Reader {
     }
 }
 
-/// `name=value` pairs, separated by commas, or by line ends where values may have commas. The error
-/// tells what is allowed.
+/// `name=value` pairs, separated by commas, or by line ends if values contain commas. The error
+/// says what is allowed.
 fn assignment(text: &str) -> Result<Assignment, String> {
     let separator = if text.contains('\n') { '\n' } else { ',' };
     let (mut role, mut account, mut container, mut who) = (None, None, None, Vec::new());

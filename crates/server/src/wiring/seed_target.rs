@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 use super::Node;
 use crate::seed::{self, SeedTarget, Seeded};
 
-/// A content that is whole already.
+/// A content that is in memory already.
 struct Whole(Option<Bytes>);
 
 #[async_trait]

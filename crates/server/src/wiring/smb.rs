@@ -17,7 +17,7 @@ use crate::settings::{Settings, Storage};
 pub fn frontend(settings: &Settings, domain: &Arc<Domain>, metrics: &Arc<Metrics>) -> Frontend {
     let mut accounts = Accounts::default();
     for account in settings.accounts.iter().filter(|account| !account.disabled) {
-        // The password is the key as people have it, which is its text.
+        // The password is the key as its text.
         let keys: Vec<String> =
             account.keys.iter().map(|key| STANDARD.encode(key.bytes())).collect();
         accounts.insert(&account.name, keys.iter().map(String::as_str));
@@ -35,9 +35,8 @@ pub fn frontend(settings: &Settings, domain: &Arc<Domain>, metrics: &Arc<Metrics
     Frontend::new(Arc::clone(domain), smb, Arc::new(Counted(Arc::clone(metrics))))
 }
 
-/// Counts as the REST front end does. Statuses of the two protocols have nothing in common: what
-/// was done is counted as 200, what was refused as 400 and what broke as 500, and the code tells
-/// more.
+/// Counts as the REST front end does. The statuses of the two protocols differ: success is counted
+/// as 200, a refusal as 400 and a fault as 500, with the SMB status as code.
 struct Counted(Arc<Metrics>);
 
 impl Observer for Counted {

@@ -1,9 +1,9 @@
 //! Whole blobs: put, put as blocks, metadata, deletes, and logs that all append to.
 //!
 //! Every write carries an operation number: the content is a function of the number of the Put Blob,
-//! and the metadata holds the number of the last write. So after a restart it can be told for each blob
-//! which write its content and its metadata come from. A log that all append to must have every
-//! acknowledged record where the answer said it is.
+//! and the metadata holds the number of the last write. So after a restart it is known which write the
+//! content and the metadata of each blob come from. A log that all append to must have every
+//! acknowledged record at its acknowledged offset.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -38,15 +38,15 @@ enum State {
     },
 }
 
-/// A blob that one writer alone writes, so that the order of its writes is known.
+/// A blob with one writer, so that the order of its writes is known.
 #[derive(Clone, Debug)]
 struct Owned {
     acknowledged: State,
-    /// Where the operation without an answer would have led.
+    /// The state if the operation without an answer has happened.
     maybe: Option<State>,
 }
 
-/// A blob that all writers overwrite: ETags, which only increase, tell the order.
+/// A blob that all writers overwrite: ETags, which only increase, give the order.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     acknowledged: BTreeMap<u64, u64>,
@@ -58,7 +58,7 @@ struct Run {
     operations: Arc<AtomicU64>,
     shared: Arc<Mutex<Vec<Shared>>>,
     log: String,
-    /// Which operation's record is at which offset of the log.
+    /// The operation of each record in the log, by offset.
     appended: Mutex<BTreeMap<u64, u64>>,
 }
 
@@ -144,8 +144,8 @@ fn shared_path(blob: u64) -> String {
     format!("/{CONTAINER}/shared-{blob}")
 }
 
-/// The content that operation `number` puts. Sizes are spread evenly over their orders of magnitude, so
-/// that small contents (kept in rows) and large ones (in extents) both occur often.
+/// The content that operation `number` puts. Sizes are distributed logarithmically, so that small
+/// contents (in rows) and large ones (in extents) both occur often.
 fn content(number: u64) -> Vec<u8> {
     let mut random = Random::new(number);
     let doublings = (CONTENT_BYTES_MAX / CONTENT_BYTES_MIN).ilog2() + 1;
@@ -224,8 +224,8 @@ async fn write_owned(
     true
 }
 
-/// Sends the content of operation `number` in blocks, and gives the list that commits them; none when
-/// an answer was missing.
+/// Sends the content of operation `number` in blocks, and returns the list that commits them; `None`
+/// if an answer was missing.
 async fn put_blocks(client: &mut Client, path: &str, number: u64) -> Option<Vec<u8>> {
     const BLOCKS: usize = 3;
     let content = content(number);
@@ -259,7 +259,7 @@ async fn overwrite_shared(run: &Run, client: &mut Client, blob: u64) -> bool {
     true
 }
 
-/// What operation `number` appends: its number, once (kept in a row) or often (in an extent).
+/// What operation `number` appends: its number, once (stored in a row) or often (in an extent).
 fn record(number: u64) -> Vec<u8> {
     let times = if number.is_multiple_of(2) { 1 } else { 200 };
     format!("{number:0width$}\n", width = RECORD_BYTES_MIN - 1).repeat(times).into_bytes()
@@ -296,7 +296,7 @@ async fn get(client: &mut Client, path: &str) -> Answer {
     answer
 }
 
-/// What the blob holds now, said in operation numbers; `candidates` are the Put Blobs it may come from.
+/// The state of the blob in operation numbers; `candidates` are the Put Blobs it may come from.
 fn observed(answer: &Answer, path: &str, candidates: &[u64]) -> State {
     if answer.status == 404 {
         return State::Absent;
@@ -368,12 +368,13 @@ async fn check_shared(address: SocketAddr, shared: &Mutex<Vec<Shared>>) {
             newest.is_none_or(|newest| etag >= newest),
             "{path}: an acknowledged write is gone"
         );
-        // An ETag that was answered belongs to that write; a new one to a write whose answer was lost.
+        // An ETag from an answer belongs to that write; a new one to a write whose answer was lost.
         assert_eq!(*acknowledged.entry(etag).or_insert(number), number, "{path}: wrong ETag");
     }
 }
 
-/// The log is whole records, among them every acknowledged one in its place. Then it is deleted.
+/// Checks that the log has only complete records, with every acknowledged one in its place. Then
+/// deletes it.
 async fn check_log(address: SocketAddr, run: &Run) {
     let mut client = Client::new(address);
     let answer = get(&mut client, &run.log).await;
@@ -401,7 +402,7 @@ async fn check_log(address: SocketAddr, run: &Run) {
     assert_eq!(deleted.expect("the server answers").status, 202);
 }
 
-/// The listing names exactly the blobs that are there.
+/// Checks that the listing has exactly the existing blobs.
 async fn check_listing(address: SocketAddr, owned: &[Vec<Owned>], shared: &Mutex<Vec<Shared>>) {
     let mut expected: Vec<String> = Vec::new();
     for (writer, blobs) in owned.iter().enumerate() {

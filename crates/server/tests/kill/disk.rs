@@ -1,13 +1,13 @@
-//! A disk whose power can be cut: ext4 on an image file, which is cloned at an instant.
+//! A disk whose power can be cut: ext4 on an image file, which is cloned atomically.
 //!
 //! The image file is in a file system of its own (XFS) that can clone a file by reference. A clone is
-//! atomic, and it has exactly what ext4 has written to its device so far: what is only in the page
-//! cache, in a journal transaction that is not committed or in a folder that was not synced is not in
-//! it. Whoever mounts the clone finds what a power cut would have left, and ext4 recovers its journal.
+//! atomic, and it has exactly what ext4 has written to its device so far, without what is only in the
+//! page cache, in an uncommitted journal transaction or in a folder that was not synced. Mounting the
+//! clone shows what a power cut would have left, and ext4 recovers its journal.
 //!
-//! Everything is mounted in a mount namespace of the calling thread and of those that it starts: with
-//! the last of them and of their processes the kernel unmounts all of it and lets the loop devices go,
-//! however they end.
+//! Everything is mounted in a mount namespace of the calling thread and those that it starts: when the
+//! last of them and of their processes ends, however it does, the kernel unmounts everything and
+//! releases the loop devices.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,20 +19,20 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Both are sparse. The outer one has room for what two images do not share.
+/// Both are sparse. The outer one has space for what two images do not share.
 const OUTER_BYTES: u64 = 6 << 30;
 const DISK_BYTES: u64 = 2 << 30;
 const UNMOUNT_MAX: Duration = Duration::from_secs(5);
 
 pub struct Disk {
     folder: TempDir,
-    /// How many images there were before the one in use.
+    /// How many images there were before the current one.
     cuts: u64,
     mounted: Vec<PathBuf>,
 }
 
 impl Disk {
-    /// Fails where this machine does not let us.
+    /// Fails if this machine does not allow it.
     pub fn new() -> io::Result<Self> {
         own_mounts()?;
         let folder = tempfile::tempdir()?;
@@ -45,7 +45,7 @@ impl Disk {
         succeed(Command::new("mkfs.xfs").args(["-q", "-m", "reflink=1"]).arg(&image))?;
         disk.mount("loop,discard", &image, disk.outer())?;
         File::create_new(disk.image())?.set_len(DISK_BYTES)?;
-        // Everything is written now: nothing of it is left for the kernel to do behind the test.
+        // Everything is written now, so that the kernel does nothing of it during the test.
         let options = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
         succeed(Command::new("mkfs.ext4").args(options).arg(disk.image()))?;
         disk.mount("loop", &disk.image(), disk.root())?;
@@ -57,7 +57,7 @@ impl Disk {
         self.folder.path().join("disk")
     }
 
-    /// A folder of the machine that no power cut touches.
+    /// A folder that no power cut affects.
     pub fn elsewhere(&self) -> &Path {
         self.folder.path()
     }
@@ -74,8 +74,7 @@ impl Disk {
         self.outer().join(format!("disk-{}.img", self.cuts))
     }
 
-    /// Cuts the power: what the disk has now is what it will have. `before` is called at the last
-    /// moment.
+    /// Cuts the power: the disk keeps its present contents. `before` is called at the last moment.
     pub fn cut(&mut self, before: impl FnOnce()) -> Cut {
         let old = self.image();
         let source = File::open(&old).expect("the image is there");
@@ -86,7 +85,7 @@ impl Disk {
         Cut { old }
     }
 
-    /// Power again. Nobody may have a file of the old disk open by now.
+    /// Restores the power. No file of the old disk may be open any more.
     pub fn restore(&mut self, cut: Cut) {
         self.unmount().expect("unmounted");
         fs::remove_file(cut.old).expect("removed");
@@ -97,8 +96,8 @@ impl Disk {
     fn mount(&mut self, options: &str, image: &Path, at: PathBuf) -> io::Result<()> {
         succeed(Command::new("mount").args(["-o", options]).arg(image).arg(&at))?;
         self.mounted.push(at.clone());
-        // What the device was given is in the clone, whether the image file is synced or not: the
-        // device may take it for durable. Where it cannot be told so, it only takes longer.
+        // The clone has everything given to the device, whether the image file is synced or not, so
+        // the device need not sync. If that cannot be configured, it only takes longer.
         let device = fs::metadata(&at)?.dev();
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
         let setting = format!("/sys/dev/block/{major}:{minor}/queue/write_cache");
@@ -110,7 +109,7 @@ impl Disk {
         let Some(at) = self.mounted.pop() else { return Ok(()) };
         let begun = Instant::now();
         loop {
-            // A loop device may still be letting go of its file.
+            // A loop device may still be releasing its file.
             match succeed(Command::new("umount").arg(&at)) {
                 Err(_) if begun.elapsed() < UNMOUNT_MAX => thread::sleep(UNMOUNT_MAX / 100),
                 ended => return ended,
@@ -135,7 +134,7 @@ impl Drop for Disk {
     }
 }
 
-/// What this thread and its children mount from now on is theirs alone.
+/// Gives this thread and its children their own mounts from now on.
 #[allow(unsafe_code, reason = "tests only: the library has no safe form of it")]
 fn own_mounts() -> io::Result<()> {
     // SAFETY: no memory is passed, and of what threads share only the current folder and the mask

@@ -1,9 +1,9 @@
 //! Files and directories of one share: creates, ranges written and cleared, renames of files and of
-//! directories with what is in them, deletes.
+//! directories with their contents, deletes.
 //!
-//! Each writer has a directory of its own and knows the whole tree below it. An operation without an
-//! answer leaves two trees that are possible, and what the server has must be one of them: a rename
-//! done half, a file without its directory or a range written in part is neither.
+//! Each writer has its own directory and knows the whole tree below it. After an operation without
+//! an answer two trees are possible, and the server must have one of them: not a half-done rename, a
+//! file without its directory or a partly written range.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,14 +26,14 @@ const FILE_BYTES: usize = 64 * 1024;
 /// Up to this, so that some ranges are kept in rows and some in extents.
 const RANGE_BYTES_MAX: u64 = 40 * 1024;
 
-/// By path below the writer's directory: the content of a file, nothing for a directory.
+/// By path below the writer's directory: the content of a file, `None` for a directory.
 type Tree = BTreeMap<String, Option<Arc<Vec<u8>>>>;
 
 #[derive(Default)]
 struct Owned {
     root: String,
     tree: Tree,
-    /// What the operation without an answer would have left.
+    /// The state if the operation without an answer has happened.
     maybe: Option<Tree>,
 }
 
@@ -147,7 +147,7 @@ impl Writer {
         }
     }
 
-    /// Sends what leads to `next`, and notes it whether it is answered or not.
+    /// Sends the operation that leads to `next`, and records whether it was answered.
     async fn send(
         &mut self,
         (method, path): (&str, &str),
@@ -172,7 +172,7 @@ impl Writer {
         self.send(("PUT", path), &[("restype", "directory")], &[], Vec::new(), next).await
     }
 
-    /// New, or in place of the one that is there.
+    /// Creates a file, or replaces the existing one.
     async fn create_file(&mut self, path: &str) -> Result<(), NoAnswer> {
         let mut next = self.owned.tree.clone();
         next.insert(path.to_owned(), Some(Arc::new(vec![0; FILE_BYTES])));
@@ -205,7 +205,7 @@ impl Writer {
         self.send(("PUT", path), &[("comp", "range")], &headers, body, next).await
     }
 
-    /// To a name in any directory that is there, over the file that has it.
+    /// Renames to any existing directory, possibly replacing a file.
     async fn rename_file(&mut self, from: &str) -> Result<(), NoAnswer> {
         let directory = format!("d{}", self.random.below(DIRECTORIES));
         let to = format!("{directory}/f{}", self.random.below(FILES_PER_DIRECTORY));
@@ -218,11 +218,11 @@ impl Writer {
         self.rename(from, &to, &[("comp", "rename")], next).await
     }
 
-    /// With everything in it, to a name that is free.
+    /// Renames a directory with its contents to a free name.
     async fn rename_directory(&mut self, from: &str) -> Result<(), NoAnswer> {
         let to = format!("d{}", self.random.below(DIRECTORIES));
         if self.owned.tree.contains_key(&to) {
-            // One that is in the way goes with all its files, one by one, and then itself.
+            // An existing directory is deleted first: its files one by one, then itself.
             let inside = format!("{to}/");
             let file = self.owned.tree.keys().find(|path| path.starts_with(&inside)).cloned();
             return match file {

@@ -1,12 +1,12 @@
 //! `kill -9` of the real binary, and power cuts of its disk (`power`), while 64 writers work on all four
-//! services: what was acknowledged is there after the restart, and nothing half-done is visible.
+//! services: what was acknowledged is there after the restart, and no operation is half done.
 //!
-//! Each service has a workload of its own, which knows what was acknowledged. Of an operation without
-//! an answer it is not known whether it happened; everything else must be exactly as acknowledged.
+//! Each service has its own workload, which knows what was acknowledged. An operation without an
+//! answer may have happened or not; everything else must be exactly as acknowledged.
 //!
 //! `HOLDFAST_KILL_CYCLES` sets the number of kills, `HOLDFAST_KILL_SEED` repeats the choices of a run
-//! (which the scheduler of the machine still interleaves as it likes); `HOLDFAST_POWER_CYCLES` and
-//! `HOLDFAST_POWER_SEED` do so for power cuts.
+//! (but not their interleaving); `HOLDFAST_POWER_CYCLES` and `HOLDFAST_POWER_SEED` do so for power
+//! cuts.
 
 mod blobs;
 mod disk;
@@ -33,11 +33,11 @@ const CYCLES_DEFAULT: u64 = 20;
 const WRITERS: u64 =
     blobs::WRITERS + parts::WRITERS + tables::WRITERS + queues::WORKERS + files::WRITERS;
 
-/// What ends the server in each cycle, and what the next one finds.
+/// How the server ends in each cycle, and what the next one finds.
 trait Ending {
     fn start(&mut self) -> Server;
 
-    /// Ends the server. What is answered after `killed` was set counts as not answered.
+    /// Ends the server. Answers after `killed` was set count as missing.
     fn end(&mut self, server: Server, killed: &Killed);
 }
 
@@ -57,30 +57,30 @@ impl Ending for Kill {
     }
 }
 
-/// What one service is asked under load, and what must be true of it after a kill.
+/// The load on one service, and the checks after a kill.
 #[async_trait]
 trait Workload: Send {
     fn name(&self) -> &'static str;
 
-    /// Once, before the first cycle.
+    /// Called once, before the first cycle.
     async fn prepare(&mut self, server: &Server);
 
     /// Starts the writers of one cycle.
     async fn begin(&mut self, server: &Server, killed: &Killed, random: &mut Random);
 
-    /// Waits for the writers, whose server is gone by now.
+    /// Waits for the writers, after the server has ended.
     async fn end(&mut self);
 
-    /// Compares what the server has after the restart with what was acknowledged.
+    /// Compares the server's state after the restart with what was acknowledged.
     async fn check(&mut self, server: &Server);
 
-    /// Once, after the last cycle.
+    /// Called once, after the last cycle.
     async fn finish(&mut self, _server: &Server) {}
 
     fn operations(&self) -> u64;
 }
 
-/// Whether the server of this cycle is gone: nothing else may cost an answer.
+/// Whether the server of this cycle has ended: the only reason for a missing answer.
 #[derive(Clone, Default)]
 struct Killed(Arc<AtomicBool>);
 

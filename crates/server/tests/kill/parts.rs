@@ -1,10 +1,8 @@
 //! Blobs that are changed in part: pages, appended blocks, lists of blocks, with snapshots and copies
-//! that share what they have. Snapshots and copies are what they were, and no reader ever sees half of
-//! a change.
+//! that share parts. Snapshots and copies never change, and no reader sees half of a change.
 //!
-//! Each blob is written by one writer, which knows what the blob must be. Readers look at all blobs
-//! meanwhile: what they get must be a state that was the last acknowledged one when they asked, or a
-//! later one.
+//! Each blob has one writer, which knows its state. Readers read all blobs meanwhile: they must get
+//! the state that was last acknowledged when they asked, or a later one.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -46,7 +44,8 @@ const KINDS: [Kind; 3] = [Kind::Pages, Kind::Log, Kind::Blocks];
 /// Pages, appended blocks or blocks, in their order.
 type Pieces = Vec<Vec<u8>>;
 
-/// What one blob was, as hashes of its contents, since the last start; `None` where it was absent.
+/// The states of one blob since the last start, as hashes of its contents; `None` where it was
+/// absent.
 #[derive(Default)]
 struct History {
     states: Vec<Option<u64>>,
@@ -59,10 +58,11 @@ struct Owned {
     /// Of a page blob.
     pages: u64,
     parts: Option<Pieces>,
-    /// What the operation without an answer would have left.
+    /// The state if the operation without an answer has happened.
     maybe: Option<Pieces>,
     snapshots: BTreeMap<String, Vec<u8>>,
-    /// A snapshot whose answer is missing may be there, and one that was to go may be gone.
+    /// A snapshot whose creation was not answered may exist, and one whose deletion was not
+    /// answered may be gone.
     snapshot_maybe: bool,
     deleted_maybe: Option<String>,
     history: Arc<Mutex<History>>,
@@ -135,7 +135,7 @@ impl Workload for Parts {
     }
 }
 
-/// Writes every second page, each by itself, some at once.
+/// Writes every second page separately, several at once.
 async fn write_long(address: SocketAddr, blobs: &mut [Owned]) {
     const AT_ONCE: u64 = 16;
     let (mut client, mut random) = (Client::new(address), Random::new(1));
@@ -163,7 +163,7 @@ async fn write_long(address: SocketAddr, blobs: &mut [Owned]) {
     *lock(&blob.history) = History { states: vec![state], acknowledged: 0 };
 }
 
-/// A blob of each kind, and one that is copied onto from each.
+/// A blob of each kind, and one for copies of each.
 fn blobs_of(writer: u64) -> Vec<Owned> {
     let blob = |kind, role: &str| Owned {
         kind,
@@ -222,7 +222,7 @@ async fn write_until_killed(
         let done = match random.below(8) {
             0 => snapshot(&mut client, &mut blobs[at]).await,
             1 => copy(&run, &mut client, &mut blobs, at).await,
-            // A copy is changed too, while its source has the same parts.
+            // A copy is changed, too, while it shares parts with its source.
             2 => change(&mut client, &mut blobs[at + KINDS.len()], number, &mut random).await,
             _ => change(&mut client, &mut blobs[at], number, &mut random).await,
         };
@@ -240,7 +240,7 @@ fn bytes_of(number: u64) -> Vec<u8> {
     Random::new(number).bytes(length)
 }
 
-/// Sends what leads to `next`, and notes it whether it is answered or not.
+/// Sends the operation that leads to `next`, and records whether it was answered.
 async fn send(
     client: &mut Client,
     blob: &mut Owned,
@@ -288,7 +288,7 @@ async fn change_pages(
         return send(client, blob, pages, &[], &headers, Vec::new()).await;
     }
     let clears = random.below(4) == 0;
-    // Now and then most of the blob is cleared at once.
+    // Sometimes most of the blob is cleared at once.
     let most = if clears && random.below(16) == 0 { blob.pages / 2 } else { PAGES_WRITTEN_MAX };
     let count = 1 + random.below(most);
     let first = random.below(blob.pages - count);
@@ -327,7 +327,7 @@ async fn change_log(client: &mut Client, blob: &mut Owned, number: u64) -> Resul
     send(client, blob, parts, &[("comp", "appendblock")], &[], body).await
 }
 
-/// One block is new, the others are those that are committed.
+/// One block is new, the others are already committed.
 async fn change_blocks(
     client: &mut Client,
     blob: &mut Owned,
@@ -373,7 +373,7 @@ async fn copy(
     send(client, &mut copies[from], parts, &[], &headers, Vec::new()).await
 }
 
-/// A snapshot of the blob, or, if it has enough, the end of its oldest.
+/// Takes a snapshot of the blob or, if it has enough, deletes its oldest.
 async fn snapshot(client: &mut Client, blob: &mut Owned) -> Result<(), NoAnswer> {
     let Some(parts) = &blob.parts else { return Ok(()) };
     if blob.snapshots.len() < SNAPSHOTS_MAX {
@@ -397,7 +397,8 @@ async fn snapshot(client: &mut Client, blob: &mut Owned) -> Result<(), NoAnswer>
     Ok(())
 }
 
-/// After a restart: the blob and its snapshots are what was acknowledged, or what was on its way.
+/// After a restart: checks that the blob and its snapshots are as acknowledged, or as after the
+/// operation without an answer.
 async fn check(client: &mut Client, blob: &mut Owned) {
     let Owned { path, maybe, .. } = blob;
     let answer = get(client, path, &[]).await;
@@ -441,7 +442,7 @@ async fn get(client: &mut Client, path: &str, query: &[(&str, &str)]) -> Answer 
     answer
 }
 
-/// The moments of the snapshots that a listing shows.
+/// The snapshots in a listing.
 struct Listed(Vec<String>);
 
 impl Listed {

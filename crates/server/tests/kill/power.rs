@@ -1,8 +1,8 @@
-//! Power cuts under the whole server: its data folder is on a disk of its own, of which an image is
-//! taken at an instant, under load. The next server starts on the image, and the load goes on there.
+//! Power cuts under the whole server: its data folder is on a separate disk, of which an image is
+//! taken atomically, under load. The next server starts on the image, and the load continues there.
 //!
-//! Where no disk can be mounted there is nothing to test with, and the tests say so. Where
-//! `HOLDFAST_POWER_CYCLES` asks for it, they fail.
+//! If no disk can be mounted the tests are skipped and say so. With `HOLDFAST_POWER_CYCLES` set
+//! they fail instead.
 
 #![allow(unsafe_code, reason = "tests only: what a child does before it becomes the server")]
 
@@ -23,7 +23,7 @@ use holdfast_random::{Random, setting};
 use holdfast_testkit::process::end_with_parent;
 
 const CYCLES_DEFAULT: u64 = 3;
-/// One in so many starts has its power cut too.
+/// One in so many starts has its power cut, too.
 const STARTS_PER_CUT: u64 = 4;
 /// About as long as a start takes.
 const START_MILLISECONDS: u64 = 300;
@@ -31,7 +31,7 @@ const START_MILLISECONDS: u64 = 300;
 struct PowerCut {
     disk: Disk,
     cuts_of_starts: Option<Random>,
-    /// The server that is started after so many cuts only pretends to sync.
+    /// After so many cuts the server only pretends to sync.
     pretends_after: Option<u64>,
 }
 
@@ -74,8 +74,8 @@ impl Ending for PowerCut {
 }
 
 fn launch(data: &Path, log: &Path, syncs: bool) -> Server {
-    let mut command = Server::command();
-    // A server that outlived the test would keep its disk mounted.
+    let mut command = Server::command(log);
+    // A server that outlives the test would keep its disk mounted.
     end_with_parent(&mut command, libc::SIGKILL);
     if !syncs {
         pretend_to_sync(&mut command);
@@ -83,7 +83,7 @@ fn launch(data: &Path, log: &Path, syncs: bool) -> Server {
     Server::start_as(command, data, log)
 }
 
-/// Every call that makes something durable succeeds and does nothing.
+/// Every sync call succeeds and does nothing.
 fn pretend_to_sync(command: &mut Command) {
     const CALLS: [c_long; 5] = [
         libc::SYS_fsync,
@@ -98,7 +98,7 @@ fn pretend_to_sync(command: &mut Command) {
         jf: 0,
         k,
     };
-    // The number of the call is the first thing the filter is given.
+    // The number of the call is the first word of the filter's input.
     let mut filter = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
     for (at, call) in CALLS.iter().enumerate() {
         let is_call = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -119,7 +119,7 @@ fn pretend_to_sync(command: &mut Command) {
     }
 }
 
-/// None where it cannot be had and nobody has asked for it.
+/// `None` if it is not possible and not required.
 fn disk_for(test: &str) -> Option<Disk> {
     match Disk::new() {
         Ok(disk) => Some(disk),
@@ -143,7 +143,7 @@ fn what_was_acknowledged_survives_power_cuts() {
     });
 }
 
-/// The test above can fail: each workload by itself finds out that nothing was synced.
+/// Shows that the test above can fail: each workload alone detects that nothing was synced.
 #[test]
 fn server_that_only_pretends_to_sync_is_found_out_after_a_power_cut() {
     let name = "server_that_only_pretends_to_sync_is_found_out_after_a_power_cut";

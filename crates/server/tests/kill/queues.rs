@@ -1,7 +1,7 @@
 //! Producers and consumers on one queue: an acknowledged put is never lost, an acknowledged delete
-//! never undone, and nobody gets a message while it is invisible for them, not even across a restart.
+//! never undone, and no consumer gets a message while it is invisible, not even across a restart.
 //!
-//! Every message has a number for its text.
+//! The text of every message is a number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,12 +21,12 @@ pub const WORKERS: u64 = PRODUCERS + CONSUMERS;
 const PRODUCERS: u64 = 4;
 const CONSUMERS: u64 = 8;
 const MESSAGES: &str = "/kill-queue/messages";
-/// Consumers hold a message for one of these times: the first comes back between the kills, both
-/// before the end.
+/// Consumers hold a message for one of these times: the first ends between the kills, both end
+/// before the end of the test.
 const SHORT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(12);
 
-/// What is known of one message.
+/// The known state of one message.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// Its put was acknowledged.
@@ -37,7 +37,7 @@ struct Known {
     /// The last acknowledged receipt, unless an operation after it had no answer.
     current: Option<(String, String)>,
     dequeue_count: u64,
-    /// Nobody may get it before this.
+    /// It must not be returned before this.
     invisible_until: Option<Instant>,
 }
 
@@ -154,7 +154,7 @@ async fn consume(run: Arc<Run>, killed: Killed, address: SocketAddr, seed: u64) 
     killed.expect();
 }
 
-/// Gets some messages and checks that they could be got; none when there was no answer.
+/// Gets some messages and checks that they were visible; `None` if there was no answer.
 async fn get(run: &Run, client: &mut Client, count: u64, hold: Duration) -> Option<Vec<Got>> {
     let (count, seconds) = (count.to_string(), hold.as_secs().to_string());
     let query = [("numofmessages", count.as_str()), ("visibilitytimeout", seconds.as_str())];
@@ -183,7 +183,7 @@ async fn get(run: &Run, client: &mut Client, count: u64, hold: Duration) -> Opti
     Some(messages)
 }
 
-/// Lets others have the message at once; false when there was no answer.
+/// Makes the message visible at once; false if there was no answer.
 async fn release(run: &Run, client: &mut Client, message: &Got) -> bool {
     {
         let mut known = run.known();
@@ -193,7 +193,7 @@ async fn release(run: &Run, client: &mut Client, message: &Got) -> bool {
     let path = format!("{MESSAGES}/{}", message.id);
     let query = [("popreceipt", message.receipt.as_str()), ("visibilitytimeout", "0")];
     let Ok(answer) = client.send("PUT", &path, &query, &[], Vec::new()).await else { return false };
-    // Where it was held for a short time somebody else may have it.
+    // If it was held for a short time another consumer may have it.
     assert!(answer.status == 204 || answer.status == 404, "{answer:?}");
     true
 }
@@ -215,7 +215,7 @@ async fn delete(run: &Run, client: &mut Client, message: &Got) -> bool {
     true
 }
 
-/// Receipts that were acknowledged are those of messages that are still there.
+/// Checks that acknowledged receipts belong to messages that still exist.
 async fn check_held(run: &Run, address: SocketAddr) {
     let mut client = Client::new(address);
     let known: Vec<(u64, Known)> =
@@ -230,7 +230,7 @@ async fn check_held(run: &Run, address: SocketAddr) {
         let query = [("popreceipt", receipt.as_str()), ("visibilitytimeout", seconds.as_str())];
         let answer = client.send("PUT", &path, &query, &[], Vec::new()).await;
         let answer = answer.expect("the server answers");
-        // Nobody could get it without an answer that is known here, so nobody has.
+        // Every Get that could have returned it was answered, so no other consumer has it.
         check_status(&answer, 204);
         let receipt = answer.header("x-ms-popreceipt").expect("a receipt").to_owned();
         run.known().entry(number).or_default().current = Some((id, receipt));
@@ -250,7 +250,7 @@ async fn check_count(run: &Run, address: SocketAddr) {
     assert!((least..=most).contains(&count), "{count} counted, there are {least} to {most}");
 }
 
-/// Gets whatever is left, and nothing else may be missing.
+/// Gets all remaining messages; none may be missing.
 async fn drain(run: &Run, address: SocketAddr) {
     let mut client = Client::new(address);
     let held: Vec<(u64, (String, String))> = run
@@ -263,7 +263,7 @@ async fn drain(run: &Run, address: SocketAddr) {
         assert!(release(run, &mut client, &Got { number, id, receipt }).await);
     }
     let mut seen = BTreeSet::new();
-    // What was got without an answer comes back only now.
+    // Messages got without an answer become visible only now.
     let end = Instant::now() + LONG + Duration::from_secs(1);
     loop {
         let messages = get(run, &mut client, 32, 10 * LONG).await.expect("the server answers");

@@ -1,9 +1,9 @@
-//! Entities and batches in one table: a batch is there as a whole or not at all, and no ETag comes
-//! twice.
+//! Entities and batches in one table: a batch is there completely or not at all, and no ETag is
+//! used twice.
 //!
-//! Every writer has a partition of its own, whose rows it writes together, in batches that all carry
-//! one number; and a counter that it changes under the ETag of its last state. All of them overwrite
-//! one entity, whose ETags tell the order.
+//! Every writer has its own partition, whose rows it writes together, in batches with one number;
+//! and a counter that it changes under the ETag of its last state. All writers overwrite one entity,
+//! whose ETags give the order.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -28,22 +28,22 @@ const JSON: &[(&str, &str)] =
     &[("accept", "application/json;odata=nometadata"), ("content-type", "application/json")];
 const BATCH: &[(&str, &str)] = &[("content-type", "multipart/mixed; boundary=batch_1")];
 
-/// The number that something carries; none if it is not there.
+/// The number stored in an entity; `None` if it is absent.
 type State = Option<u64>;
 
-/// What one writer knows of what it alone writes.
+/// The state of what one writer writes alone.
 #[derive(Clone, Debug, Default)]
 struct Owned {
     rows: Known,
     counter: Known,
-    /// Of the counter, unless the answer that carried it was lost.
+    /// The ETag of the counter, unless the answer with it was lost.
     etag: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Known {
     acknowledged: State,
-    /// Where the operation without an answer would have led.
+    /// The state if the operation without an answer has happened.
     maybe: Option<State>,
 }
 
@@ -59,7 +59,7 @@ struct Run {
     address: SocketAddr,
     killed: Killed,
     numbers: Arc<AtomicU64>,
-    /// Which number each acknowledged ETag of the shared entity stands for, over all cycles.
+    /// The number for each acknowledged ETag of the shared entity, over all cycles.
     shared: Arc<Mutex<BTreeMap<EntityETag, u64>>>,
 }
 
@@ -254,7 +254,7 @@ async fn check_shared(address: SocketAddr, shared: &Mutex<BTreeMap<EntityETag, u
     let Some((last, _)) = shared.last_key_value() else { return };
     let found = etag_of(&answer);
     assert!(found >= *last, "an acknowledged write is gone");
-    // One that is newer than every acknowledged one had no answer.
+    // One newer than all acknowledged ones belongs to a write without an answer.
     if let Some(expected) = shared.get(&found) {
         assert_eq!(state(&answer), Some(*expected));
     }

@@ -6,13 +6,13 @@ use std::fs::File;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use holdfast_random::{Random, seed_of_this_run, setting};
-use holdfast_testkit::process::{ChildProcess, socket_address};
+use holdfast_testkit::process::{ChildProcess, command, socket_address};
 
-/// Far above what a start takes, so that only a server that hangs gets there.
+/// Far more than a start takes, so that only a server that hangs exceeds it.
 const START_MAX: Duration = Duration::from_secs(60);
 
 pub const FREE_PORTS: [&str; 12] = [
@@ -41,7 +41,7 @@ pub struct Server {
     pub queue: SocketAddr,
     pub table: SocketAddr,
     pub file: SocketAddr,
-    /// None where it is not served.
+    /// `None` if it is not served.
     pub smb: Option<SocketAddr>,
 }
 
@@ -53,17 +53,17 @@ impl Server {
     }
 
     pub fn start_with_smb(data: &Path, log: &Path) -> Self {
-        Self::spawn(Self::command(), data, log, ["0"; 4], "0")
+        Self::spawn(Self::command(log), data, log, ["0"; 4], "0")
     }
 
     /// The same on given ports for Blob, Queue, Table and File.
     pub fn start_on(data: &Path, log: &Path, ports: [&str; 4]) -> Self {
-        Self::spawn(Self::command(), data, log, ports, "off")
+        Self::spawn(Self::command(log), data, log, ports, "off")
     }
 
-    /// What starts the binary, for those who have something to add to it.
-    pub fn command() -> Command {
-        Command::new(binary())
+    /// What starts the binary in the folder of its log, for those who have something to add to it.
+    pub fn command(log: &Path) -> Command {
+        command(binary(), log.parent().expect("the log is in a folder"))
     }
 
     pub fn start_as(command: Command, data: &Path, log: &Path) -> Self {
@@ -84,7 +84,6 @@ impl Server {
             .arg(data)
             .args(flags.iter().zip(ports).flat_map(|(flag, port)| [flag, port]))
             .args(["--admin-port", "0", "--smb-port", smb_port, "--log", "warn"])
-            .stdin(Stdio::null())
             .stderr(errors);
         let mut process = ChildProcess::spawn(&mut command);
         let ready = process.next_line(START_MAX).unwrap_or_else(|| {
@@ -105,8 +104,8 @@ impl Server {
     }
 }
 
-/// Runs a test that ends the server by `what` `HOLDFAST_{what}_CYCLES` times, in the way that
-/// `HOLDFAST_{what}_SEED` decides; both are printed, so that a failure can be repeated.
+/// Runs a test that ends the server by `what` `HOLDFAST_{what}_CYCLES` times, with the random
+/// choices of `HOLDFAST_{what}_SEED`; both are printed, so that a failure can be repeated.
 pub fn in_cycles(what: &str, cycles_default: u64, run: impl AsyncFnOnce(u64, &mut Random)) {
     let cycles = setting(&format!("HOLDFAST_{what}_CYCLES")).unwrap_or(cycles_default);
     println!("HOLDFAST_{what}_CYCLES={cycles}");
@@ -115,7 +114,7 @@ pub fn in_cycles(what: &str, cycles_default: u64, run: impl AsyncFnOnce(u64, &mu
     runtime.block_on(run(cycles, &mut Random::new(seed)));
 }
 
-/// Said past the capture of tests that pass: nobody must take what was skipped for what was shown.
+/// Printed without capture, so that a skipped test is not mistaken for a passed one.
 pub fn say_skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
 }

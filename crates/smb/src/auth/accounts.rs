@@ -1,4 +1,4 @@
-//! The accounts that may log on, with what NTLM needs to know of their keys.
+//! The accounts that may log on, with the hashes of their keys for NTLM.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use md4::{Digest as _, Md4};
 
 use crate::wire::text;
 
-/// What NTLM makes of a password. As good as the password itself: never shown.
+/// The NTLM hash of a password. As secret as the password itself: never shown.
 #[derive(Clone)]
 pub struct NtHash([u8; 16]);
 
@@ -33,13 +33,13 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Any of `keys` (in Base64, as users have them) is good for logging on.
+    /// Any of `keys` (in Base64, as users have them) can be used to log on.
     pub fn insert<'a>(&mut self, name: &str, keys: impl Iterator<Item = &'a str>) {
         let hashes = keys.map(NtHash::of_password).collect();
         self.by_name.insert(name.to_ascii_lowercase().into(), hashes);
     }
 
-    /// Names of accounts are in lower case; what people type need not be.
+    /// Names of accounts are in lower case; users may type any case.
     pub(super) fn find(&self, user: &str) -> Option<(&Arc<str>, &[NtHash])> {
         let (name, hashes) = self.by_name.get_key_value(user.to_ascii_lowercase().as_str())?;
         Some((name, hashes))

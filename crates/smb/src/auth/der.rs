@@ -1,4 +1,4 @@
-//! As much of DER as SPNEGO needs, strictly: definite lengths in the shortest form.
+//! The part of DER that SPNEGO needs, strictly: definite lengths in the shortest form.
 
 use crate::wire::Malformed;
 
@@ -7,7 +7,7 @@ pub const OCTET_STRING: u8 = 0x04;
 pub const OBJECT_IDENTIFIER: u8 = 0x06;
 pub const ENUMERATED: u8 = 0x0A;
 pub const GENERAL_STRING: u8 = 0x1B;
-/// Of GSS-API, around the first token.
+/// The GSS-API tag around the first token.
 pub const APPLICATION: u8 = 0x60;
 
 /// The tag of a field of a sequence or of a choice.

@@ -1,4 +1,5 @@
-//! One authentication: two or three tokens of the client, each answered, and then a key or nothing.
+//! One authentication: two or three tokens of the client, each answered, and then a session key or
+//! a refusal.
 
 use std::sync::Arc;
 
@@ -10,15 +11,15 @@ use crate::crypto::SessionKey;
 use crate::crypto::encryption::is_same_secret;
 use crate::wire::Malformed;
 
-/// What clients are told this server is called.
+/// The name of this server as told to clients.
 const SERVER_NAME: &str = "HOLDFAST";
 const V1_RESPONSE_BYTES: usize = 24;
-/// Of a name in the DNS.
+/// The maximum of a DNS name.
 const CLIENT_NAME_CHARACTERS_MAX: usize = 255;
 
 #[derive(Debug)]
 pub enum Step {
-    /// The client has to say more.
+    /// The client must send another token.
     Continue(Vec<u8>),
     Done(Authenticated),
 }
@@ -31,19 +32,19 @@ pub struct Authenticated {
     pub token: Vec<u8>,
 }
 
-/// Who has logged on.
+/// The user that has logged on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     pub account: Arc<str>,
-    /// What the client calls its machine, which proves nothing.
+    /// The machine name sent by the client, which is not verified.
     pub client_name: Arc<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// A wrong key, no such account, or nobody in particular.
+    /// A wrong key, an unknown account, or an anonymous logon.
     LogonFailure,
-    /// What was sent is no token, or not the one that was due.
+    /// Not a valid token, or not the expected one.
     Malformed,
 }
 
@@ -161,7 +162,7 @@ impl Exchange {
     }
 }
 
-/// Who it is, the key of the session, and what was agreed.
+/// The user, the session key, and the negotiated flags.
 fn authenticate(
     accounts: &Accounts,
     before: &Before,
@@ -174,7 +175,7 @@ fn authenticate(
     if is_anonymous {
         return Err(Refused::LogonFailure);
     }
-    // A response of the first version of NTLM is no proof of anything.
+    // A response of NTLM version 1 proves nothing.
     if authenticate.nt_response.len() == V1_RESPONSE_BYTES {
         return Err(Refused::LogonFailure);
     }
@@ -189,8 +190,7 @@ fn authenticate(
     Err(Refused::LogonFailure)
 }
 
-/// As operators see it among the handles: no longer than names of machines are, and nothing that
-/// text has no sign for.
+/// The name as shown in lists of handles: of limited length, without unprintable characters.
 fn shown_name(workstation: &str) -> Arc<str> {
     let signs = workstation.chars().filter(|sign| !sign.is_control());
     signs.take(CLIENT_NAME_CHARACTERS_MAX).collect::<String>().into()

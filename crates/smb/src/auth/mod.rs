@@ -1,5 +1,5 @@
-//! Who is asking: NTLM version 2 in SPNEGO, with the name of an account for the user and one of its
-//! keys, as text, for the password. There are no guests.
+//! Authentication: NTLM version 2 in SPNEGO; the user is the name of an account, the password one
+//! of its keys as text. There are no guests.
 
 mod accounts;
 mod der;

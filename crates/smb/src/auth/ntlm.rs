@@ -1,4 +1,4 @@
-//! NTLM version 2, the side that checks, [MS-NLMP] 3.3.2 and 3.4.
+//! NTLM version 2, server side, [MS-NLMP] 3.3.2 and 3.4.
 
 use hmac::{Hmac, Mac as _};
 use md5::{Digest as _, Md5};
@@ -11,7 +11,7 @@ use crate::crypto::SessionKey;
 use crate::crypto::encryption::is_same_secret;
 use crate::wire::{Malformed, text};
 
-/// The messages before AUTHENTICATE, as they were.
+/// The messages before AUTHENTICATE, as sent.
 #[derive(Debug)]
 pub struct Before {
     pub negotiate: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Before {
     pub challenge: [u8; 8],
 }
 
-/// The key of the session if the client has proved to know the password behind `hash`.
+/// The session key, if the client has proved to know the password of `hash`.
 pub fn check(
     hash: &NtHash,
     before: &Before,
@@ -59,7 +59,7 @@ pub enum Direction {
     ToClient,
 }
 
-/// The checksum that each side gives, with its first sequence number, over the list of mechanisms.
+/// The checksum of each side over the list of mechanisms, with its first sequence number.
 pub fn message_signature(
     session_key: &SessionKey,
     direction: Direction,

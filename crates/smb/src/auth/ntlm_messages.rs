@@ -25,7 +25,7 @@ pub mod flags {
     pub const KEY_56: u32 = 0x8000_0000;
 }
 
-/// Kinds of attributes about a target.
+/// Kinds of target attributes.
 mod attribute {
     pub const END: u16 = 0;
     pub const COMPUTER_NAME: u16 = 1;
@@ -42,7 +42,7 @@ fn message(bytes: &[u8], kind: u32) -> Result<Cursor<'_>, Malformed> {
     if is_right { Ok(fields) } else { Err(Malformed) }
 }
 
-/// The flags of a NEGOTIATE; nothing else in it matters.
+/// The flags of a NEGOTIATE; nothing else in it is used.
 pub fn negotiate_flags(bytes: &[u8]) -> Result<u32, Malformed> {
     message(bytes, 1)?.u32()
 }
@@ -75,7 +75,7 @@ pub fn challenge(asked: u32, challenge: &[u8; 8], name: &str, time: u64) -> Vec<
         info.put_u16_le(target.len() as u16);
         info.extend_from_slice(&target);
     }
-    // A client that sees the time protects all three messages with a checksum.
+    // With the time, clients protect all three messages with a checksum.
     info.put_u16_le(attribute::TIMESTAMP);
     info.put_u16_le(8);
     info.put_u64_le(time);
@@ -108,7 +108,7 @@ pub struct Authenticate<'a> {
     pub nt_response: &'a [u8],
     pub domain: String,
     pub user: String,
-    /// What the client calls the machine that it is on.
+    /// The machine name sent by the client.
     pub workstation: String,
     pub encrypted_session_key: &'a [u8],
     pub flags: u32,
@@ -125,7 +125,7 @@ impl<'a> Authenticate<'a> {
         let encrypted_session_key = field(bytes, &mut fields)?;
         let flags = fields.u32()?;
         let (domain, user) = (text::decode(domain)?, text::decode(user)?);
-        // Nobody is kept out because of it.
+        // An invalid one is not a reason for refusal.
         let workstation = text::decode(workstation).unwrap_or_default();
         Ok(Self { nt_response, domain, user, workstation, encrypted_session_key, flags })
     }
@@ -142,12 +142,12 @@ fn field<'a>(bytes: &'a [u8], fields: &mut Cursor<'a>) -> Result<&'a [u8], Malfo
     bytes.get(offset..end).ok_or(Malformed)
 }
 
-/// The response of NTLM version 2: a proof, and what it is over besides the challenge.
+/// The response of NTLM version 2: a proof, and the data that it covers besides the challenge.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof<'a> {
     pub proof: &'a [u8; 16],
     pub blob: &'a [u8],
-    /// Whether the client says that its AUTHENTICATE has a checksum.
+    /// Whether the client announces a checksum in its AUTHENTICATE.
     pub has_mic: bool,
 }
 

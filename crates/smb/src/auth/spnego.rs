@@ -9,7 +9,7 @@ const HINT: &[u8] = b"not_defined_in_RFC4178@please_ignore";
 /// More than any client knows.
 const MECHANISMS_MAX: usize = 16;
 
-/// What a client says.
+/// A message of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said<'a> {
     Init(Init<'a>),
@@ -21,7 +21,7 @@ pub struct Init<'a> {
     /// The list of mechanisms as it was sent, which its checksum covers.
     pub mechanism_list: &'a [u8],
     pub ntlm_is_offered: bool,
-    /// `token` is for the mechanism that the client likes best.
+    /// Whether `token` is for the client's preferred mechanism.
     pub ntlm_is_preferred: bool,
     pub token: Option<&'a [u8]>,
 }
@@ -64,7 +64,7 @@ impl<'a> Init<'a> {
             ntlm_is_offered |= is_ntlm;
             ntlm_is_preferred |= is_ntlm && index == 0;
         }
-        // Flags that nobody is to send.
+        // Flags that clients must not send.
         der::take_if(&mut fields, context(1))?;
         let token = octets(&mut fields, 2)?;
         Ok(Self { mechanism_list, ntlm_is_offered, ntlm_is_preferred, token })
@@ -87,7 +87,7 @@ fn octets<'a>(fields: &mut &'a [u8], number: u8) -> Result<Option<&'a [u8]>, Mal
     field.map(|field| der::whole(field, der::OCTET_STRING)).transpose()
 }
 
-/// What the server says first, in its answer to NEGOTIATE: that it knows NTLM.
+/// The first token of the server, in its answer to NEGOTIATE: it offers NTLM.
 pub fn offer() -> Vec<u8> {
     let mechanism = der::value(der::OBJECT_IDENTIFIER, &NTLM);
     let mechanisms = der::value(context(0), &der::value(der::SEQUENCE, &mechanism));
@@ -104,7 +104,7 @@ pub enum State {
     Incomplete = 1,
 }
 
-/// What the server answers.
+/// An answer of the server.
 pub fn answer(
     state: State,
     names_mechanism: bool,

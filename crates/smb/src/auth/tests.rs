@@ -105,7 +105,7 @@ fn response(token: &[u8]) -> Vec<u8> {
     der::value(der::context(1), &der::value(der::SEQUENCE, &token))
 }
 
-/// What an honest client sends, with a checksum over the three messages or one that is spoiled.
+/// What a valid client sends, with a checksum over the three messages, correct or broken.
 fn answer_to(
     challenge: &[u8; 8],
     messages: [&[u8]; 2],

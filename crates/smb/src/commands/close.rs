@@ -15,7 +15,7 @@ use crate::wire::close::{Attributes, Request, Response};
 pub async fn handle(call: &mut Call) -> Result {
     let request = Request::decode(&call.message)?;
     let open = call.open(request.file_id)?;
-    // A client may send this without waiting for the answers to what it sent before.
+    // A client may send CLOSE without waiting for earlier answers.
     let _alone = open.at_work.write().await;
     let removed = call.session()?.opens.remove(open.id).ok_or(Status::FILE_CLOSED)?;
     let facts = close(&call.connection, &removed).await;
@@ -28,8 +28,7 @@ pub async fn handle(call: &mut Call) -> Result {
     Ok(Answer::success(|out| Response { attributes }.encode(out)))
 }
 
-/// What the end of an open entails, whether its client asks for it or is gone. Tells what a file was
-/// like at the end.
+/// Closes an open, whether its client asks for it or is gone. Returns the final state of a file.
 pub async fn close(connection: &Connection, open: &Arc<Open>) -> Option<NodeFacts> {
     match &open.kind {
         OpenKind::Pipe(_) => None,

@@ -1,4 +1,4 @@
-//! FLUSH: what was written before is durable already.
+//! FLUSH: everything written before is durable already.
 
 use super::Result;
 use super::pending_answer::patiently;

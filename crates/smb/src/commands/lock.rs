@@ -1,4 +1,4 @@
-//! LOCK: locks ranges of a file, perhaps waiting for others, and unlocks them.
+//! LOCK: locks ranges of a file, possibly waiting for others, and unlocks them.
 
 use holdfast_domain::share::handles::LockRequest;
 use holdfast_domain::share::opens::LockSequence;
@@ -33,8 +33,8 @@ pub async fn handle(call: &mut Call) -> Result {
     Ok(Answer::empty())
 }
 
-/// The number of a request that a client repeats if its connection was lost: only of opens that
-/// survive that.
+/// The sequence number of a request that a client repeats after losing its connection; only for
+/// opens that survive that.
 fn sequence(request: &Request, file: &OpenFile) -> Option<LockSequence> {
     const INDEX_MAX: u32 = 64;
     let (index, number) = (request.sequence >> 4, request.sequence & 0xF);

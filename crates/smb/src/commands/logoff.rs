@@ -1,4 +1,4 @@
-//! LOGOFF: the end of a session and of what it has open, but for what is durable.
+//! LOGOFF: ends a session and its opens, except durable ones.
 
 use std::sync::Arc;
 

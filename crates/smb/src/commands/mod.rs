@@ -1,5 +1,4 @@
-//! One file for each command: decode, call the domain, encode. Who asks and in which tree was found
-//! out before.
+//! One file for each command: decode, call the domain, encode. Session and tree are found before.
 
 mod change_notify;
 pub mod close;
@@ -52,7 +51,7 @@ pub async fn handle(call: &mut Call, command: Command) -> Answer {
         Command::QueryInfo => query_info::handle(call).await,
         Command::SetInfo => set_info::handle(call).await,
         Command::OplockBreak => oplock_break::handle(call).await,
-        // Answered by nothing, before it gets here.
+        // CANCEL has no answer and is handled before.
         Command::Cancel => Err(Status::INVALID_PARAMETER),
     };
     handled.unwrap_or_else(Answer::refusal)
@@ -63,8 +62,8 @@ fn echo(call: &Call) -> Result {
     Ok(Answer::empty())
 }
 
-/// How much a request sends or asks for at most, whichever is more. A request that cannot be read
-/// is refused by its command.
+/// The most bytes that a request sends or asks for, whichever is more. Its command refuses an
+/// invalid request.
 pub fn bytes_moved(command: Command, message: &Bytes) -> u64 {
     let asked = match command {
         Command::Read => wire::read::Request::decode(message).map(|it| u64::from(it.length)),
@@ -96,8 +95,8 @@ pub fn bytes_moved(command: Command, message: &Bytes) -> u64 {
     asked.unwrap_or(0)
 }
 
-/// How much memory a request can take beyond what every request has, for its answer or while it works. A
-/// request that cannot be read, or asks for more than anybody gets, is refused by its command.
+/// How much additional memory a request can take, for its answer or while it runs. Its command refuses
+/// an invalid request, or one that asks for more than the maximum.
 pub fn room_bytes_max(command: Command, message: &Bytes) -> usize {
     let asked = match command {
         Command::Read => wire::read::Request::decode(message).map(|it| it.length),
@@ -114,7 +113,7 @@ pub fn room_bytes_max(command: Command, message: &Bytes) -> usize {
         Command::QueryInfo => {
             wire::query_info::Request::decode(message).map(|it| it.output_bytes_max)
         }
-        // It may wait for days, and its answer is as long as what happens then.
+        // It may wait for days, and the length of its answer depends on the changes.
         Command::ChangeNotify
         | Command::Negotiate
         | Command::SessionSetup

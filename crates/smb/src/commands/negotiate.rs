@@ -15,9 +15,9 @@ use crate::wire::negotiate::{
     Chosen, Contexts, Request, Response, SHA_512, SIGNING_ENABLED, SIGNING_REQUIRED, capabilities,
 };
 
-/// The dialect that stands for "2, and ask again which".
+/// The dialect that means "SMB 2, negotiate again".
 const ANY_SMB2: u16 = 0x02FF;
-/// The fastest first.
+/// Fastest first.
 const CIPHERS: [Cipher; 4] =
     [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Aes128Ccm, Cipher::Aes256Ccm];
 const SIGNING: [SigningAlgorithm; 3] =
@@ -37,7 +37,7 @@ pub fn handle(call: &mut Call) -> Result {
     }
     let chosen = (dialect == Dialect::Smb3_1_1).then(|| Chosen {
         salt: random(),
-        // 0 says that there was one to choose from and none was known.
+        // 0 means that the client offered ciphers, but none is supported.
         cipher: request
             .contexts
             .ciphers
@@ -56,7 +56,7 @@ pub fn handle(call: &mut Call) -> Result {
     Ok(Answer::success(|out| response.encode(out)))
 }
 
-/// What client and server have in common.
+/// The features that client and server have in common.
 fn decide(request: &Request, dialect: Dialect, security_mode: u16) -> Result<Negotiated> {
     let Contexts { preauth_hashes, ciphers, signing } = &request.contexts;
     let mut capabilities = dialect.capabilities();
@@ -117,15 +117,15 @@ fn response(connection: &Connection, code: u16, dialect: Dialect) -> Response {
     }
 }
 
-/// The answer to the NEGOTIATE of SMB 1, if the client offers to speak SMB 2 as well.
+/// The answer to the NEGOTIATE of SMB 1, if the client offers SMB 2, too.
 pub fn answer_smb1(connection: &Connection, message: &[u8]) -> Option<Answer> {
     const NEGOTIATE: u8 = 0x72;
     const HEADER_BYTES: usize = 32;
     if connection.negotiated().is_some() || message.get(4) != Some(&NEGOTIATE) {
         return None;
     }
-    // Behind a count of parameters (none) and of bytes come names, each with a 2 before and a 0
-    // behind.
+    // After a count of parameters (none) and of bytes come names, each between a byte 2 and a byte
+    // 0.
     let mut names = message.get(HEADER_BYTES + 3..)?.split(|byte| *byte == 0);
     let offers_any = names.clone().any(|name| name == b"\x02SMB 2.???");
     if offers_any {

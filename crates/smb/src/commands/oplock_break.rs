@@ -1,4 +1,4 @@
-//! OPLOCK_BREAK: a client gives up what it was asked to.
+//! OPLOCK_BREAK: a client acknowledges a break.
 
 use std::sync::Arc;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::connection::Ticket;
 use crate::status::Status;
 
-/// Most work is done before; a client that need not know is not told.
+/// Most work is done before this, without STATUS_PENDING.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// The outcome of `work`. The client gets STATUS_PENDING if it takes longer than a moment.
+/// The outcome of `work`. The client gets STATUS_PENDING if it takes longer than `PATIENCE`.
 pub async fn patiently<T>(
     ticket: &Ticket,
     work: impl Future<Output = T>,
@@ -24,7 +24,7 @@ pub async fn patiently<T>(
     pending(ticket, work).await
 }
 
-/// As [`patiently`], for work that is not done at once only if somebody else has to act.
+/// As [`patiently`], for work that is either done at once or waits for other clients.
 pub async fn at_once_or_pending<T>(
     ticket: &Ticket,
     work: impl Future<Output = T>,

@@ -1,4 +1,4 @@
-//! QUERY_DIRECTORY: lists a directory, as much at a time as the client has room for.
+//! QUERY_DIRECTORY: lists a directory, in parts that fit the client's buffer.
 
 use holdfast_domain::share::handles::ListFrom;
 
@@ -12,9 +12,9 @@ use crate::status::Status;
 use crate::wire::query_directory::{REOPEN, RESTART_SCANS, RETURN_SINGLE_ENTRY, Request};
 use crate::wire::query_info::encode_output;
 
-/// At most so many names are read at a time.
+/// The most names that are read at a time.
 const ENTRIES_MAX: usize = 1024;
-/// Most names are longer; what does not fit is read again.
+/// Most names are longer; entries that do not fit are read again.
 const NAME_BYTES_GUESS: usize = 16;
 
 pub async fn handle(call: &mut Call) -> Result {
@@ -55,7 +55,7 @@ pub async fn handle(call: &mut Call) -> Result {
     for listed in &listing.entries {
         let facts = NodeFacts::from(&listed.information);
         if entries.push(&listed.name, &facts).is_err() {
-            // What does not fit comes first the next time.
+            // Entries that do not fit come first the next time.
             if let Some(last_told) = last_told {
                 file.handle.unlist(last_told);
             }
@@ -64,7 +64,7 @@ pub async fn handle(call: &mut Call) -> Result {
         last_told = Some(&listed.name);
     }
     if entries.is_empty() {
-        // The client may come back with more room.
+        // The client may retry with a larger buffer.
         file.handle.list_again(listing.from);
         return Err(Status::INFO_LENGTH_MISMATCH);
     }

@@ -1,4 +1,4 @@
-//! QUERY_INFO: what a file, a share or a security descriptor is like.
+//! QUERY_INFO: properties of a file or a share, and security descriptors.
 
 use holdfast_domain::failure::Failure;
 use holdfast_domain::share::handles::HandleRefusal;

@@ -15,8 +15,8 @@ use crate::refusals;
 use crate::status::Status;
 use crate::wire::read::{Request, encode_head};
 
-/// A long read is made of stretches that are read side by side: one at a time would leave the disk
-/// idle most of the time.
+/// A long read is split into ranges that are read concurrently: one at a time would leave the disk
+/// mostly idle.
 const STRETCH_BYTES: u64 = 1024 * 1024;
 
 pub async fn handle(call: &mut Call) -> Result {
@@ -55,7 +55,7 @@ async fn read_file(call: &Call, request: &Request, file: &OpenFile) -> Result {
     Ok(answer.with_payload(pieces))
 }
 
-/// The bytes as the store has them.
+/// The bytes as pieces from the store.
 pub async fn read_pieces(
     call: &Call,
     file: &OpenFile,
@@ -78,8 +78,8 @@ pub async fn read_pieces(
     Ok(pieces.concat())
 }
 
-/// Clients take what they read in its order: one that gets a later answer first keeps it, asks for no
-/// more meanwhile, and the disk is idle while it catches up.
+/// Clients process reads in order: one that gets a later answer first keeps it and asks for no more
+/// meanwhile, so that the disk is idle until it has caught up.
 async fn in_turn<T>(turns: &Semaphore, reading: impl Future<Output = T>) -> T {
     let _turn = turns.acquire().await.expect("never closed");
     reading.await
@@ -93,7 +93,7 @@ async fn read_all(mut reader: ContentReader) -> std::result::Result<Vec<Bytes>, 
     Ok(pieces)
 }
 
-/// No bytes can be had anywhere, even behind the end or where others have locked.
+/// A read of no bytes succeeds anywhere, even past the end or in a locked range.
 fn nothing(file: &OpenFile) -> Result<Vec<Bytes>> {
     if file.handle.is_directory {
         Err(Status::INVALID_DEVICE_REQUEST)

@@ -1,4 +1,4 @@
-//! SESSION_SETUP: logging on, and proving again who one is, [MS-SMB2] 3.3.5.5.
+//! SESSION_SETUP: logon and reauthentication, [MS-SMB2] 3.3.5.5.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub async fn handle(call: &mut Call) -> Result {
         id => match call.connection.session(id) {
             Some(session) => session,
             None => {
-                // Whatever is found, so that the refusal is signed if the request is.
+                // Only sets the session, so that the refusal is signed if the request is.
                 let _ = find_elsewhere(call);
                 return Err(Status::USER_SESSION_DELETED);
             }
@@ -121,8 +121,8 @@ fn requirements(call: &Call, request: &Request) -> Requirements {
     }
 }
 
-/// The session of another connection that the request is signed for. The refusal is signed as well,
-/// so that the client believes it.
+/// The session of another connection whose key has signed the request. The refusal is signed, too,
+/// so that the client accepts it.
 fn find_elsewhere(call: &mut Call) -> Result<Arc<Session>> {
     let session = call.connection.frontend.session(call.header.session_id);
     let session = session.ok_or(Status::USER_SESSION_DELETED)?;
@@ -140,8 +140,8 @@ fn find_elsewhere(call: &mut Call) -> Result<Arc<Session>> {
     Ok(session)
 }
 
-/// One session has one connection here, so that it is never bound to another. What else is wrong
-/// with the request comes first, as clients expect it.
+/// A session has one connection here and is never bound to another. Other errors of the request
+/// come first, as clients expect.
 fn refuse_binding(call: &mut Call) -> Result<Status> {
     let session = find_elsewhere(call)?;
     let negotiated = call.negotiated()?;

@@ -1,4 +1,4 @@
-//! SET_INFO: changes what a file or directory is like, where it is and whether it stays.
+//! SET_INFO: changes properties of a file or directory, renames or deletes it.
 
 use holdfast_domain::share::handles::{BasicChange, RenameTo, SetTime};
 use holdfast_domain::share::security::{Descriptor, assigned};
@@ -52,7 +52,7 @@ async fn apply(call: &Call, file: &OpenFile, change: Change) -> Result<()> {
             handle.set_offset(offset);
             Ok(())
         }
-        // How the client buffers is its own matter.
+        // The mode only affects the client.
         Change::Mode(_) => Ok(()),
     };
     changed.map_err(refusals::of_handle)

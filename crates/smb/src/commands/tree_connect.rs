@@ -12,7 +12,7 @@ use crate::tree::{Tree, TreeKind};
 use crate::wire::create::access;
 use crate::wire::tree::{CONTINUOUS_AVAILABILITY, Request, Response, ShareType};
 
-/// No copies on the client's side that outlive an open.
+/// The client must not cache files offline.
 const NO_OFFLINE_CACHING: u32 = 0x30;
 
 pub async fn handle(call: &mut Call) -> Result {

@@ -16,7 +16,7 @@ use crate::status::Status;
 use crate::wire::write::{Request, Response};
 use crate::{ipc, refusals};
 
-/// The offset that stands for the end of the file.
+/// The offset that means the end of the file.
 const AT_END: u64 = u64::MAX;
 
 pub async fn handle(call: &mut Call) -> Result {
@@ -73,7 +73,7 @@ pub async fn write_pieces(
     domain.write_handle(&file.handle, at, received).await.map_err(refusals::of_handle)
 }
 
-/// A content that is here already.
+/// A content that is in memory already.
 struct Pieces(std::vec::IntoIter<Bytes>);
 
 #[async_trait]

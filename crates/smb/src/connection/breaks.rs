@@ -1,4 +1,4 @@
-//! Tells clients what to give up of what they cache.
+//! Sends breaks of oplocks and leases to clients.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,11 +15,11 @@ use crate::session::Session;
 use crate::wire::FileId;
 use crate::wire::oplock_break::{LeaseBreak, Notification};
 
-/// What the domain has to tell the client of a connection.
+/// The events of the domain for the client of a connection.
 pub struct Breaks {
     sender: mpsc::UnboundedSender<CachingEvent>,
     waiting: Mutex<Waiting>,
-    /// Held while one is sent: who waits for it knows that all before are sent.
+    /// Held while one is sent: after waiting for it all earlier ones are sent.
     telling: tokio::sync::Mutex<()>,
 }
 
@@ -53,13 +53,13 @@ impl Breaks {
                 waiting.received.push_back(event);
                 Poll::Ready(())
             }
-            // The sender is here too, so that there is no end.
+            // This struct holds a sender, too, so the channel never ends.
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }
 }
 
-/// Until it is dropped.
+/// Sends breaks until it is dropped.
 pub async fn tell_all(connection: &Arc<Connection>) {
     loop {
         poll_fn(|context| connection.breaks.poll_arrival(context)).await;
@@ -67,7 +67,7 @@ pub async fn tell_all(connection: &Arc<Connection>) {
     }
 }
 
-/// Sends what there is to tell. After that, nothing that came before is unsent.
+/// Sends all pending breaks. After that, no earlier one is unsent.
 pub async fn tell(connection: &Arc<Connection>) {
     let _telling = connection.breaks.telling.lock().await;
     while let Some(event) = connection.breaks.next() {
@@ -98,7 +98,7 @@ pub async fn tell(connection: &Arc<Connection>) {
     }
 }
 
-/// The session that has it open, or any: it only decides whether the message is encrypted.
+/// The session of the open, or any: it only decides whether the message is encrypted.
 fn session_of(connection: &Connection, file_id: FileId) -> Option<Arc<Session>> {
     let mut sessions = connection.established_sessions();
     let index = sessions.iter().position(|session| session.opens.get(file_id).is_some());

@@ -1,10 +1,10 @@
-//! The requests of one message, worked on one after the other, and their answers.
+//! Runs the requests of one message, one after the other, and sends their answers.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::answer_room::{SHORT_ANSWER_BYTES, Taken};
+use super::answer_memory::{SHORT_ANSWER_BYTES, Taken};
 use super::breaks;
 use super::incoming::{Batch, Message, Signature};
 use super::outgoing::{Reply, has_room};
@@ -19,7 +19,7 @@ use crate::tree::Tree;
 use crate::wire::header::TreeOrAsync;
 use crate::wire::{Command, Flags, Header};
 
-/// How long a command may take before its client is told to be patient.
+/// After this time the client gets STATUS_PENDING.
 const PENDING_AFTER: Duration = Duration::from_secs(5);
 
 /// A batch whose requests can be cancelled from now on.
@@ -46,22 +46,22 @@ pub async fn work(connection: Arc<Connection>, batch: Batch) -> ControlFlow<()> 
     work_on(connection, begun).await
 }
 
-/// Breaks if the connection has to end.
+/// Returns `Break` if the connection must end.
 pub async fn work_on(connection: Arc<Connection>, begun: Begun) -> ControlFlow<()> {
     let Begun { batch, tickets } = begun;
     let encrypted_by = batch.encrypted_by.clone();
-    // In a box, so that it is gone when the answers are there: it takes several times the memory of a
-    // short answer, which waits for as long as its client does not read.
+    // Boxed, so that it is freed when the answers are ready: it takes several times the memory of a
+    // short answer, which may wait long for its client to read.
     let (replies, flow) = Box::pin(answers(&connection, batch, &tickets)).await;
     tickets.iter().for_each(|ticket| connection.requests.end(ticket));
     drop(tickets);
-    // What the requests have broken of their own client's caches comes before their answers.
+    // Breaks of the client's own caches by its requests are sent before their answers.
     breaks::tell(&connection).await;
     connection.outgoing.send(replies, encrypted_by.as_deref()).await;
     flow
 }
 
-/// Those that were not sent on the way.
+/// Returns the answers that were not sent already.
 async fn answers(
     connection: &Arc<Connection>,
     batch: Batch,
@@ -86,10 +86,10 @@ async fn answers(
 
 /// The memory for an answer.
 enum Room {
-    /// It is counted with the request.
+    /// The answer is counted with the request.
     Short,
     Taken(Taken),
-    /// The client does not want the answer any more, or is gone.
+    /// The client has cancelled the request, or is gone.
     Cancelled,
 }
 
@@ -159,8 +159,8 @@ impl Worker<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Room for an answer of so many bytes. What was answered so far is sent before anything is
-    /// waited for, and where one message would get too long.
+    /// Room for an answer of so many bytes. Earlier answers are sent before waiting, and when one
+    /// message would get too long.
     async fn room(&self, asked: usize, replies: &mut Vec<Reply>) -> Room {
         let bytes = asked + SHORT_ANSWER_BYTES;
         if !has_room(replies, bytes) {
@@ -182,7 +182,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Puts a reply to those that are sent together.
+    /// Adds a reply to those that are sent together.
     async fn keep(&self, mut reply: Reply, room: Room, replies: &mut Vec<Reply>) {
         let length = reply.length();
         if !has_room(replies, length) {
@@ -193,7 +193,7 @@ impl Worker<'_> {
                 taken.shrink_to(length);
                 Some(taken)
             }
-            // What happened in a directory is only known when it did.
+            // The changes in a directory are known only when they happen.
             Room::Short | Room::Cancelled if length > 2 * SHORT_ANSWER_BYTES => {
                 match self.room(length, replies).await {
                     Room::Taken(taken) => Some(taken),
@@ -205,7 +205,7 @@ impl Worker<'_> {
         replies.push(reply);
     }
 
-    /// Sends what was answered so far.
+    /// Sends the answers so far.
     async fn send(&self, replies: &mut Vec<Reply>) {
         if !replies.is_empty() {
             breaks::tell(self.connection).await;
@@ -214,8 +214,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the command. If it takes long, or says that it will, what was answered so far is sent,
-    /// and then a word about it.
+    /// Runs the command. If it takes long, or announces that it will, the answers so far are sent,
+    /// and then STATUS_PENDING.
     async fn answer(
         &self,
         call: &mut Call,
@@ -232,7 +232,7 @@ impl Worker<'_> {
                 () = self.ticket.told_pending() => {}
                 () = tokio::time::sleep(PENDING_AFTER), if can_wait => {}
             }
-            // In a message of its own, as smbd has it: Linux (receive_encrypted_standard) drops the
+            // In a separate message, as smbd does: Linux (receive_encrypted_standard) drops the
             // answers that come in one encrypted message with it, and clients that wait for them hang.
             self.send(replies).await;
             let interim = vec![self.interim(&header)];
@@ -281,7 +281,7 @@ impl Worker<'_> {
         Reply { header, answer, signer, preauth, room: None }
     }
 
-    /// Finds who asks and for what, and refuses what is not protected as it has to be.
+    /// Finds session and tree, and refuses requests that are not signed or encrypted as required.
     fn prepare(
         &self,
         message: Message,
@@ -353,7 +353,7 @@ impl Worker<'_> {
         Ok(call)
     }
 
-    /// An encrypted message is of the session that it was encrypted for and of no other.
+    /// An encrypted message is valid only for the session whose key has encrypted it.
     fn session(&self, id: u64) -> Result<Option<Arc<Session>>, Status> {
         if self.encrypted_by.is_some_and(|session| session.id != id) {
             return Err(Status::ACCESS_DENIED);
@@ -367,7 +367,7 @@ fn find_tree(call: &Call, id: u32) -> Result<Arc<Tree>, Status> {
     let session = call.session()?;
     let tree = session.tree(id).ok_or(Status::NETWORK_NAME_DELETED)?;
     if tree.share().is_some_and(|share| share.connected.is_deleted()) {
-        // What was opened in it is closed already.
+        // Its opens are closed already.
         session.remove_tree(id);
         session.opens.remove_of_tree(id);
         return Err(Status::NETWORK_NAME_DELETED);
@@ -383,7 +383,7 @@ fn needs_tree(command: Command) -> bool {
         | Command::TreeConnect
         | Command::Cancel
         | Command::Echo
-        // A lease is not of one tree.
+        // A lease does not belong to one tree.
         | Command::OplockBreak => false,
         Command::TreeDisconnect
         | Command::Create
@@ -415,7 +415,7 @@ fn check_charge(connection: &Connection, call: &Call, command: Command) -> Resul
     }
 }
 
-/// There is no answer to it, whatever it says.
+/// CANCEL has no answer in any case.
 fn cancel(connection: &Connection, message: &Message) {
     if message.signature == Signature::Wrong {
         return;
@@ -426,7 +426,7 @@ fn cancel(connection: &Connection, message: &Message) {
     }
 }
 
-/// A client that does not know yet that there is something newer than SMB 1.
+/// Answers a client that begins with SMB 1.
 pub async fn answer_smb1(connection: &Arc<Connection>, message: &[u8]) -> ControlFlow<()> {
     let is_first = connection.window.lock().take(0, 1).is_ok();
     let Some(answer) = commands::negotiate::answer_smb1(connection, message) else {

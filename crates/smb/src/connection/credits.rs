@@ -1,17 +1,17 @@
-//! Which messages a client may send: a window of numbers, each good for one credit, [MS-SMB2]
-//! 3.3.1.1 and 3.3.1.2.
+//! Which messages a client may send: a window of numbers, each worth one credit, [MS-SMB2] 3.3.1.1
+//! and 3.3.1.2.
 
 /// The most credits that a client holds: what it may have under way at once, in units of 64 KiB.
 pub const CREDITS_MAX: u16 = 8192;
 const WORDS: usize = CREDITS_MAX as usize / 64;
 
-/// The message is outside of the window or was there before; the connection cannot go on.
+/// The message is outside of the window or a repetition; the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfWindow;
 
 #[derive(Debug)]
 pub struct Window {
-    /// The first number that was not used yet.
+    /// The first unused number.
     low: u64,
     /// How many numbers from `low` on are granted.
     granted: u16,
@@ -49,7 +49,7 @@ impl Window {
         Ok(())
     }
 
-    /// Grants what was asked for, within the limit, but never leaves a client without any.
+    /// Grants what was asked for, within the limit, but never leaves a client without credits.
     pub fn grant(&mut self, asked: u16) -> u16 {
         let granted = asked.max(1).min(CREDITS_MAX - self.granted);
         self.granted += granted;

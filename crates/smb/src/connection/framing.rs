@@ -1,4 +1,4 @@
-//! Messages in a stream of bytes: four bytes before each tell its length, [MS-SMB2] 2.1.
+//! Messages in a stream of bytes: each begins with its length in four bytes, [MS-SMB2] 2.1.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -8,16 +8,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 pub const PREFIX_BYTES: usize = 4;
 
-/// The longest message that its prefix can tell the length of.
+/// The longest message whose length fits the prefix.
 pub const MESSAGE_BYTES_MAX: usize = 0xFF_FFFF;
 
-/// The prefix of a message; none if that is too long.
+/// The prefix of a message; `None` if it is too long.
 pub fn prefix(length: usize) -> Option<[u8; PREFIX_BYTES]> {
     let short = u32::try_from(length).ok().filter(|_| length <= MESSAGE_BYTES_MAX);
     short.map(u32::to_be_bytes)
 }
 
-/// The length of the next message, once its prefix is there; none at the end of the stream.
+/// Reads the length of the next message; `None` at the end of the stream.
 pub async fn read_prefix(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<usize>> {
     let mut prefix = [0; PREFIX_BYTES];
     match stream.read_exact(&mut prefix).await {
@@ -25,7 +25,7 @@ pub async fn read_prefix(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Op
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         Err(error) => return Err(error),
     }
-    // The first byte says what kind of message it is; anything but 0 belongs to NetBIOS.
+    // The first byte is the kind of message; anything but 0 is NetBIOS.
     if prefix[0] != 0 {
         return Err(ErrorKind::InvalidData.into());
     }

@@ -1,5 +1,5 @@
-//! A message that has arrived, taken apart: decrypted, split into the requests of a compound, and
-//! with the signatures checked.
+//! Processes a received message: decrypts it, splits it into the requests of a compound, and checks
+//! signatures.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub const SMB1_PROTOCOL: [u8; 4] = [0xFF, b'S', b'M', b'B'];
 /// More than any client sends.
 const COMPOUND_MAX: usize = 64;
 
-/// The client does not speak the protocol; the connection ends.
+/// The client violates the protocol; the connection ends.
 #[derive(Debug)]
 pub struct Disconnect;
 
@@ -48,8 +48,8 @@ impl Message {
 }
 
 impl Batch {
-    /// Whether the next message is read only after this one is answered: what changes who the
-    /// client is and what it may do.
+    /// Whether the next message is read only after this one is answered: for requests that change
+    /// the session.
     pub fn runs_in_turn(&self) -> bool {
         let [message] = &self.messages[..] else { return false };
         match message.header.known_command() {
@@ -114,7 +114,8 @@ pub fn unpack(connection: &Connection, mut bytes: BytesMut) -> Result<Batch, Dis
 }
 
 fn check(session: &Session, header: &Header, message: &[u8]) -> Signature {
-    // What cannot be checked yet (the second message of an authentication) is as good as unsigned.
+    // A signature that cannot be checked yet (the second message of an authentication) counts as
+    // none.
     let Some(established) = session.established() else { return Signature::None };
     let origin = Origin {
         message_id: header.message_id,
@@ -172,7 +173,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<Place>, Disconnect> {
     }
 }
 
-/// Whether bytes have the form of requests, whatever they say.
+/// Whether the bytes have the form of requests.
 pub fn can_be_split(bytes: &[u8]) -> bool {
     split(bytes).is_ok()
 }

@@ -1,14 +1,14 @@
-//! A connection: reads messages, has commands work on them, many at once, and sends the answers.
+//! A connection: reads messages, runs their commands concurrently, and sends the answers.
 
-mod answer_room;
+mod answer_memory;
 mod breaks;
 mod chain;
 mod credits;
 mod framing;
 mod incoming;
 mod outgoing;
+mod request_memory;
 mod requests;
-mod work_room;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -35,61 +35,61 @@ use crate::frontend::Frontend;
 use crate::ipc::Pipes;
 use crate::session::Session;
 use crate::wire::oplock_break::Notification;
-use answer_room::{ConnectionRoom, SHORT_ANSWER_BYTES};
+use answer_memory::{ConnectionAnswerMemory, SHORT_ANSWER_BYTES};
 use breaks::Breaks;
 use credits::Window;
 use outgoing::Outgoing;
+use request_memory::{ConnectionWork, Working};
 use requests::Requests;
-use work_room::{ConnectionWork, Working};
 
-pub use answer_room::ProcessRoom;
+pub use answer_memory::ProcessAnswerMemory;
 pub use incoming::can_be_split;
 pub use outgoing::answers_of;
+pub use request_memory::ProcessRequestMemory;
 pub use requests::Ticket;
-pub use work_room::ProcessWork;
 
-/// A message of a client that nobody knows yet.
+/// The longest message before authentication.
 const STRANGER_MESSAGE_BYTES_MAX: usize = 16 * 1024;
-/// The largest write with what is around it, and some more requests in the same compound.
+/// The largest write with its headers, and more requests in the same compound.
 const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024 + 64 * 1024;
 const READ_BUFFER_BYTES: usize = 4096;
 /// One authentication under way is a few KiB.
 const SESSIONS_MAX: usize = 64;
-/// As many stretches as the longest read has: the disk is busy with them, and more at once would only
-/// let a later read be answered before an earlier one.
+/// As many ranges as the longest read has: these keep the disk busy, and more would only let a later
+/// read be answered before an earlier one.
 const STRETCHES_AT_ONCE_MAX: usize = 8;
 
 pub struct Connection {
-    /// No other connection has or had it.
+    /// Unique over all connections.
     pub id: u64,
     pub frontend: Arc<Frontend>,
     pub peer: IpAddr,
     pub(crate) place: Place,
     negotiated: OnceLock<Negotiated>,
-    /// Of the messages up to the first session.
+    /// The hash of the messages up to the first session.
     pub(crate) preauth: Arc<Mutex<PreauthHash>>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     window: Mutex<Window>,
     pub(crate) requests: Requests,
     outgoing: Outgoing,
-    /// What clients are to give up.
+    /// Breaks to be sent to the client.
     pub(crate) breaks: Breaks,
     pub(crate) pipes: Pipes,
-    /// The turns of what is read from the store, in the order in which it was asked for.
+    /// Limits reads from the store, in the order of requests.
     pub(crate) reading: Semaphore,
 }
 
 /// How a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// What it has open is closed.
+    /// All its opens are closed.
     LoggedOff,
-    /// Its client may come back for what is durable.
+    /// Its client may reconnect to durable opens.
     Lost,
 }
 
 impl Connection {
-    /// Until either side ends it, or `shutdown` turns true and what is at work is answered.
+    /// Serves until either side closes, or `shutdown` turns true and running requests are answered.
     pub async fn serve(
         frontend: &Arc<Frontend>,
         stream: TcpStream,
@@ -111,7 +111,7 @@ impl Connection {
             outgoing: Outgoing::new(
                 to_client,
                 frontend.settings.limits.stall_timeout,
-                ConnectionRoom::new(&frontend.answer_room),
+                ConnectionAnswerMemory::new(&frontend.answer_memory),
             ),
             breaks: Breaks::default(),
             pipes: Pipes::default(),
@@ -126,8 +126,8 @@ impl Connection {
                 biased;
                 ended = &mut reading => ended,
                 () = connection.place.taken_away() => {
-                    // A command that has begun is finished: dropped in the middle of ending a session,
-                    // it would leave opens that belong to nobody.
+                    // A running command is finished: if it were dropped while ending a session, it
+                    // would leave opens without an owner.
                     connection.outgoing.give_up();
                     reading.await
                 }
@@ -151,8 +151,8 @@ impl Connection {
     ) -> io::Result<()> {
         let limits = &self.frontend.settings.limits;
         let logon_deadline = Instant::now() + limits.logon_timeout;
-        let work = ConnectionWork::new(&self.frontend.work_room);
-        // Most messages are there whole with one read; long ones go past the buffer.
+        let work = ConnectionWork::new(&self.frontend.request_memory);
+        // Most messages arrive complete in one read; long ones bypass the buffer.
         let mut stream = BufReader::with_capacity(READ_BUFFER_BYTES, stream);
         loop {
             let is_known = self.has_established_session();
@@ -160,7 +160,7 @@ impl Connection {
                 _ = shutdown.wait_for(|down| *down) => return Ok(()),
                 () = self.outgoing.broken() => return Ok(()),
                 () = tokio::time::sleep_until(logon_deadline), if !is_known => {
-                    // Nobody waits for a stranger to read its answers.
+                    // Do not wait for an unauthenticated client to read its answers.
                     self.outgoing.give_up();
                     return Ok(());
                 }
@@ -216,7 +216,7 @@ impl Connection {
             }
             drop(room);
         });
-        // Requests begin in the order in which they came; what is done at once needs no task.
+        // Requests begin in the order of arrival; those that are done at once need no task.
         let is_done = poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_ready())).await;
         if !is_done {
             at_work.spawn(work);
@@ -243,7 +243,7 @@ impl Connection {
         self.negotiated.get()
     }
 
-    /// False if there was an agreement before.
+    /// Returns false if it was negotiated before.
     pub(crate) fn negotiate(&self, negotiated: Negotiated) -> bool {
         self.negotiated.set(negotiated).is_ok()
     }
@@ -252,7 +252,7 @@ impl Connection {
         self.sessions.lock().get(&id).cloned()
     }
 
-    /// None if there are too many.
+    /// `None` if there are too many.
     pub(crate) fn new_session(&self) -> Option<Arc<Session>> {
         let mut sessions = self.sessions.lock();
         if sessions.len() >= SESSIONS_MAX {
@@ -268,8 +268,8 @@ impl Connection {
         self.sessions.lock().values().any(|session| session.established().is_some())
     }
 
-    /// Closes what the session has open; who waits for something of it is told so, and whoever
-    /// waits for anything else is cancelled.
+    /// Closes the opens of the session; requests that wait on them get an error, all other waiting
+    /// requests are cancelled.
     pub async fn end_session(&self, session: &Arc<Session>, ending: Ending) {
         self.sessions.lock().remove(&session.id);
         self.frontend.logged_off(session.id);
@@ -298,7 +298,7 @@ impl Connection {
         }
     }
 
-    /// Sends what the server has to say on its own account.
+    /// Sends a message that is not an answer.
     pub async fn notify(&self, session: &Arc<Session>, notification: &Notification) {
         self.outgoing.send_notification(session, notification).await;
     }

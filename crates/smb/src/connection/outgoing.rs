@@ -1,4 +1,4 @@
-//! Answers on their way out: chained, signed or encrypted, and written whole, one after the other.
+//! Sends answers: chained, signed or encrypted, and written completely one after the other.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
-use super::answer_room::{ConnectionRoom, Taken};
+use super::answer_memory::{ConnectionAnswerMemory, Taken};
 use super::{framing, incoming};
 use crate::answer::Answer;
 use crate::commands::room_bytes_max;
@@ -26,18 +26,17 @@ use crate::wire::transform::{AUTHENTICATED_RANGE, SIGNATURE_RANGE as TAG_RANGE};
 use crate::wire::transform::{TRANSFORM_BYTES, Transform};
 use crate::wire::{Command, Flags, HEADER_BYTES, Header};
 
-/// The answers of one message: as many bytes as it takes for its length to be told.
+/// The most bytes of answers in one message, so that its length fits the prefix.
 pub const ANSWERS_BYTES_MAX: usize = framing::MESSAGE_BYTES_MAX - TRANSFORM_BYTES;
-/// How long a client may take to read an answer while others wait for the memory that it takes, and how
-/// much longer for each MiB of it: who reads a little now and then is as much in the way as who does not
-/// read at all.
+/// How long a client may take to read an answer while others wait for its memory, and how much longer
+/// per MiB: a client that reads very slowly is as harmful as one that does not read.
 const READ_TIME_IF_SHORT: Duration = Duration::from_secs(5);
 const READ_TIME_PER_MIB: Duration = Duration::from_secs(1);
 
 pub struct Outgoing {
     stream: tokio::sync::Mutex<OwnedWriteHalf>,
     stall_timeout: Duration,
-    pub room: Arc<ConnectionRoom>,
+    pub room: Arc<ConnectionAnswerMemory>,
     /// Closed when nothing can be written any more.
     open: Semaphore,
     broken: Notify,
@@ -47,28 +46,28 @@ pub struct Outgoing {
 pub struct Reply {
     pub header: Header,
     pub answer: Answer,
-    /// Who signs it.
+    /// The session that signs it.
     pub signer: Option<Arc<Session>>,
     pub preauth: Option<Arc<Mutex<PreauthHash>>>,
-    /// The memory that it takes, if that is counted.
+    /// Its memory, if that is counted.
     pub room: Option<Taken>,
 }
 
 impl Reply {
-    /// With what it takes to align the next.
+    /// The length with padding for the next.
     pub fn length(&self) -> usize {
         self.answer.length().next_multiple_of(8)
     }
 }
 
-/// Whether one message can hold these replies and as many bytes more.
+/// Whether one message can hold these replies and so many more bytes.
 pub fn has_room(replies: &[Reply], bytes: usize) -> bool {
     let so_far: usize = replies.iter().map(Reply::length).sum();
     so_far + bytes <= ANSWERS_BYTES_MAX
 }
 
-/// Whether bytes are requests. The answers that each of them can get at most go into messages as
-/// they always do, and none of those may be too long.
+/// Whether the bytes are requests. Checks that the longest possible answers never make a message
+/// too long.
 pub fn answers_of(bytes: &[u8]) -> bool {
     static ZEROS: [u8; TRANSFER_BYTES_MAX as usize] = [0; TRANSFER_BYTES_MAX as usize];
     let Ok(places) = incoming::split(bytes) else { return false };
@@ -94,7 +93,11 @@ pub fn answers_of(bytes: &[u8]) -> bool {
 }
 
 impl Outgoing {
-    pub fn new(stream: OwnedWriteHalf, stall_timeout: Duration, room: Arc<ConnectionRoom>) -> Self {
+    pub fn new(
+        stream: OwnedWriteHalf,
+        stall_timeout: Duration,
+        room: Arc<ConnectionAnswerMemory>,
+    ) -> Self {
         Self {
             stream: tokio::sync::Mutex::new(stream),
             stall_timeout,
@@ -115,7 +118,7 @@ impl Outgoing {
         }
     }
 
-    /// Lets the connection end.
+    /// Gives up writing, so that the connection can end.
     pub fn give_up(&self) {
         self.open.close();
         self.broken.notify_waiters();
@@ -131,10 +134,10 @@ impl Outgoing {
         if replies.is_empty() {
             return;
         }
-        // Given back when they are written, or nobody is there to read them.
+        // Released when they are written, or cannot be any more.
         let _rooms: Vec<Taken> = replies.iter_mut().filter_map(|reply| reply.room.take()).collect();
-        // Their turn is awaited before they are signed or encrypted, not after: what is sent at once is
-        // still in the processor's cache, which makes sending it half as dear.
+        // Wait for the stream before signing or encrypting, not after: bytes that are sent at once are
+        // still in the processor's cache, which halves the cost of sending.
         let mut stream = self.stream.lock().await;
         if self.open.is_closed() {
             return;
@@ -172,11 +175,11 @@ impl Outgoing {
         self.send(vec![reply], encrypts.then_some(session)).await;
     }
 
-    /// A client that does not read for long is given up.
+    /// Ends the connection if the client does not read for too long.
     async fn write(&self, stream: &mut OwnedWriteHalf, parts: &[Bytes]) {
         let written = match framing::prefix(parts.iter().map(Bytes::len).sum()) {
             Some(prefix) => self.write_all(stream, &prefix, parts).await,
-            // Rather no connection than one whose bytes mean something else.
+            // It is better to close the connection than to send misleading bytes.
             None => Err(io::Error::new(ErrorKind::InvalidData, "an answer of more than 16 MiB")),
         };
         if let Err(error) = written {
@@ -213,8 +216,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Waits as long as a client may go without reading anything, or until `late_if_short` if others
-    /// wait for the memory.
+    /// Waits for the longest time without any reading, or until `late_if_short` if others wait for
+    /// the memory.
     async fn stalled(&self, late_if_short: Instant) {
         let until = Instant::now() + self.stall_timeout;
         let mut next = late_if_short.max(Instant::now());
@@ -292,20 +295,20 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
     use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-    use super::super::answer_room::ProcessRoom;
+    use super::super::answer_memory::ProcessAnswerMemory;
     use super::*;
 
     const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
     /// A server's side with short buffers, and its client.
-    async fn connection(process: &Arc<ProcessRoom>) -> (Outgoing, TcpStream) {
+    async fn connection(process: &Arc<ProcessAnswerMemory>) -> (Outgoing, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.set_recv_buffer_size(64 * 1024).expect("set");
         let to = listener.local_addr().expect("an address");
         let (client, accepted) = tokio::join!(socket.connect(to), listener.accept());
         let (_, to_client) = accepted.expect("accepted").0.into_split();
-        let room = ConnectionRoom::new(process);
+        let room = ConnectionAnswerMemory::new(process);
         (Outgoing::new(to_client, Duration::from_secs(30), room), client.expect("connected"))
     }
 
@@ -328,10 +331,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_reads_little_is_given_up_only_while_others_wait_for_room() {
         for others_wait in [false, true] {
-            let process = Arc::new(ProcessRoom::of(ANSWER_BYTES));
+            let process = Arc::new(ProcessAnswerMemory::of(ANSWER_BYTES));
             let (outgoing, mut client) = connection(&process).await;
             let reply = reply(&outgoing);
-            let other = ConnectionRoom::new(&process);
+            let other = ConnectionAnswerMemory::new(&process);
             let ends = AtomicBool::new(false);
             let sending = async {
                 let sent =
@@ -353,7 +356,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_given_up_is_not_written_to_any_longer() {
-        let process = Arc::new(ProcessRoom::default());
+        let process = Arc::new(ProcessAnswerMemory::default());
         let (outgoing, _client) = connection(&process).await;
         let reply = reply(&outgoing);
         let giving_up = async {

@@ -1,5 +1,5 @@
-//! The requests of a connection that are not answered yet: to cancel them, and to tell a client
-//! that an answer will take time.
+//! The requests of a connection that are not answered yet: to cancel them, and to send
+//! STATUS_PENDING.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// One request at work.
+/// One running request.
 #[derive(Debug)]
 pub struct Ticket {
     pub message_id: u64,
-    /// By which it is known once it was answered as pending.
+    /// Its id after it was answered as pending.
     pub async_id: u64,
     pub session_id: u64,
     cancelled: Signal,
@@ -29,8 +29,7 @@ impl Ticket {
         self.cancelled.is_raised()
     }
 
-    /// Lets the client know that the answer will take time. Commands call it when they are about to
-    /// wait for somebody else.
+    /// Sends STATUS_PENDING. Commands call it before they wait for other clients.
     pub fn tell_pending(&self) {
         self.pending.raise();
     }
@@ -40,7 +39,7 @@ impl Ticket {
     }
 }
 
-/// Raised once, for those that wait then or later.
+/// A signal that is raised once, for current and later waiters.
 #[derive(Debug, Default)]
 struct Signal {
     is_raised: AtomicBool,
@@ -59,7 +58,7 @@ impl Signal {
 
     async fn wait(&self) {
         loop {
-            // Before the look: what is raised in between is not missed.
+            // Before the check, so that a signal in between is not missed.
             let raised = self.waiting.notified();
             if self.is_raised() {
                 return;

@@ -9,9 +9,9 @@ use super::{Cipher, SessionKey};
 /// What the keys of a session are bound to.
 #[derive(Clone, Debug)]
 pub enum Binding {
-    /// 3.0 and 3.0.2: words only.
+    /// 3.0 and 3.0.2: constant labels only.
     Words,
-    /// 3.1.1: everything that was said before, too.
+    /// 3.1.1: also the hash of all earlier messages.
     Preauth(PreauthHash),
 }
 
@@ -30,7 +30,7 @@ impl Binding {
         key
     }
 
-    /// As many bytes as the cipher takes.
+    /// A key of the length of the cipher.
     pub fn cipher_key(
         &self,
         session_key: &SessionKey,
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::hexadecimal;
 
-    /// Published by the authors of the protocol, as are those below.
+    /// From examples published by the authors of the protocol, as are those below.
     #[test]
     fn keys_of_3_0_are_those_of_the_published_examples() {
         let session = hexadecimal("7CD451825D0450D235424E44BA6E78CC");

@@ -42,12 +42,12 @@ pub enum CipherKey {
     Gcm(Box<LessSafeKey>),
 }
 
-/// The tag does not fit the message.
+/// The tag does not match the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tampered;
 
 impl CipherKey {
-    /// `key` is as long as the cipher takes.
+    /// `key` must have the length of the cipher's key.
     pub fn new(cipher: Cipher, key: &[u8]) -> Self {
         match cipher {
             Cipher::Aes128Ccm => {
@@ -66,7 +66,7 @@ impl CipherKey {
         Self::Gcm(Box::new(LessSafeKey::new(key)))
     }
 
-    /// No nonce may come twice.
+    /// A nonce must never be used twice.
     pub fn seal(&self, nonce: &[u8; 16], additional: &[u8], message: &mut [u8]) -> Tag {
         const SHORT: &str = "a message is shorter than 4 GiB";
         let short = GenericArray::from_slice(&nonce[..11]);
@@ -86,7 +86,7 @@ impl CipherKey {
         }
     }
 
-    /// What `message` holds after a failure is not to be used.
+    /// After a failure `message` must not be used.
     pub fn open(
         &self,
         nonce: &[u8; 16],
@@ -122,7 +122,7 @@ impl std::fmt::Debug for CipherKey {
     }
 }
 
-/// Whether two secrets are the same, in a time that does not tell where they differ.
+/// Compares two secrets in constant time.
 pub fn is_same_secret(left: &[u8], right: &[u8]) -> bool {
     left.ct_eq(right).into()
 }

@@ -10,7 +10,7 @@ const BLOCK_BYTES: usize = 16;
 
 pub struct Gmac {
     cipher: Aes128,
-    /// With the key in it and nothing hashed yet.
+    /// Keyed, with nothing hashed yet.
     hash: GHash,
 }
 

@@ -1,5 +1,5 @@
-//! What protects messages: signatures, encryption, and the keys of both. Works on bytes in place
-//! and knows no session.
+//! Signatures and encryption of messages, and their keys. Works on bytes in place and knows no
+//! session.
 
 pub mod derivation;
 pub mod encryption;

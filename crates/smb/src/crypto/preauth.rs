@@ -1,5 +1,5 @@
-//! The running hash over everything said before a session is there, [MS-SMB2] 3.3.5.4: whoever
-//! changes a word of it ends up with other keys.
+//! The running hash over all messages before a session is established, [MS-SMB2] 3.3.5.4: if a
+//! message is changed on the way, client and server derive different keys.
 
 use sha2::{Digest as _, Sha512};
 

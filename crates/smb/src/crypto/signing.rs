@@ -38,7 +38,7 @@ impl SigningAlgorithm {
     }
 }
 
-/// Who has sent a message, and which: GMAC must never sign two with the same.
+/// The sender and number of a message: GMAC must never sign two messages with the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     pub message_id: u64,
@@ -77,7 +77,7 @@ impl Signer {
         }
     }
 
-    /// Over the concatenation of `parts`, in which the signature itself is zeros.
+    /// Signs the concatenation of `parts`, in which the signature itself is zeros.
     pub fn sign(&self, parts: &[&[u8]], origin: Origin) -> Signature {
         match self {
             Self::HmacSha256(mac) => {
@@ -95,7 +95,7 @@ impl Signer {
         }
     }
 
-    /// `message` has zeros where `presented` was.
+    /// `message` has zeros in place of `presented`.
     pub fn verifies(&self, message: &[u8], presented: &Signature, origin: Origin) -> bool {
         self.sign(&[message], origin).ct_eq(presented).into()
     }

@@ -30,7 +30,7 @@ impl EntryClass {
         })
     }
 
-    /// What an entry takes without its name.
+    /// The length of an entry without its name.
     pub const fn fixed_bytes(self) -> usize {
         match self {
             Self::Directory => 64,
@@ -44,7 +44,7 @@ impl EntryClass {
     }
 }
 
-/// Entries one after the other, as many as there is room for.
+/// Entries in sequence, as many as fit.
 pub struct Entries {
     class: EntryClass,
     limit: usize,
@@ -53,7 +53,7 @@ pub struct Entries {
     last: Option<usize>,
 }
 
-/// There is no room for another entry.
+/// Another entry does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -88,7 +88,7 @@ impl Entries {
 
     fn encode(&mut self, name_bytes: u32, node: &NodeFacts) {
         let out = &mut self.bytes;
-        // The distance to the next entry, and an index, which nothing is found by.
+        // The distance to the next entry, and an index, which is not used.
         out.put_u64_le(0);
         if self.class == EntryClass::Names {
             out.put_u32_le(name_bytes);

@@ -1,4 +1,4 @@
-//! What the classes tell of a node and of an open of it.
+//! The properties of a node and of an open that information classes return.
 
 use holdfast_domain::share::Attributes;
 use holdfast_domain::share::handles::NodeInformation;
@@ -6,7 +6,7 @@ use holdfast_domain::share::handles::NodeInformation;
 use super::time;
 use crate::wire::create::Times;
 
-/// Room is taken in units of this.
+/// The unit of allocation.
 pub const CLUSTER_BYTES: u64 = 4096;
 
 /// Bits of [MS-FSCC] 2.6 that are not stored with a node.
@@ -29,11 +29,11 @@ pub struct NodeFacts {
     pub allocation_size: u64,
 }
 
-/// A node that somebody has open.
+/// An open node.
 #[derive(Clone, Debug)]
 pub struct OpenFacts {
     pub node: NodeFacts,
-    /// From the root, parts separated by `\`, without one in front.
+    /// From the root, parts separated by `\`, without a leading one.
     pub path: String,
     pub access: u32,
     pub mode: u32,
@@ -54,12 +54,12 @@ impl From<&NodeInformation> for NodeFacts {
     }
 }
 
-/// The room that so many bytes take.
+/// The allocation size of so many bytes.
 pub fn allocation(length: u64) -> u64 {
     length.checked_next_multiple_of(CLUSTER_BYTES).unwrap_or(length)
 }
 
-/// A node without any attribute has that of having none.
+/// A node without attributes has FILE_ATTRIBUTE_NORMAL.
 pub fn attributes_to_wire(attributes: Attributes, is_directory: bool) -> u32 {
     match (attributes.bits(), is_directory) {
         (0, false) => attributes::NORMAL,
@@ -68,7 +68,7 @@ pub fn attributes_to_wire(attributes: Attributes, is_directory: bool) -> u32 {
     }
 }
 
-/// Those that can be stored; the others tell what a node is, or are not known here.
+/// The attributes that can be stored; others describe the kind of a node, or are unknown.
 pub fn attributes_from_wire(bits: u32) -> Attributes {
     let stored = [
         Attributes::READ_ONLY,

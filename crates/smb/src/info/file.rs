@@ -1,4 +1,4 @@
-//! What QUERY_INFO tells of a file or directory, [MS-FSCC] 2.4.
+//! The answers of QUERY_INFO about a file or directory, [MS-FSCC] 2.4.
 
 use bytes::BufMut as _;
 
@@ -38,7 +38,7 @@ pub mod class {
     pub const RENAME_EX: u8 = 65;
 }
 
-/// The number of the volume, which is the only one of its server.
+/// The serial number of the volume, the only one of its server.
 pub const VOLUME_SERIAL: u32 = 0x4846_5354;
 
 pub fn query(class: u8, open: &OpenFacts, limit: usize) -> Result<Output, Status> {
@@ -93,20 +93,20 @@ pub fn query(class: u8, open: &OpenFacts, limit: usize) -> Result<Output, Status
             streams(node, &mut out);
             32
         }
-        // Names of eight characters and three are not made: the other name that a client can use is
-        // the name itself, without which smbclient tells nothing more of a file.
+        // There are no 8.3 names, so the alternate name is the name itself; without it smbclient
+        // shows nothing more of a file.
         class::ALTERNATE_NAME => {
             name(open.path.rsplit('\\').next().unwrap_or_default(), &mut out);
             8
         }
-        // Extended attributes are not kept.
+        // Extended attributes are not stored.
         class::FULL_EA => return Err(Status::NO_EAS_ON_FILE),
         _ => return Err(Status::INVALID_INFO_CLASS),
     };
     fitted(out, fixed, limit)
 }
 
-/// A class that is always of the same length.
+/// A class of fixed length.
 fn fixed(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) -> usize {
     encode(out);
     out.len()
@@ -122,14 +122,14 @@ fn standard(open: &OpenFacts, out: &mut Vec<u8>) {
     let node = &open.node;
     out.put_u64_le(node.allocation_size);
     out.put_u64_le(node.end_of_file);
-    // A name that is about to go does not count.
+    // A name that is about to be deleted does not count.
     out.put_u32_le(u32::from(!open.delete_pending));
     out.put_u8(open.delete_pending.into());
     out.put_u8(node.is_directory.into());
     out.put_u16_le(0);
 }
 
-/// Basic, standard, internal, EA, access, position, mode, alignment and name, one after the other.
+/// Basic, standard, internal, EA, access, position, mode, alignment and name, in sequence.
 fn all(open: &OpenFacts, out: &mut Vec<u8>) -> usize {
     const FIXED: usize = 104;
     basic(&open.node, out);

@@ -1,4 +1,4 @@
-//! What QUERY_INFO tells of a share as a file system, [MS-FSCC] 2.5.
+//! The answers of QUERY_INFO about a share as a file system, [MS-FSCC] 2.5.
 
 use bytes::BufMut as _;
 
@@ -22,7 +22,7 @@ mod class {
 const SECTOR_BYTES: u32 = 512;
 const SECTORS_PER_CLUSTER: u32 = CLUSTER_BYTES as u32 / SECTOR_BYTES;
 const NAME_UNITS_MAX: u32 = 255;
-/// What Windows shows, and what it expects of a file system with sparse files and descriptors.
+/// Shown by Windows, which expects it of a file system with sparse files and security descriptors.
 const FILE_SYSTEM_NAME: &str = "NTFS";
 
 /// Bits of FILE_FS_ATTRIBUTE_INFORMATION.
@@ -36,7 +36,7 @@ const SPARSE_FILES: u32 = 0x40;
 pub struct ShareFacts {
     pub name: String,
     pub id: u64,
-    /// When it came to be.
+    /// When it was created.
     pub created: u64,
     pub bytes_total: u64,
     pub bytes_free: u64,
@@ -77,7 +77,7 @@ pub fn query(class: u8, share: &ShareFacts, limit: usize) -> Result<Output, Stat
             16
         }
         class::CONTROL => {
-            // Quotas of users, of which there are none: without a limit.
+            // There are no user quotas: no limit.
             out.put_bytes(0, 24);
             out.put_u64_le(u64::MAX);
             out.put_u64_le(u64::MAX);

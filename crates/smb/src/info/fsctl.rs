@@ -6,18 +6,18 @@ use super::Output;
 use crate::status::Status;
 use crate::wire::{Cursor, Malformed, text};
 
-/// The most of a server-side copy that one request may ask for.
+/// The limits of a server-side copy in one request.
 pub mod copy_limits {
     pub const CHUNKS_MAX: u32 = 256;
     pub const CHUNK_BYTES_MAX: u32 = 1024 * 1024;
     pub const TOTAL_BYTES_MAX: u32 = 16 * 1024 * 1024;
 }
 
-/// SRV_COPYCHUNK_RESPONSE: what was done; or, if too much was asked for, what may be.
+/// SRV_COPYCHUNK_RESPONSE: what was done; or the limits, if too much was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyOutcome {
     pub chunks: u32,
-    /// Of a chunk that was written in part.
+    /// Bytes of a partly written chunk.
     pub chunk_bytes: u32,
     pub total_bytes: u32,
 }
@@ -39,7 +39,7 @@ impl CopyOutcome {
     }
 }
 
-/// SRV_REQUEST_RESUME_KEY, with an empty context and what Windows pads it by.
+/// SRV_REQUEST_RESUME_KEY, with an empty context and the padding of Windows.
 pub fn resume_key(key: [u8; 24], limit: usize) -> Result<Vec<u8>, Status> {
     const BYTES: usize = 32;
     if limit < BYTES {
@@ -50,8 +50,8 @@ pub fn resume_key(key: [u8; 24], limit: usize) -> Result<Vec<u8>, Status> {
     Ok(out)
 }
 
-/// SRV_SNAPSHOT_ARRAY: how many there are and, if all of them fit, their tokens, each with a zero at
-/// its end and another behind the last.
+/// SRV_SNAPSHOT_ARRAY: their number and, if all of them fit, their tokens, each ended by a zero, and
+/// another zero after the last.
 pub fn snapshots(tokens: &[String], limit: usize) -> Result<Vec<u8>, Status> {
     const HEAD_BYTES: usize = 12;
     const LIMIT_MIN: usize = 16;
@@ -77,21 +77,21 @@ pub fn snapshots(tokens: &[String], limit: usize) -> Result<Vec<u8>, Status> {
     Ok(out)
 }
 
-/// A part of a file, as [MS-FSCC] writes it: numbers with a sign.
+/// A range of a file, as in [MS-FSCC]: signed numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub offset: u64,
     pub end: u64,
 }
 
-/// FILE_ALLOCATED_RANGE_BUFFER as a question: an offset and a length.
+/// FILE_ALLOCATED_RANGE_BUFFER as input: an offset and a length.
 pub fn asked_range(input: &[u8]) -> Result<Span, Status> {
     let (offset, length) = two_numbers(input)?;
     let end = offset.checked_add(length).filter(|end| i64::try_from(*end).is_ok());
     end.map(|end| Span { offset, end }).ok_or(Status::INVALID_PARAMETER)
 }
 
-/// FILE_ZERO_DATA_INFORMATION: an offset and what is beyond the end.
+/// FILE_ZERO_DATA_INFORMATION: an offset, and the offset after the end.
 pub fn zeroed_range(input: &[u8]) -> Result<Span, Status> {
     let (offset, end) = two_numbers(input)?;
     if offset <= end { Ok(Span { offset, end }) } else { Err(Status::INVALID_PARAMETER) }
@@ -106,7 +106,7 @@ fn two_numbers(input: &[u8]) -> Result<(u64, u64), Status> {
     Ok((number()?, number()?))
 }
 
-/// FILE_ALLOCATED_RANGE_BUFFER as an answer: as many as there is room for.
+/// FILE_ALLOCATED_RANGE_BUFFER as output: as many as fit.
 pub fn allocated_ranges(ranges: &[Span], limit: usize) -> Result<Output, Status> {
     const BYTES: usize = 16;
     let room = limit / BYTES;
@@ -122,7 +122,7 @@ pub fn allocated_ranges(ranges: &[Span], limit: usize) -> Result<Output, Status>
     Ok(Output { bytes, status })
 }
 
-/// FILE_SET_SPARSE_BUFFER: whether it is to be sparse; without a buffer it is.
+/// FILE_SET_SPARSE_BUFFER: whether to set sparse; without a buffer, yes.
 pub fn sparse(input: &[u8]) -> bool {
     input.first().is_none_or(|byte| *byte != 0)
 }

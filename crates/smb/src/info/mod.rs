@@ -13,15 +13,15 @@ pub mod time;
 
 use crate::status::Status;
 
-/// What an information class comes to: as much of it as the client has room for.
+/// The output of an information class, as much as fits the client's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     pub bytes: Vec<u8>,
-    /// [`Status::BUFFER_OVERFLOW`] if something is missing.
+    /// [`Status::BUFFER_OVERFLOW`] if it is cut.
     pub status: Status,
 }
 
-/// Below `fixed` bytes a class cannot be answered at all; what has a length of its own is cut.
+/// With less than `fixed` bytes a class cannot be answered at all; the variable part is cut.
 pub(crate) fn fitted(mut bytes: Vec<u8>, fixed: usize, limit: usize) -> Result<Output, Status> {
     if limit < fixed {
         return Err(Status::INFO_LENGTH_MISMATCH);

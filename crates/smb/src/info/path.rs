@@ -1,14 +1,14 @@
-//! Names of CREATE and of a rename as paths of the domain.
+//! Converts names of CREATE and of renames to paths of the domain.
 
 use holdfast_domain::names::{FilePath, NameRefusal, TrailingDots};
 
 use crate::status::Status;
 
-/// The content of a file, as the only stream that there is.
+/// The stream of the content, the only one.
 const DATA_STREAM: &str = "::$DATA";
 
-/// `name` is relative to the share; parts are separated by `\`, or by `/` as clients of POSIX systems
-/// write it, and none is the root.
+/// `name` is relative to the share; parts are separated by `\`, or by `/` as from POSIX clients, and
+/// an empty name is the root.
 pub fn parse(name: &str) -> Result<FilePath, Status> {
     let parsed = parse_name(name);
     if let Err(status) = parsed {
@@ -26,7 +26,7 @@ fn parse_name(name: &str) -> Result<FilePath, Status> {
     FilePath::directory(&path, TrailingDots::Kept).map_err(status)
 }
 
-/// With slashes, and without names that are left again; nothing is above the root.
+/// With slashes, and with `..` resolved; nothing is above the root.
 fn without_steps_up(name: &str) -> Result<String, Status> {
     let mut parts = Vec::new();
     for part in name.split(['\\', '/']) {
@@ -39,7 +39,7 @@ fn without_steps_up(name: &str) -> Result<String, Status> {
     Ok(parts.join("/"))
 }
 
-/// Other streams are not kept, as on a file system that has none.
+/// Other streams are refused, as on a file system without streams.
 fn strip_data_stream(name: &str) -> Result<&str, Status> {
     let suffix_at = name.len().checked_sub(DATA_STREAM.len());
     let split = suffix_at.and_then(|at| name.split_at_checked(at));

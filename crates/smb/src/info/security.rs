@@ -1,5 +1,4 @@
-//! Parts of a security descriptor, self-relative as [MS-DTYP] 2.4.6 has it: clients ask for some of
-//! them and set some of them.
+//! Parts of a self-relative security descriptor, [MS-DTYP] 2.4.6: clients get and set some of them.
 
 use bytes::BufMut as _;
 
@@ -24,19 +23,19 @@ struct Parts<'a> {
     dacl: Option<&'a [u8]>,
 }
 
-/// Whether it says who may do what, be it that everybody may.
+/// Whether it has a discretionary list, even a null one.
 pub fn has_dacl(descriptor: &[u8]) -> bool {
     Parts::decode(descriptor).map_or(true, |parts| parts.control & DACL_PRESENT != 0)
 }
 
-/// What `wanted` of a descriptor, by the bits of [`crate::wire::query_info::security`].
+/// The `wanted` parts of a descriptor, by the bits of [`crate::wire::query_info::security`].
 pub fn select(descriptor: &[u8], wanted: u32) -> Result<Vec<u8>, Status> {
     let parts = Parts::decode(descriptor).map_err(|Malformed| Status::INVALID_SECURITY_DESCR)?;
     Ok(Parts::default().with(&parts, wanted).encode())
 }
 
-/// `current` with those parts of `given` that are set. Who sets a list without giving one lets
-/// everybody do everything.
+/// `current` with those parts of `given` that are set. Setting a list without giving one allows
+/// everything to everybody.
 pub fn merge(current: &[u8], given: &[u8], set: u32) -> Result<Vec<u8>, Status> {
     let broken = |Malformed| Status::INVALID_SECURITY_DESCR;
     let current = Parts::decode(current).map_err(broken)?;
@@ -105,7 +104,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// An offset of zero is that of a part that is not there.
+/// An offset of zero means that the part is absent.
 fn part(
     bytes: &[u8],
     offset: usize,

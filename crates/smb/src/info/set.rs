@@ -1,4 +1,4 @@
-//! What SET_INFO changes of a file or directory, [MS-FSCC] 2.4.
+//! The changes by SET_INFO of a file or directory, [MS-FSCC] 2.4.
 
 use holdfast_domain::time::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::wire::{Cursor, Malformed, text};
 pub enum Change {
     Basic(Basic),
     Rename(Rename),
-    /// Whether the file goes with its last handle.
+    /// Whether the file is deleted with its last handle.
     Disposition {
         delete: bool,
         despite_read_only: bool,
@@ -29,7 +29,7 @@ pub struct Basic {
     pub accessed: TimeSetting,
     pub written: TimeSetting,
     pub changed: TimeSetting,
-    /// As on the wire; none to leave them.
+    /// As on the wire; `None` leaves them unchanged.
     pub attributes: Option<u32>,
 }
 
@@ -37,7 +37,7 @@ pub struct Basic {
 pub enum TimeSetting {
     Leave,
     At(Timestamp),
-    /// What is done by this open changes it no more.
+    /// Operations through this open no longer change it.
     Freeze,
     /// As before [`TimeSetting::Freeze`].
     Thaw,
@@ -117,7 +117,7 @@ fn setting(ticks: u64) -> Result<TimeSetting, Status> {
     }
 }
 
-/// The form of SMB 2: the handle of a directory that the name would be relative to must be none.
+/// The form of SMB 2: the handle of a directory for relative names must be 0.
 fn rename(fields: &mut Cursor<'_>) -> Result<Change, Status> {
     let mut head = || -> Result<_, Malformed> {
         let flags = fields.u8()?;

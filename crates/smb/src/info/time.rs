@@ -8,12 +8,12 @@ use crate::wire::create::Times;
 /// From the year 1 to the year 1601.
 const EPOCH_TICKS: u64 = 584_388 * 86_400 * 10_000_000;
 
-/// Times before 1601 are those of nothing.
+/// Times before 1601 become 0, which means none.
 pub fn to_wire(time: Timestamp) -> u64 {
     time.ticks().saturating_sub(EPOCH_TICKS)
 }
 
-/// None past the year 9999.
+/// `None` past the year 9999.
 pub fn from_wire(ticks: u64) -> Option<Timestamp> {
     let time = Timestamp::from_ticks(ticks.checked_add(EPOCH_TICKS)?);
     (time <= Timestamp::MAX).then_some(time)

@@ -1,4 +1,4 @@
-//! `IPC$`: the one named pipe there is, on which clients ask what shares an account has.
+//! `IPC$`: its only named pipe, over which clients list the shares of an account.
 
 mod ndr;
 mod rpc;
@@ -16,16 +16,16 @@ use crate::status::Status;
 use rpc::Received;
 
 pub const IPC_SHARE: &str = "IPC$";
-/// A call with all its fragments; those that are served take a few hundred bytes.
+/// The maximum of a call with all its fragments; supported calls take a few hundred bytes.
 const CALL_BYTES_MAX: usize = 64 * 1024;
-/// What the pipes of a connection may hold, of calls and of answers that its client has not read, before
-/// another call is taken. The longest answer there can be is half of it.
+/// The most bytes of calls and unread answers that the pipes of a connection may hold before another
+/// call is accepted. The longest possible answer is half of it.
 const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What the pipes of one connection share.
 #[derive(Default)]
 pub struct Pipes {
-    /// Their calls are answered one after the other: each has a list of all shares meanwhile.
+    /// Calls are answered one at a time: each needs a list of all shares.
     turn: tokio::sync::Mutex<()>,
     held: Arc<AtomicUsize>,
 }
@@ -33,7 +33,7 @@ pub struct Pipes {
 /// One client's end of a pipe.
 #[derive(Default)]
 pub struct Pipe {
-    /// What has come of a fragment.
+    /// The part of a fragment received so far.
     incoming: Vec<u8>,
     connection: rpc::Association,
     /// Fragments of answers; each is a message of the pipe.
@@ -129,7 +129,7 @@ impl Pipe {
     }
 }
 
-/// Whether bytes have the form of calls, whatever they say.
+/// Whether the bytes have the form of calls.
 pub fn can_be_received(bytes: &[u8]) -> bool {
     let mut pipe = Pipe::default();
     let requests = pipe.receive(bytes).unwrap_or_default();
@@ -137,14 +137,14 @@ pub fn can_be_received(bytes: &[u8]) -> bool {
     !requests.is_empty() || !pipe.outgoing.is_empty()
 }
 
-/// Takes what a client writes, and has the answers ready for it to read.
+/// Receives what a client writes, and prepares the answers for it to read.
 pub async fn write(call: &Call, pipe: &Mutex<Pipe>, data: &[u8]) -> Result<(), Status> {
     let _turn = call.connection.pipes.turn.lock().await;
     let requests = pipe.lock().receive(data)?;
     if requests.is_empty() {
         return Ok(());
     }
-    // Once for all of them: there may be thousands in what was written.
+    // Once for all calls: one write may contain thousands.
     let shares = shares::list(&call.connection.frontend.domain, call.account()?).await?;
     requests.iter().try_for_each(|request| pipe.lock().answer(request, &shares))
 }

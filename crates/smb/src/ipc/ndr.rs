@@ -1,5 +1,5 @@
-//! How arguments and results of remote calls are laid out, [C706] chapter 14: values aligned to
-//! their size, and what pointers lead to behind what holds them.
+//! The encoding of arguments and results of remote calls, [C706] chapter 14: values are aligned to
+//! their size, and targets of pointers follow the structure that holds the pointers.
 
 use bytes::BufMut as _;
 
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         Ok(text.trim_end_matches('\0').to_owned())
     }
 
-    /// What a pointer leads to, if it leads anywhere.
+    /// The target of a pointer, if it is not null.
     pub fn optional_string(&mut self) -> Result<Option<String>, Malformed> {
         if self.u32()? == 0 { Ok(None) } else { self.string().map(Some) }
     }
@@ -59,7 +59,7 @@ impl Writer {
         self.out.put_u32_le(value);
     }
 
-    /// A pointer that leads somewhere; where to is written later.
+    /// A pointer that is not null; its target is written later.
     pub fn pointer(&mut self) {
         self.pointers += 4;
         self.u32(0x0002_0000 + self.pointers);

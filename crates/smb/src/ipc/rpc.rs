@@ -29,7 +29,7 @@ const NDR: [u8; 20] = [
     2, 0, 0, 0,
 ];
 const PIPE_NAME: &[u8] = b"\\PIPE\\srvsvc\0";
-/// What every implementation takes, and the most that is sent at once.
+/// Every implementation accepts this much, and this is the most that is sent at once.
 const FRAGMENT_BYTES_MIN: u16 = 1432;
 const FRAGMENT_BYTES_MAX: u16 = 4280;
 
@@ -68,7 +68,7 @@ pub enum Received {
     Request(Request),
 }
 
-/// What client and server have agreed on.
+/// What client and server have negotiated.
 #[derive(Default)]
 pub struct Association {
     is_bound: bool,
@@ -76,7 +76,7 @@ pub struct Association {
     partial: Option<Request>,
 }
 
-/// How long the first fragment in `bytes` is, once all of it is there.
+/// The length of the first fragment in `bytes`, once it is complete.
 pub fn fragment_length(bytes: &[u8]) -> Result<Option<usize>, Status> {
     let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
     let length = usize::from(u16::from_le_bytes([header[8], header[9]]));
@@ -88,7 +88,7 @@ pub fn fragment_length(bytes: &[u8]) -> Result<Option<usize>, Status> {
 }
 
 impl Association {
-    /// Of a call that has come in part.
+    /// The bytes of a call received in part.
     pub fn partial_bytes(&self) -> usize {
         self.partial.as_ref().map_or(0, |partial| partial.arguments.len())
     }
@@ -101,7 +101,7 @@ impl Association {
         let has_authentication = fields.u16()? != 0;
         let call_id = fields.u32()?;
         if has_authentication {
-            // The session has said already who is calling.
+            // The session is authenticated already.
             return Err(Status::PIPE_DISCONNECTED);
         }
         match kind {
@@ -143,7 +143,7 @@ impl Association {
         let mut body = Vec::new();
         body.put_u16_le(FRAGMENT_BYTES_MAX);
         body.put_u16_le(FRAGMENT_BYTES_MAX);
-        // The group of the association; there is one for each pipe.
+        // The association group; one for each pipe.
         body.put_u32_le(1);
         body.put_u16_le(PIPE_NAME.len() as u16);
         body.extend_from_slice(PIPE_NAME);
@@ -210,7 +210,7 @@ impl Association {
                 return vec![fragment(FAULT, FIRST_FRAGMENT | LAST_FRAGMENT, call_id, &body)];
             }
         };
-        // A multiple of 8, so that no value is cut in an odd place.
+        // A multiple of 8, so that no value is split.
         let piece = (usize::from(self.fragment_bytes_max) - HEADER_BYTES - 8) / 8 * 8;
         let count = results.len().div_ceil(piece).max(1);
         let fragments = (0..count).map(|index| {

@@ -1,5 +1,5 @@
-//! The calls of [MS-SRVS] that clients make: which shares there are, what one of them is like, and
-//! what the server is.
+//! The calls of [MS-SRVS] that clients make: the list of shares, information about a share, and
+//! about the server.
 
 use super::IPC_SHARE;
 use super::ndr::{Reader, Writer};
@@ -11,7 +11,7 @@ const SERVER_GET_INFO: u16 = 21;
 const SHARE_ENUM_STICKY: u16 = 36;
 
 const DISK: u32 = 0;
-/// Pipes, of the kind that is not shown to people.
+/// A hidden share of named pipes.
 const SPECIAL_PIPE: u32 = 0x8000_0003;
 
 const SUCCESS: u32 = 0;
@@ -79,7 +79,7 @@ fn share_enum(arguments: &mut Reader<'_>, shares: &[String]) -> Result<Vec<u8>, 
         }
     }
     out.u32(all.len() as u32);
-    // Nowhere to go on from: this was all.
+    // No resume handle: the list is complete.
     out.u32(0);
     out.u32(SUCCESS);
     Ok(out.finish())
@@ -124,7 +124,7 @@ fn share_get_info(arguments: &mut Reader<'_>, shares: &[String]) -> Result<Vec<u
             out.u32(0);
             out.string(share.name);
             out.string(share.remark);
-            // Where it is on the server is nobody's business, but there has to be a path.
+            // The path on the server, which is not disclosed but must not be empty.
             out.string("C:\\");
         }
         1005 => {

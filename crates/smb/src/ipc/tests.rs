@@ -99,7 +99,7 @@ fn answers_that_nobody_reads_are_bounded_for_all_pipes_of_a_connection() {
     assert!((1..200).contains(&answered), "{answered}");
     assert!((HELD_BYTES_MAX..HELD_BYTES_MAX + 64 * 1024).contains(&held()), "{}", held());
     assert_eq!(open[1].receive(&share_enum()).err(), Some(Status::INSUFFICIENT_RESOURCES));
-    // What is read gives room to the others, and so does a pipe that is closed.
+    // Reading frees room for the others, and so does closing a pipe.
     while !open[0].read(4280).0.is_empty() {}
     let requests = open[1].receive(&share_enum()).expect("there is room");
     open[1].answer(&requests[0], &shares).expect("there is room");

@@ -1,6 +1,6 @@
-//! Whether a request was sent before its client lost a channel, by the number that the client counts
-//! up each time, [MS-SMB2] 3.3.5.2.10. What was sent before and arrives late must not undo what was
-//! sent after.
+//! Whether a request was sent before its client lost a channel, by a number that the client
+//! increments each time, [MS-SMB2] 3.3.5.2.10. A request from before that arrives late must not undo
+//! later ones.
 
 /// A number that is this far ahead or less is newer; any other is older. Numbers wrap.
 const AHEAD_MAX: u16 = 0x7FFF;
@@ -13,7 +13,7 @@ pub struct ChannelSequence {
     /// them.
     changes: u64,
     outstanding: u64,
-    /// Of those with older numbers.
+    /// The number of requests with older numbers.
     outstanding_before: u64,
 }
 
@@ -24,13 +24,13 @@ pub struct Counted {
 }
 
 impl ChannelSequence {
-    /// That of the request that has opened the file.
+    /// Begins with the number of the request that has opened the file.
     pub fn new(number: u16) -> Self {
         Self { number, changes: 0, outstanding: 0, outstanding_before: 0 }
     }
 
-    /// None if the request comes too late, or repeats one that may still be at work: such a request
-    /// must change nothing.
+    /// `None` if the request comes too late, or repeats one that may still be running: it must not
+    /// change anything.
     pub fn begin(&mut self, number: u16, is_replay: bool) -> Option<Counted> {
         let ahead = number.wrapping_sub(self.number);
         if ahead > AHEAD_MAX {

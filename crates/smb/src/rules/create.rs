@@ -1,4 +1,4 @@
-//! Which CREATE requests are refused as they stand, [MS-SMB2] 3.3.5.9 and [MS-FSA] 2.1.5.1.
+//! Which CREATE requests are invalid in themselves, [MS-SMB2] 3.3.5.9 and [MS-FSA] 2.1.5.1.
 
 use crate::info::facts::attributes;
 use crate::status::Status;
@@ -53,7 +53,7 @@ fn check_options(request: &Request) -> Result<(), Status> {
     if is_directory && (has(options::NON_DIRECTORY_FILE) || replaces) {
         return Err(Status::INVALID_PARAMETER);
     }
-    // Directories do not come and go with a computer's memory.
+    // Directories cannot be temporary.
     let creates = disposition != Disposition::Open;
     if is_directory && creates && request.file_attributes & TEMPORARY != 0 {
         return Err(Status::INVALID_PARAMETER);
@@ -65,7 +65,7 @@ fn check_options(request: &Request) -> Result<(), Status> {
     Ok(())
 }
 
-/// The mode of an open that clients see: how its reads and writes go.
+/// The mode of reads and writes of an open, as clients see it.
 pub fn mode(create_options: u32) -> u32 {
     create_options
         & (options::WRITE_THROUGH

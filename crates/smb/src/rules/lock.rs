@@ -1,4 +1,4 @@
-//! What a LOCK request asks for, [MS-SMB2] 3.3.5.14.
+//! The meaning of a LOCK request, [MS-SMB2] 3.3.5.14.
 
 use crate::status::Status;
 use crate::wire::lock::{EXCLUSIVE, Element, FAIL_IMMEDIATELY, SHARED, UNLOCK};
@@ -26,8 +26,8 @@ pub struct LockedRange {
     pub is_exclusive: bool,
 }
 
-/// The first element says whether the request locks or unlocks, and all others must agree. What is
-/// unlocked before one that does not stays so.
+/// The first element decides whether the request locks or unlocks, and all others must agree.
+/// Ranges unlocked before one that does not agree stay unlocked.
 pub fn decide(elements: &[Element]) -> Result<Asked, Status> {
     let invalid = Err(Status::INVALID_PARAMETER);
     let Some(first) = elements.first() else { return invalid };
@@ -42,7 +42,7 @@ pub fn decide(elements: &[Element]) -> Result<Asked, Status> {
         return Ok(Asked::Unlock { ranges, and_then });
     }
     let waits = first.flags & FAIL_IMMEDIATELY == 0;
-    // Only a single lock can be waited for.
+    // Only a single lock may wait.
     if elements.len() > 1 && elements.iter().any(|it| it.flags & FAIL_IMMEDIATELY == 0) {
         return invalid;
     }

@@ -1,4 +1,4 @@
-//! What can be decided about a request by looking at nothing else.
+//! Rules that depend on nothing but the request.
 
 pub mod channel_sequence;
 pub mod create;

@@ -8,7 +8,7 @@ const WATCH_TREE: u16 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whether changes in directories below count too.
+    /// Whether changes in directories below count, too.
     pub watch_tree: bool,
     pub output_bytes_max: u32,
     pub file_id: FileId,
@@ -27,7 +27,7 @@ impl Request {
     }
 }
 
-/// FILE_NOTIFY_INFORMATION of [MS-FSCC] 2.7.1: what happened (by number) and to whom.
+/// FILE_NOTIFY_INFORMATION of [MS-FSCC] 2.7.1: the action (by number) and the name.
 pub fn encode_changes<'a>(changes: impl Iterator<Item = (u32, &'a str)>) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::new();
     let mut previous = None;

@@ -9,7 +9,7 @@ const POSTQUERY_ATTRIBUTES: u16 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whether the answer tells what the file is like.
+    /// Whether the answer has the attributes of the file.
     pub wants_attributes: bool,
     pub file_id: FileId,
 }

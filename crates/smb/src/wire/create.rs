@@ -13,7 +13,7 @@ pub enum OplockLevel {
     LevelTwo = 0x01,
     Exclusive = 0x08,
     Batch = 0x09,
-    /// The lease context says which.
+    /// The lease context has the details.
     Lease = 0xFF,
 }
 
@@ -38,7 +38,7 @@ pub enum Disposition {
     Open = 1,
     Create = 2,
     OpenIf = 3,
-    /// Empties a file that has to be there.
+    /// Truncates a file that must exist.
     Overwrite = 4,
     OverwriteIf = 5,
 }
@@ -118,7 +118,7 @@ pub struct Request {
     pub desired_access: u32,
     pub file_attributes: u32,
     pub share_access: u32,
-    /// None of those that there are is good enough for a client that only comes back.
+    /// `None` if it is not a known one, which is allowed in a reconnect.
     pub disposition: Option<Disposition>,
     pub options: u32,
     /// Relative to the share, parts separated by `\`. Empty is the root.

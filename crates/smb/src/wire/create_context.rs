@@ -11,9 +11,9 @@ const CONTEXTS_MAX: usize = 32;
 /// What a client asks for with an open. Kinds that are not known are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestContexts {
-    /// MxAc: tell the most that would be granted.
+    /// MxAc: return the maximum access.
     pub maximal_access: bool,
-    /// QFid: tell the number of the file.
+    /// QFid: return the number of the file.
     pub query_on_disk_id: bool,
     /// AlSi, in bytes.
     pub allocation_size: Option<u64>,
@@ -27,11 +27,11 @@ pub struct RequestContexts {
     pub durable_v2: Option<DurableV2>,
     /// DH2C
     pub durable_reconnect_v2: Option<DurableReconnectV2>,
-    /// TWrp: open what was there at this time, in units of 100 ns since 1601.
+    /// TWrp: open the state at this time, in units of 100 ns since 1601.
     pub timewarp: Option<u64>,
     /// SecD: a security descriptor, self-relative.
     pub security_descriptor: Option<Bytes>,
-    /// ExtA: extended attributes, which are not kept here.
+    /// ExtA: extended attributes, which are not stored here.
     pub extended_attributes: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Lease {
     /// Bits of [`lease_state`].
     pub state: u32,
     pub flags: u32,
-    /// What only version 2 has.
+    /// Fields of version 2 only.
     pub v2: Option<LeaseV2>,
 }
 
@@ -140,7 +140,7 @@ impl RequestContexts {
     }
 }
 
-/// A slice of a context, behind its fixed fields.
+/// A slice of a context, after its fixed fields.
 fn part(context: &Bytes, offset: usize, length: usize) -> Result<Bytes, Malformed> {
     const FIXED: usize = 16;
     if length == 0 {
@@ -188,7 +188,7 @@ impl Lease {
     }
 }
 
-/// What the answer to a CREATE tells.
+/// A context in the answer to a CREATE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseContext {
     MaximalAccess { status: u32, access: u32 },

@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use super::header::HEADER_BYTES;
 
-/// What a client sent is not a message of its kind.
+/// The bytes are not a valid message of their kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// Reads fields of a slice one after the other.
+/// Reads the fields of a slice in order.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
@@ -65,20 +65,20 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// `message` begins with its header. `structure_size` is what the first field must say.
+    /// `message` begins with its header. `structure_size` is the required value of the first field.
     pub fn new(message: &'a Bytes, structure_size: u16) -> Result<Self, Malformed> {
         let mut fields = Cursor::new(message);
         fields.skip(HEADER_BYTES)?;
         if fields.u16()? == structure_size { Ok(Self { message, fields }) } else { Err(Malformed) }
     }
 
-    /// What follows the fields that have been read.
+    /// The bytes after the fields that have been read.
     pub fn rest(&self) -> &'a [u8] {
         self.fields.rest()
     }
 
-    /// A variable part. An empty one may point anywhere; any other lies behind the fixed fields
-    /// that have been read so far.
+    /// A variable part. An empty one may point anywhere; any other must come after the fixed fields
+    /// read so far.
     pub fn part(&self, offset: usize, length: usize) -> Result<Bytes, Malformed> {
         if length == 0 {
             return Ok(Bytes::new());

@@ -1,8 +1,8 @@
-//! The body of an answer that refuses, [MS-SMB2] 2.2.2.
+//! The body of an error response, [MS-SMB2] 2.2.2.
 
 use bytes::BufMut as _;
 
-/// `data` is empty for most statuses; STATUS_BUFFER_TOO_SMALL tells the length that is needed.
+/// `data` is empty for most statuses; STATUS_BUFFER_TOO_SMALL has the required length.
 pub fn encode(data: &[u8], out: &mut Vec<u8>) {
     out.put_u16_le(9);
     out.put_u16_le(0);
@@ -14,7 +14,7 @@ pub fn encode(data: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The body of requests and responses that say nothing: LOGOFF, TREE_DISCONNECT, ECHO, FLUSH, LOCK.
+/// The body of requests and responses without content: LOGOFF, TREE_DISCONNECT, ECHO, FLUSH, LOCK.
 pub fn encode_empty(out: &mut Vec<u8>) {
     out.put_u16_le(4);
     out.put_u16_le(0);

@@ -1,4 +1,4 @@
-//! How an open is named on the wire.
+//! The id of an open on the wire.
 
 use bytes::BufMut as _;
 

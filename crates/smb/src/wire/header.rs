@@ -9,7 +9,7 @@ use crate::status::Status;
 pub const HEADER_BYTES: usize = 64;
 pub const PROTOCOL: [u8; 4] = [0xFE, b'S', b'M', b'B'];
 pub const SIGNATURE_RANGE: std::ops::Range<usize> = 48..64;
-/// Of a message that the server sends on its own account: a break of an oplock or of a lease.
+/// The id of messages that are not answers: breaks of oplocks and leases.
 pub const UNSOLICITED_MESSAGE_ID: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,7 +82,7 @@ pub struct Header {
     pub status: u32,
     /// As numbered on the wire: a command that does not exist still has a header.
     pub command: u16,
-    /// Asked for in a request, granted in a response.
+    /// Requested in a request, granted in a response.
     pub credits: u16,
     pub flags: Flags,
     /// From this header to the next one of the compound; 0 in the last.
@@ -96,7 +96,7 @@ pub struct Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeOrAsync {
     Tree(u32),
-    /// Of a request that was answered as pending.
+    /// The id of a request that was answered as pending.
     Async(u64),
 }
 
@@ -160,7 +160,7 @@ impl Header {
         Command::from_code(self.command)
     }
 
-    /// Of a request: in an asynchronous one there is none.
+    /// The tree of a request; an asynchronous message has none.
     pub fn tree_id(&self) -> u32 {
         match self.tree_or_async {
             TreeOrAsync::Tree(tree_id) => tree_id,
@@ -168,7 +168,7 @@ impl Header {
         }
     }
 
-    /// The number of this message among those of SMB 3 clients that repeat after a lost channel.
+    /// The channel sequence, which SMB 3 clients increment after losing a channel.
     pub fn channel_sequence(&self) -> u16 {
         self.status as u16
     }

@@ -41,7 +41,7 @@ pub struct Request {
     pub file_id: FileId,
     pub input: Bytes,
     pub output_bytes_max: u32,
-    /// Otherwise it is for a device, which there is not.
+    /// Otherwise it is for a device, which is not supported.
     pub is_fsctl: bool,
 }
 
@@ -53,7 +53,7 @@ impl Request {
         let file_id = FileId::decode(&mut body)?;
         let (input_offset, input_length) = (body.u32()?, body.u32()?);
         body.skip(4)?;
-        // Where output would lie in a request.
+        // Offset and length of output, unused in a request.
         body.skip(8)?;
         let output_bytes_max = body.u32()?;
         let is_fsctl = body.u32()? & IS_FSCTL != 0;
@@ -87,7 +87,7 @@ impl Response {
     }
 }
 
-/// What the client believes to have negotiated; who has changed it on the way is found out here.
+/// What the client has negotiated from its view, to detect changes on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidateNegotiate {
     pub capabilities: u32,

@@ -11,7 +11,7 @@ pub const FAIL_IMMEDIATELY: u32 = 0x10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which of a resilient open's requests this repeats: a number in 4 bits and an index in 28.
+    /// The lock sequence of a resilient open: a number in 4 bits and an index in 28.
     pub sequence: u32,
     pub file_id: FileId,
     /// At least one.

@@ -1,8 +1,8 @@
 //! The packets of [MS-SMB2], as plain values. A request is decoded from the bytes of its message
 //! and keeps slices of them; a response is appended to a buffer. Nothing here knows a connection.
 //!
-//! What comes from the network is never believed: each offset and length is checked against the
-//! message, and no memory is taken by a number that a client has written.
+//! Bytes from the network are never trusted: each offset and length is checked against the message,
+//! and no allocation has a size that a client has sent.
 
 pub mod change_notify;
 pub mod close;

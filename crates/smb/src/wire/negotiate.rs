@@ -8,7 +8,7 @@ use super::{Body, Cursor, HEADER_BYTES, Malformed, pad};
 pub const SIGNING_ENABLED: u16 = 1;
 pub const SIGNING_REQUIRED: u16 = 2;
 
-/// What both sides can do besides the dialect.
+/// Capabilities of both sides besides the dialect.
 pub mod capabilities {
     pub const DFS: u32 = 0x01;
     pub const LEASING: u32 = 0x02;
@@ -17,7 +17,7 @@ pub mod capabilities {
     pub const MULTI_CHANNEL: u32 = 0x08;
     pub const PERSISTENT_HANDLES: u32 = 0x10;
     pub const DIRECTORY_LEASING: u32 = 0x20;
-    /// Of 3.0 and 3.0.2; 3.1.1 has a context for it.
+    /// For 3.0 and 3.0.2; 3.1.1 has a context for it.
     pub const ENCRYPTION: u32 = 0x40;
 }
 
@@ -97,7 +97,7 @@ impl Contexts {
                 SIGNING => &mut contexts.signing,
                 _ => continue,
             };
-            // One of a kind: a second would leave open which of them was meant.
+            // Each kind once: with a second one the request would be ambiguous.
             if slot.replace(algorithms(kind, data)?).is_some() {
                 return Err(Malformed);
             }
@@ -140,7 +140,7 @@ pub struct Response {
 #[derive(Clone, Debug)]
 pub struct Chosen {
     pub salt: [u8; 32],
-    /// 0 if none of the client's is known here.
+    /// 0 if none of the client's is supported.
     pub cipher: Option<u16>,
     pub signing: Option<u16>,
 }
@@ -161,7 +161,7 @@ impl Response {
         out.put_u32_le(self.read_bytes_max);
         out.put_u32_le(self.write_bytes_max);
         out.put_u64_le(self.system_time);
-        // When the server started; told as 0 since it would help nobody but an attacker.
+        // The start time of the server; sent as 0, since it would only help attackers.
         out.put_u64_le(0);
         out.put_u16_le(token_offset as u16);
         out.put_u16_le(self.security_token.len() as u16);

@@ -1,5 +1,5 @@
-//! OPLOCK_BREAK: what the server asks for and how a client acknowledges it, [MS-SMB2] 2.2.23 to
-//! 2.2.25, for oplocks and for leases.
+//! OPLOCK_BREAK: notifications of the server and acknowledgements of clients, [MS-SMB2] 2.2.23 to
+//! 2.2.25, for oplocks and leases.
 
 use bytes::{BufMut as _, Bytes};
 
@@ -11,7 +11,7 @@ const LEASE_BYTES: u16 = 36;
 const LEASE_NOTIFICATION_BYTES: u16 = 44;
 const ACKNOWLEDGE_REQUIRED: u32 = 1;
 
-/// What a client acknowledges; the answer to it says the same.
+/// An acknowledgement of a client; its answer has the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledgement {
     Oplock { level: u8, file_id: FileId },
@@ -51,7 +51,7 @@ impl Acknowledgement {
     }
 }
 
-/// What the server sends on its own account.
+/// A notification of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
     Oplock { level: OplockLevel, file_id: FileId },

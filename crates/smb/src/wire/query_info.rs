@@ -5,7 +5,7 @@ use bytes::{BufMut as _, Bytes};
 use super::cursor::size;
 use super::{Body, FileId, HEADER_BYTES, Malformed};
 
-/// What a class of information is about.
+/// The kinds of information classes.
 pub mod kind {
     pub const FILE: u8 = 1;
     pub const FILE_SYSTEM: u8 = 2;
@@ -50,7 +50,7 @@ impl Request {
     }
 }
 
-/// The answer to QUERY_INFO, QUERY_DIRECTORY and CHANGE_NOTIFY alike.
+/// The answer to QUERY_INFO, QUERY_DIRECTORY and CHANGE_NOTIFY.
 pub fn encode_output(output: &[u8], out: &mut Vec<u8>) {
     out.put_u16_le(9);
     out.put_u16_le((HEADER_BYTES + 8) as u16);

@@ -12,7 +12,7 @@ pub struct Request {
     pub file_id: FileId,
     /// Fewer bytes than this are answered as the end of the file.
     pub minimum_count: u32,
-    /// A transfer by RDMA, which there is not.
+    /// A transfer by RDMA, which is not supported.
     pub channel: u32,
 }
 
@@ -31,7 +31,7 @@ impl Request {
     }
 }
 
-/// Where the data begins: right behind this fixed part.
+/// Where the data begins: right after this fixed part.
 pub const DATA_OFFSET: usize = HEADER_BYTES + 16;
 
 /// The fixed part; the data follows it.

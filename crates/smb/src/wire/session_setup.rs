@@ -4,13 +4,13 @@ use bytes::{BufMut as _, Bytes};
 
 use super::{Body, HEADER_BYTES, Malformed};
 
-/// In `flags` of a request: one more channel of a session.
+/// In `flags` of a request: another channel of a session.
 pub const BINDING: u8 = 1;
 
 /// In `flags` of a response.
 pub const SESSION_IS_GUEST: u16 = 1;
 pub const SESSION_IS_NULL: u16 = 2;
-/// Everything in this session has to be encrypted.
+/// Everything in this session must be encrypted.
 pub const SESSION_ENCRYPTS: u16 = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Request {
     pub flags: u8,
     pub security_mode: u8,
     pub capabilities: u32,
-    /// A session of the same client that ends with the success of this one.
+    /// An earlier session of the same client, to be ended when this one succeeds.
     pub previous_session_id: u64,
     pub security_token: Bytes,
 }

@@ -326,7 +326,7 @@ pub fn all_requests() -> Vec<Bytes> {
     ]
 }
 
-/// Decodes as whatever the header says.
+/// Decodes as the command in the header.
 fn decodes(message: &Bytes) -> bool {
     let Ok(header) = Header::decode(message) else { return false };
     decode_request(header.known_command().expect("a command of the tests"), message)

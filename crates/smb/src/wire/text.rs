@@ -1,4 +1,4 @@
-//! UTF-16, as all names on the wire are.
+//! UTF-16, the encoding of all names on the wire.
 
 use super::Malformed;
 

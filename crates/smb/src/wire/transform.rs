@@ -14,7 +14,7 @@ const ENCRYPTED: u16 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transform {
     pub signature: [u8; 16],
-    /// Of which CCM uses 11 bytes and GCM 12.
+    /// CCM uses 11 bytes of it and GCM 12.
     pub nonce: [u8; 16],
     pub message_bytes: u32,
     pub session_id: u64,

@@ -7,7 +7,7 @@ use super::{Body, Malformed, text};
 /// A capability of a share: its opens can be persistent.
 pub const CONTINUOUS_AVAILABILITY: u32 = 0x10;
 pub const SHARE_FLAG_ENCRYPT_DATA: u32 = 0x8000;
-/// The path lies behind an extension of 3.1.1 rather than where it is told to be.
+/// The path comes after an extension of 3.1.1, not at its offset.
 const EXTENSION_PRESENT: u16 = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Request {
         let flags = body.u16()?;
         let (offset, length) = (body.u16()?, body.u16()?);
         if flags & EXTENSION_PRESENT != 0 {
-            // Nobody but clusters sends it, and its path is relative to another place.
+            // Only clusters use it, and the offset of the path has another base.
             return Err(Malformed);
         }
         let path = text::decode(&body.part(usize::from(offset), usize::from(length))?)?;
@@ -62,7 +62,7 @@ impl Response {
     }
 }
 
-/// Requests without anything to say: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL.
+/// Requests without content: LOGOFF, TREE_DISCONNECT, ECHO and CANCEL.
 pub fn decode_empty(message: &Bytes) -> Result<(), Malformed> {
     Body::new(message, 4)?.skip(2)
 }

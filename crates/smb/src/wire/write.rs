@@ -11,7 +11,7 @@ pub const WRITE_THROUGH: u32 = 1;
 pub struct Request {
     pub offset: u64,
     pub file_id: FileId,
-    /// A transfer by RDMA, which there is not.
+    /// A transfer by RDMA, which is not supported.
     pub channel: u32,
     pub flags: u32,
     /// A slice of the message.

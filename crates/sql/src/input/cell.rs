@@ -1,4 +1,4 @@
-//! What a place of an Arrow array holds.
+//! Values of cells of Arrow arrays.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::output::put_escaped;
 use crate::sql::Segment;
 use crate::value::Value;
 
-/// The value that a path leads to from a place.
+/// The value at a path from a cell.
 pub fn follow(array: &dyn Array, row: usize, path: &[Segment]) -> Value<'static> {
     let Some((segment, rest)) = path.split_first() else { return value(array, row).into_owned() };
     if array.is_null(row) {
@@ -62,7 +62,7 @@ pub fn value(array: &dyn Array, row: usize) -> Value<'_> {
         DataType::UInt32 => Value::Integer(at!(UInt32Type).into()),
         DataType::UInt64 => digits(at!(UInt64Type).to_string()),
         DataType::Float32 => {
-            // By its digits, so that 0.1 stays 0.1.
+            // By its decimal digits, so that 0.1 stays 0.1.
             let number = at!(Float32Type);
             Value::Float(number.to_string().parse().unwrap_or_else(|_| f64::from(number)))
         }
@@ -131,7 +131,7 @@ fn time(nanoseconds: i64) -> Value<'static> {
         .map_or(Value::Null, |time| Value::text(time.format("%H:%M:%S%.f").to_string()))
 }
 
-/// A place as JSON. The depth is that of the schema, which Parquet bounds.
+/// A cell as JSON. The depth is that of the schema, which Parquet bounds.
 fn put_json(bytes: &mut Vec<u8>, array: &dyn Array, row: usize) {
     if array.is_null(row) {
         bytes.extend_from_slice(b"null");

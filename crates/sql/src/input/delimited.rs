@@ -16,7 +16,7 @@ pub struct DelimitedScanner {
     has_headers: bool,
     /// The names in the header, once it has been read.
     header: Option<Vec<String>>,
-    /// The column that each reference of the statement stands for.
+    /// The column of each reference of the statement.
     columns: Vec<usize>,
     pending: Pending,
     /// Where the batch of `sys.split` begins.
@@ -35,7 +35,7 @@ impl DelimitedScanner {
         }
     }
 
-    /// Takes in the next bytes of the blob, or its end.
+    /// Processes the next bytes of the blob, or its end.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -187,13 +187,13 @@ struct Splitter {
 struct Field {
     start: usize,
     end: usize,
-    /// Quotes or escapes are to be taken out.
+    /// Quotes or escapes must be removed.
     encoded: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Split {
-    /// The record and its separator take so many bytes.
+    /// The length of the record with its separator.
     Record { next: usize },
     /// The bytes end before the record does.
     More,
@@ -220,12 +220,12 @@ impl Splitter {
         }
     }
 
-    /// An empty line is no record.
+    /// An empty line is not a record.
     fn is_blank(&self) -> bool {
         matches!(self.fields.as_slice(), [field] if field.end == 0)
     }
 
-    /// Splits the record at the beginning of `bytes`, which are the rest of the blob if `last`.
+    /// Splits the record at the start of `bytes`, which are the rest of the blob if `last`.
     fn split(&mut self, bytes: &[u8], last: bool) -> Split {
         self.fields.clear();
         let mut start = 0;
@@ -268,7 +268,7 @@ impl Splitter {
         end - usize::from(has_return)
     }
 
-    /// The place of the closing quote, and whether quotes or escapes stand before it.
+    /// The place of the closing quote, and whether quotes or escapes come before it.
     fn quoted_end(
         &self,
         bytes: &[u8],
@@ -293,7 +293,7 @@ impl Splitter {
         }
     }
 
-    /// What stands between a closing quote and the separator is part of the field.
+    /// The text between a closing quote and the separator is part of the field.
     fn behind_quotes(
         &self,
         bytes: &[u8],
@@ -312,7 +312,7 @@ impl Splitter {
         (field, stop)
     }
 
-    /// The first separator from `from` on, and whether an escape stands before it.
+    /// The first separator from `from` on, and whether an escape comes before it.
     fn stop(&self, bytes: &[u8], from: usize, last: bool) -> (Stop, bool) {
         let (column, record) = (self.column[0], self.record[0]);
         let mut escaped = false;
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(records(&Delimited::default(), "a,\"b\nc"), Err(Split::Unclosed));
     }
 
-    /// Every way of cutting the bytes in two asks for more or finds the record it finds in one.
+    /// However the bytes are cut in two, the first part asks for more or gives the same record.
     #[test]
     fn a_record_that_is_not_there_yet_is_waited_for() {
         let settings = Delimited {

@@ -1,5 +1,5 @@
-//! What a Parquet file says of itself and of its pages, as far as the decoder knows it: which field is
-//! of which kind. The decoder reads a field that it knows as what it should be, whatever it says it is.
+//! The metadata of Parquet files and pages, as far as the decoder knows it: the kind of each field. The
+//! decoder reads a known field as the expected kind, whatever kind the bytes declare.
 
 use super::thrift::Shape::{self, Binary, Bool, Byte, Double, I16, I32, I64, List, Struct};
 
@@ -26,7 +26,7 @@ pub static PAGE: Shape = Struct(&[
     (8, &Struct(PAGE_OF_VERSION_2)),
 ]);
 
-/// In [`PAGE`]: how long it is when it is not compressed, and how many values its dictionary has.
+/// In [`PAGE`]: its uncompressed length, and the number of values in its dictionary.
 pub const PAGE_BYTES: &[i16] = &[2];
 pub const DICTIONARY_VALUES: &[i16] = &[7, 1];
 

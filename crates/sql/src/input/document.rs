@@ -1,5 +1,5 @@
-//! One JSON value after another out of bytes that arrive in pieces: where each ends, and a flat
-//! tree of what is in it.
+//! Parses JSON values from bytes that arrive in pieces: the end of each value, and a flat tree of
+//! its parts.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ pub enum Token {
     Null,
 }
 
-/// A value: its own bytes (without the quotes of a text), the key it has in an object, and the
-/// number of the node behind everything that is in it.
+/// A value: its bytes (without the quotes of a text), its key in an object, and the number of the
+/// node after all its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     pub token: Token,
@@ -28,14 +28,14 @@ pub struct Node {
     next: usize,
 }
 
-/// Bytes that JSON does not allow where they stand.
+/// Bytes that JSON does not allow at their place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpected {
     pub at: usize,
     pub expected: &'static str,
 }
 
-/// A value that has been read; it is used for one after the other.
+/// A parsed value; reused for one after the other.
 #[derive(Default)]
 pub struct Document {
     nodes: Vec<Node>,
@@ -53,13 +53,12 @@ enum Wanted {
 }
 
 impl Document {
-    /// How many values are in it, at whatever depth.
+    /// The number of values in it, at any depth.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Reads the value at the beginning of `bytes` and tells where it ends; `None` if the bytes end
-    /// before it does.
+    /// Reads the value at the start of `bytes` and returns its end; `None` if it is incomplete.
     pub fn read(&mut self, bytes: &[u8], last: bool) -> Result<Option<usize>, Unexpected> {
         self.nodes.clear();
         self.open.clear();
@@ -165,12 +164,12 @@ impl Document {
 }
 
 impl Node {
-    /// The value as it is written.
+    /// The value as written.
     pub fn raw<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         &bytes[self.start..self.end]
     }
 
-    /// The key as it is written between quotes.
+    /// The key as written between its quotes.
     pub fn key<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         &bytes[self.key.0..self.key.1]
     }
@@ -184,7 +183,7 @@ fn skip_space(bytes: &[u8], from: usize) -> usize {
     at
 }
 
-/// Where the closing quote of a text is.
+/// The place of the closing quote of a text.
 fn text_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -196,7 +195,7 @@ fn text_end(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// The kind of a value that has no parts, where it begins and ends, and where the next begins.
+/// The kind of a value without parts, its start and end, and the start of the next.
 #[allow(clippy::type_complexity, reason = "it is taken apart where it is called")]
 fn scalar(
     bytes: &[u8],
@@ -239,7 +238,7 @@ fn is_number(word: &[u8]) -> bool {
     begins && ends && std::str::from_utf8(word).is_ok_and(|word| word.parse::<f64>().is_ok())
 }
 
-/// A text without its escapes; one that means nothing stands for itself.
+/// A text with its escapes decoded; invalid ones are copied.
 pub fn decode(raw: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'\\', raw) else { return Cow::Borrowed(raw) };
     let mut decoded = raw[..first].to_vec();
@@ -270,8 +269,8 @@ pub fn decode(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded)
 }
 
-/// The character whose hexadecimal digits stand behind `\u`, two halves of it if need be, and how
-/// many bytes they take.
+/// The character of the hexadecimal digits after `\u`, of two surrogates if necessary, and their
+/// length in bytes.
 fn unicode(rest: &[u8]) -> (char, usize) {
     let unit = |from: usize| {
         let digits = std::str::from_utf8(rest.get(from..from + 4)?).ok()?;

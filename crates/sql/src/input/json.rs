@@ -1,4 +1,4 @@
-//! JSON: values one after the other, or the values of one array.
+//! JSON: a sequence of values, or the values of one array.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub struct JsonScanner {
     document: Document,
     place: Place,
     pending: Pending,
-    /// The offset behind the last record.
+    /// The offset after the last record.
     behind: u64,
     named: bool,
 }
@@ -29,7 +29,7 @@ enum Place {
     Outside,
     /// In an array that holds the records, before one of them or the end.
     BeforeElement,
-    /// Behind one of them.
+    /// After one of them.
     BehindElement,
 }
 
@@ -46,7 +46,7 @@ impl JsonScanner {
         }
     }
 
-    /// Takes in the next bytes of the blob, or its end.
+    /// Processes the next bytes of the blob, or its end.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -88,7 +88,7 @@ impl JsonScanner {
         Ok(())
     }
 
-    /// Goes on to the next record; `false` if the bytes end before it.
+    /// Skips to the next record; `false` if the bytes end before it.
     fn skip_between(&mut self, last: bool) -> Result<bool, QueryError> {
         loop {
             let bytes = self.pending.bytes();
@@ -136,7 +136,7 @@ impl JsonScanner {
         }
         let bytes = self.pending.bytes();
         let position = self.pending.position();
-        // Values outside of objects and arrays are no records.
+        // Only objects and arrays are records.
         if !matches!(self.document.node(0).token, Token::Object | Token::Array) {
             self.pending.consume(length);
             return;
@@ -160,7 +160,7 @@ impl JsonScanner {
     }
 }
 
-/// Where a path leads to from each of these nodes.
+/// The nodes that one segment of a path selects from these nodes.
 fn step(document: &Document, bytes: &[u8], from: &[usize], segment: &Segment) -> Vec<usize> {
     let mut found = Vec::new();
     for node in from {

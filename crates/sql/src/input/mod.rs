@@ -19,13 +19,13 @@ pub fn fatal(name: &'static str, description: impl Into<String>, position: u64) 
     QueryError { fatal: true, name, description: description.into(), position }
 }
 
-/// Bytes that have been read and not been used up; what they say is looked at again only when their
-/// number has doubled, so that a long record costs no more than twice its length.
+/// Bytes that were read and not consumed; they are parsed again only when their number has doubled,
+/// so that a long record costs at most twice its length.
 #[derive(Default)]
 pub struct Pending {
     bytes: Vec<u8>,
     used: usize,
-    /// Where in the blob the unused bytes begin.
+    /// The offset of the unconsumed bytes in the blob.
     position: u64,
     wanted: usize,
 }
@@ -51,12 +51,12 @@ impl Pending {
         self.wanted = 0;
     }
 
-    /// Whether looking again could tell more.
+    /// Whether parsing again could find more.
     pub fn is_worth_a_look(&self, last: bool) -> bool {
         last || self.bytes().len() >= self.wanted
     }
 
-    /// The bytes are no whole record. An error if they never will be.
+    /// The bytes are not a complete record. An error if they can never be.
     pub fn want_more(&mut self) -> Result<(), QueryError> {
         let length = self.bytes().len();
         if length > RECORD_BYTES_MAX {
@@ -66,7 +66,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Leaves out a byte order mark at the beginning; `false` if it cannot be told yet.
+    /// Skips a byte order mark at the beginning; `false` if that is not known yet.
     pub fn skip_mark(&mut self, last: bool) -> bool {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         if self.position > 0 {

@@ -28,16 +28,17 @@ use crate::run::Source;
 use crate::sql::{Projection, Reference, Segment};
 use crate::value::{Problem, Value};
 
-/// A page, or what describes the file, may be this long at most.
+/// The maximum length of a page or of the metadata of the file.
 const READ_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What is read to find out how long a page is, and the most that a page can say of itself.
+/// How much is read to find the length of a page: the maximum length of a page header.
 const HEADER_BYTES: u64 = 4096;
 const HEADER_BYTES_MAX: u64 = HEADER_BYTES << 12;
-/// A dictionary may have so many values however short they are; more have four bytes each at least.
+/// A dictionary may have so many values of any length; with more each must have at least four
+/// bytes.
 const SHORT_VALUES_MAX: i64 = 1 << 20;
-/// At the end of a file: the length of what describes it, and a mark.
+/// At the end of a file: the length of its metadata, and a magic number.
 const FOOTER_BYTES: u64 = 8;
-/// A batch holds about this much, by the average of the file.
+/// The approximate size of a batch, by the average of the file.
 const BATCH_BYTES: i64 = 4 * 1024 * 1024;
 const BATCH_RECORDS_MAX: i64 = 8192;
 
@@ -51,12 +52,12 @@ struct BlockingSource {
 
 struct Shared {
     source: Box<dyn Source>,
-    /// What kept the source from being read, which is no matter of the query.
+    /// The error of reading the source, which is not an error of the query.
     fault: Option<io::Error>,
 }
 
 impl BlockingSource {
-    /// The beginning of a page, with all that it says of itself.
+    /// The start of a page with its complete header.
     fn page_header(&self, start: u64) -> ParquetResult<Bytes> {
         let mut length = HEADER_BYTES;
         loop {
@@ -114,7 +115,7 @@ impl ChunkReader for BlockingSource {
     }
 }
 
-/// The decoder makes room for as many values as a dictionary says it has, before it reads them.
+/// The decoder allocates for as many values as a dictionary declares, before it reads them.
 fn has_room_for_its_values(header: &[u8]) -> bool {
     let page_bytes = thrift::number_at(header, description::PAGE_BYTES).unwrap_or(0);
     let values = thrift::number_at(header, description::DICTIONARY_VALUES).unwrap_or(0);
@@ -132,7 +133,7 @@ impl Read for SourceReader {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         if self.buffer.is_empty() {
             let end = self.at.saturating_add(HEADER_BYTES).min(self.source.length);
-            // Not the end, which the decoder passes over: it would skip on through nothing.
+            // Not the end: the decoder ignores it and would keep skipping.
             if self.at >= end {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
@@ -165,7 +166,7 @@ impl ParquetScanner {
         Self { shared, length, open: None }
     }
 
-    /// Opens the file or takes in the next batch; `false` if there is none. Blocks.
+    /// Opens the file or processes the next batch; `false` if there is none. Blocks.
     pub fn step(&mut self, runtime: Handle, pipeline: &mut Pipeline) -> Result<bool, QueryError> {
         if let Some(open) = &mut self.open {
             return open.step(pipeline);
@@ -182,9 +183,9 @@ impl ParquetScanner {
 }
 
 impl Open {
-    /// Reads what describes the file. Blocks.
+    /// Reads the metadata of the file. Blocks.
     fn new(source: BlockingSource, pipeline: &mut Pipeline) -> Result<Self, QueryError> {
-        // The types that a writer noted for Arrow are not needed; those of Parquet are few.
+        // The Arrow types noted by a writer are not needed; Parquet has few types.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options)
             .map_err(|error| failed(&error))?;

@@ -1,21 +1,21 @@
-//! What of Thrift's compact encoding has to be looked at before the decoder of Parquet gets it.
+//! Checks of Thrift's compact encoding that are needed before the decoder of Parquet gets it.
 //!
-//! The decoder passes over a field that it does not know element by element, and takes the booleans
-//! of a list for nothing: seven bytes make it count to two billion. Parquet has no such lists where
-//! this is used, so whatever has one is refused; and so is a field of another kind than it should be,
-//! since the decoder would take its bytes for something else than what is looked at here.
+//! The decoder skips an unknown field element by element, and booleans of a list take no bytes: seven
+//! bytes make it count to two billion. Parquet has no such lists here, so any is refused; and so is a
+//! field of another kind than expected, since the decoder would interpret its bytes differently from
+//! this check.
 
-/// Nested as deep as the decoder goes.
+/// The nesting depth of the decoder.
 const DEPTH_MAX: u8 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// More bytes could make it right.
+    /// Incomplete: more bytes could make it valid.
     Cut,
     Wrong,
 }
 
-/// What a value should be. Fields that are not named may be anything.
+/// The expected kind of a value. Fields that are not named may be anything.
 pub enum Shape {
     Bool,
     Byte,
@@ -53,13 +53,12 @@ impl Shape {
     }
 }
 
-/// Looks at the struct that `bytes` begin with.
+/// Checks the struct at the start of `bytes`.
 pub fn check_struct(bytes: &[u8], shape: &Shape) -> Result<(), Flaw> {
     Cursor { rest: bytes }.skip_struct(Some(shape), DEPTH_MAX)
 }
 
-/// The number at the end of a path of fields through structs, if it is there; in a struct that has
-/// been checked.
+/// The number at a path of fields in a checked struct, if it is present.
 pub fn number_at(bytes: &[u8], path: &[i16]) -> Option<i64> {
     Cursor { rest: bytes }.find(path).ok().flatten()
 }
@@ -68,7 +67,7 @@ struct Cursor<'a> {
     rest: &'a [u8],
 }
 
-/// As types of fields and of elements are numbered; a boolean as either.
+/// The numbers of field and element types; a boolean has two.
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 const BYTE: u8 = 3;
@@ -102,7 +101,7 @@ impl Cursor<'_> {
         Err(Flaw::Wrong)
     }
 
-    /// The decoder would cut it off to its kind.
+    /// The decoder would truncate it to its kind.
     fn number_up_to(&mut self, max: u64) -> Result<(), Flaw> {
         if self.number()? <= max { Ok(()) } else { Err(Flaw::Wrong) }
     }
@@ -113,14 +112,14 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// The number of the next field of a struct after `last`, and its kind; none at the end.
+    /// The number of the next field of a struct after `last`, and its kind; `None` at the end.
     fn field(&mut self, last: i16) -> Result<Option<(i16, u8)>, Flaw> {
         let head = self.byte()?;
         let (delta, kind) = (head >> 4, head & 0x0F);
         if kind == 0 {
             return Ok(None);
         }
-        // By how much it is above the last one's, or all of it.
+        // The difference to the last one, or the whole number.
         let id = if delta > 0 {
             last.checked_add(delta.into())
         } else {
@@ -157,12 +156,12 @@ impl Cursor<'_> {
         Ok(None)
     }
 
-    /// A boolean of a struct is in the head of its field.
+    /// The value of a boolean field is in its header.
     fn skip_value(&mut self, kind: u8, shape: Option<&Shape>, depth: u8) -> Result<(), Flaw> {
         if matches!(kind, TRUE | FALSE) { Ok(()) } else { self.skip_element(kind, shape, depth) }
     }
 
-    /// Every element takes at least one byte, so that there is an end.
+    /// Every element takes at least one byte, so this ends.
     fn skip_element(&mut self, kind: u8, shape: Option<&Shape>, depth: u8) -> Result<(), Flaw> {
         let below = depth.checked_sub(1).ok_or(Flaw::Wrong)?;
         match kind {
@@ -200,7 +199,7 @@ impl Cursor<'_> {
     }
 }
 
-/// The sign is in the last bit.
+/// The sign is in the lowest bit.
 fn signed(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

@@ -1,5 +1,5 @@
-//! An Arrow IPC stream: the schema that was asked for, then batches of records. The columns of the
-//! answer are the fields of the schema in their order.
+//! An Arrow IPC stream: the requested schema, then batches of records. The columns of the answer
+//! are the fields of the schema in order.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use crate::request::{ArrowField, ArrowKind};
 use crate::value::{Number, Problem, Value};
 
-/// As many records as a batch holds at most.
+/// The most records in a batch.
 const BATCH_RECORDS: usize = 8192;
-/// About what a cell takes in a batch besides its text.
+/// The approximate size of a cell in a batch besides its text.
 const CELL_BYTES: usize = 16;
 
 pub struct ArrowWriter {
     kinds: Vec<ArrowKind>,
     columns: Vec<Column>,
     schema: SchemaRef,
-    /// The record that is being written; fields beyond the schema are left out.
+    /// The current record; fields beyond the schema are left out.
     record: Vec<Cell>,
     records: usize,
     batch_bytes: usize,
-    /// `None` once the end has been written.
+    /// `None` after the end was written.
     stream: Option<StreamWriter<Vec<u8>>>,
 }
 
@@ -153,8 +153,8 @@ fn cell(kind: ArrowKind, value: &Value<'_>) -> Result<Cell, Problem> {
     })
 }
 
-/// The number in units of the scale. One that has more digits than the precision says is kept: the
-/// samples of the SDKs ask for 4 digits with 2 behind the point and select 400.
+/// The number in units of the scale. One with more digits than the precision is kept: the samples
+/// of the SDKs ask for 4 digits, 2 of them fractional, and select 400.
 fn decimal(value: &Value<'_>, scale: i8) -> Result<i128, Problem> {
     let invalid = Problem::InvalidTypeConversion;
     let digits = u32::from(scale.unsigned_abs());

@@ -65,7 +65,7 @@ impl DelimitedWriter {
         match (self.quote, self.escape) {
             (Some(quote), escape) => self.quoted(text, quote, escape),
             (None, Some(escape)) => self.escaped(text, escape),
-            // Without a quote and an escape the text cannot be told from separators.
+            // Without a quote and an escape separators in the text cannot be marked.
             (None, None) => self.records.bytes.extend_from_slice(text),
         }
     }
@@ -78,11 +78,11 @@ impl DelimitedWriter {
         contains(&self.column)
             || contains(&self.record)
             || [self.quote, self.escape].iter().flatten().any(|byte| text.contains(byte))
-            // A reader takes a line feed with a carriage return before it as one separator.
+            // Readers take a carriage return and a line feed as one separator.
             || (self.record == b"\n" && text.ends_with(b"\r"))
     }
 
-    /// A quote within is written twice, or behind the escape if there is one.
+    /// A quote inside is doubled, or escaped if there is an escape.
     fn quoted(&mut self, text: &[u8], quote: u8, escape: Option<u8>) {
         self.records.bytes.push(quote);
         for byte in text {

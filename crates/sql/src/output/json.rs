@@ -61,7 +61,7 @@ fn put_value(bytes: &mut Vec<u8>, value: &Value<'_>) {
     }
 }
 
-/// What stands between the quotes of a JSON string.
+/// The content of a JSON string, between its quotes.
 pub fn put_escaped(bytes: &mut Vec<u8>, text: &str) {
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {

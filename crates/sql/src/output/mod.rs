@@ -1,4 +1,4 @@
-//! How the records of the answer are written.
+//! Writes the records of the answer.
 
 mod arrow;
 mod delimited;
@@ -13,16 +13,16 @@ use json::JsonWriter;
 pub use json::put_escaped;
 
 /// Data are sent when this much has been written; a record is never divided, because readers split
-/// what they get at the separator.
+/// each piece at the separators.
 const DATA_BYTES: usize = 256 * 1024;
 
-/// What a column of the answer is called.
+/// The name of a column in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name<'a> {
     Text(&'a str),
-    /// `_1` for 0: a column without a name is called by its place in the answer.
+    /// `_1` for 0: a column without a name is named by its place in the answer.
     Place(usize),
-    /// As it stands between quotes in a JSON document.
+    /// As between the quotes in a JSON document.
     Json(&'a [u8]),
 }
 
@@ -41,7 +41,7 @@ impl Writer {
         }
     }
 
-    /// Whether a line of names is to come before the records.
+    /// Whether a line of names comes before the records.
     pub fn wants_header(&self) -> bool {
         match self {
             Self::Delimited(writer) => writer.wants_header(),
@@ -55,7 +55,7 @@ impl Writer {
         }
     }
 
-    /// Adds a field to the record that is being written.
+    /// Adds a field to the current record.
     pub fn field(&mut self, name: Name<'_>, value: &Value<'_>) -> Result<(), Problem> {
         match self {
             Self::Delimited(writer) => writer.field(value),
@@ -73,7 +73,7 @@ impl Writer {
         }
     }
 
-    /// Forgets the fields since the last record.
+    /// Drops the fields since the last record.
     pub fn drop_record(&mut self) {
         match self {
             Self::Delimited(writer) => writer.records.drop_record(),
@@ -90,8 +90,7 @@ impl Writer {
         }
     }
 
-    /// The records that have been written since the last call; with what comes behind the last one
-    /// if there will be no more.
+    /// The records written since the last call; with the end of the output if `last`.
     pub fn take(&mut self, last: bool) -> Vec<u8> {
         match self {
             Self::Delimited(writer) => writer.records.take(),

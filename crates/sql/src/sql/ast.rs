@@ -1,12 +1,12 @@
-//! What a parsed statement says. References to columns are numbered, so that an input finds out
-//! once what each of them means.
+//! A parsed statement. References to columns are numbered, so that an input resolves each of them
+//! once.
 
 use crate::like::{PATTERN_BYTES_MAX, Pattern};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     pub projection: Projection,
-    /// What follows `BlobStorage` and its optional `[*]`; none of it for delimited text and Parquet.
+    /// The path after `BlobStorage` and its optional `[*]`; empty for delimited text and Parquet.
     pub from: Vec<Segment>,
     pub filter: Option<Expression>,
     pub limit: Option<u64>,
@@ -42,7 +42,7 @@ pub enum Aggregate {
     Sum,
 }
 
-/// A path as it is written: `name`, `"Name"`, `_2`, `warehouses[0].longitude`.
+/// A path as written: `name`, `"Name"`, `_2`, `warehouses[0].longitude`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     pub path: Vec<Segment>,
@@ -50,7 +50,7 @@ pub struct Reference {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// An unquoted name matches whatever its case.
+    /// An unquoted name matches in any case.
     Key {
         name: String,
         quoted: bool,
@@ -88,7 +88,7 @@ impl Reference {
         digits.parse::<usize>().ok()?.checked_sub(1)
     }
 
-    /// The name that a column of the answer gets from being selected by this reference alone.
+    /// The name of a column of the answer that is selected by this reference alone.
     pub fn name(&self) -> Option<&str> {
         match self.path.last() {
             Some(Segment::Key { name, .. }) if self.ordinal().is_none() => Some(name),
@@ -119,16 +119,16 @@ pub enum Expression {
     IsNull(Box<Self>),
     IsMissing(Box<Self>),
     Cast(Box<Self>, Kind),
-    /// Pairs of a condition and what holds under it, and what holds otherwise.
+    /// Pairs of a condition and a result, and the result of ELSE.
     Case(Vec<(Self, Self)>, Box<Self>),
     Call(Function, Vec<Self>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum LikePattern {
-    /// A text of the statement, taken apart once.
+    /// A constant pattern, parsed once.
     Constant(Box<Pattern>),
-    /// Another for each record, with its escape character.
+    /// A pattern computed for each record, with its escape character.
     Each(Box<Expression>, Option<char>),
 }
 

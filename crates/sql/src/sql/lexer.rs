@@ -1,4 +1,4 @@
-//! The words and signs of an expression.
+//! The tokens of an expression.
 
 use super::SyntaxError;
 
@@ -64,7 +64,7 @@ fn token(rest: &str, letter: char) -> Result<(Token, usize), &'static str> {
     }
 }
 
-/// What stands between quotes, two of which stand for one; with the length of all.
+/// The text between quotes, where a doubled quote means one; with its length including the quotes.
 fn quoted(rest: &str, quote: char) -> Option<(String, usize)> {
     let mut text = String::new();
     let mut letters = rest.char_indices().skip(1).peekable();

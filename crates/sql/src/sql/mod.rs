@@ -10,11 +10,11 @@ pub use ast::{
 };
 pub use parser::parse;
 
-/// Why an expression is not one of the dialect, and where.
+/// A syntax error and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at character {at}")]
 pub struct SyntaxError {
     pub reason: String,
-    /// Counted in bytes from the first, which is 0.
+    /// The offset in bytes, from 0.
     pub at: usize,
 }

@@ -1,5 +1,5 @@
-//! From tokens to a statement. What the dialect does not have (joins, groups, orders, several
-//! aggregates) is a syntax error, as it is in the service.
+//! Parses tokens to a statement. What the dialect does not have (joins, groups, orders, several
+//! aggregates) is a syntax error, as in the service.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "every other token is refused")]
 
@@ -12,12 +12,12 @@ use super::lexer::{Token, tokens};
 
 /// The most columns that a SELECT may name (the language reference).
 const COLUMNS_MAX: usize = 49;
-/// Evaluation and release of an expression recurse this deep at most.
+/// The maximum recursion depth of evaluating and dropping an expression.
 const DEPTH_MAX: usize = 128;
 /// The smallest argument of `sys.split` (the language reference).
 const SPLIT_BYTES_MIN: u64 = 10 * 1024 * 1024;
-/// Words that end an expression or begin another part of the statement; a column of such a name is
-/// written in double quotes.
+/// Words that end an expression or begin another part of the statement; a column with such a name
+/// needs double quotes.
 const RESERVED: [&str; 23] = [
     "SELECT", "FROM", "WHERE", "LIMIT", "AS", "AND", "OR", "NOT", "IN", "IS", "LIKE", "ESCAPE",
     "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "GROUP", "ORDER", "HAVING", "JOIN", "UNION",
@@ -143,7 +143,7 @@ impl Parser {
         }
     }
 
-    /// The path behind `BlobStorage`, and the name that the statement gives to the rows.
+    /// The path after `BlobStorage`, and the alias of the rows.
     fn table(&mut self) -> Parsed<(Vec<Segment>, Option<String>)> {
         self.keyword("BLOBSTORAGE")?;
         let mut path = Vec::new();
@@ -338,7 +338,7 @@ impl Parser {
         }
     }
 
-    /// A chain of operators nests to the left, as deep as it is long.
+    /// A chain of operators nests to the left, so its depth is its length.
     fn another(&self, operators: usize) -> Parsed<usize> {
         if operators == DEPTH_MAX {
             return self.fail("the expression is nested too deeply");
@@ -440,7 +440,7 @@ impl Parser {
         Ok(Expression::Case(branches, Box::new(otherwise)))
     }
 
-    /// A function of that name, whose parenthesis is open.
+    /// A call of a function, after the opening parenthesis.
     fn call(&mut self, name: &str) -> Parsed<Expression> {
         let (function, arguments) = match name {
             "CAST" => return self.cast(),
@@ -576,7 +576,7 @@ impl Parser {
         &self.tokens[self.next].0
     }
 
-    /// The next token; [`Token::End`] is never passed.
+    /// Takes the next token; stays at [`Token::End`].
     fn advance(&mut self) -> Token {
         let token = self.peek().clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
@@ -626,7 +626,7 @@ fn is_reserved(word: &str) -> bool {
     RESERVED.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
 }
 
-/// `BlobStorage.name` and `alias.name` are `name`.
+/// `BlobStorage.name` and `alias.name` mean `name`.
 fn without_table(reference: &mut Reference, alias: Option<&str>) {
     let [Segment::Key { name, .. }, Segment::Key { .. }, ..] = reference.path.as_slice() else {
         return;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use holdfast_sql::{InputFormat, OutputFormat, Query, QueryRequest, Source};
 
-/// Hands out its bytes in pieces of this length.
+/// A source that returns its bytes in pieces of this length.
 pub struct Memory {
     pub bytes: Bytes,
     pub piece: usize,
@@ -112,7 +112,7 @@ pub async fn of_owner(owner: &str, expression: &str, blob: &[u8]) {
     }
 }
 
-/// Reads an Avro object container by the letter of its specification.
+/// Reads an Avro object container strictly by its specification.
 struct Reader<'a> {
     rest: &'a [u8],
 }

@@ -105,7 +105,8 @@ pub async fn snapshot_stays_still_under_writes(fixture: &dyn EngineFixture) {
     assert_eq!(after.get(b"added").await.unwrap(), Some("new".into()));
 }
 
-/// Short keys over a small alphabet, so that keys are often prefixes of each other and hit again.
+/// Short keys over a small alphabet, so that keys are often prefixes of each other and often
+/// repeat.
 fn random_key(random: &mut Random) -> Bytes {
     const ALPHABET: &[u8] = &[0x00, 0x01, b'a', b'b', 0x7F, 0x80, 0xFE, 0xFF];
     let length = random.within(1..5);
@@ -276,7 +277,7 @@ pub async fn range_expectation_catches_phantoms(fixture: &dyn EngineFixture) {
     batch.expect_range(KeyRange::prefix("d/")).put("result", "row deleted");
     assert!(is_conflict(&engine.commit(batch).await), "row deleted");
 
-    // Two who each saw the range empty of the other's row: only one may go on.
+    // Two callers that each saw the range without the other's row: only one may commit.
     let seen_by_both = engine.snapshot().await.unwrap();
     let outcomes = ["e/1", "e/2"].map(|key| {
         let mut batch = Batch::since(seen_by_both.moment());

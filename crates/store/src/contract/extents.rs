@@ -11,8 +11,7 @@ use crate::extents::{
     EXTENT_BYTES_MAX, Extent, ExtentId, Extents, PIECE_BYTES, READ_BYTES_MAX, checksums_of,
 };
 
-/// One test for every case, on the store that the expression makes: one with nothing in it, behind
-/// something that derefs to it.
+/// One test for every case. The expression makes an empty store, or something that derefs to it.
 #[macro_export]
 macro_rules! extents_contract {
     ($store:expr) => {

@@ -2,9 +2,9 @@
 //! one sync for all that came in the meantime, and goes on to the next segment of the log.
 //!
 //! A batch is in the log, synced, before a snapshot of what is durable sees it and before its caller is
-//! answered. A memtable is closed only when all that was placed in it is durable, and nothing is placed
-//! meanwhile: so the batches of a segment are those of its memtable, and no row is flushed before its
-//! log is synced.
+//! answered. A memtable is closed only when everything placed in it is durable, and nothing is placed
+//! meanwhile: so a segment and its memtable hold the same batches, and no row is flushed before its log
+//! is synced.
 
 use std::io;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Committer {
     fn admit(&mut self) {
         while let Some(bytes) = self.placing.admit() {
             if self.placing.has_group() {
-                // It belongs to the segment and the memtable as they are.
+                // What is placed already belongs to this segment and memtable.
                 return;
             }
             match self.make_room(bytes) {
@@ -73,7 +73,7 @@ impl Committer {
         }
     }
 
-    /// Goes on to a segment that can take so many bytes. Nothing is written yet when it fails.
+    /// Switches to a segment with room for so many bytes. If it fails, nothing has been written.
     fn make_room(&mut self, bytes: u64) -> Result<(), Fault> {
         let is_flush_wanted = self.shared.wants_flush.swap(false, Ordering::Relaxed);
         if self.segment.bytes_left() >= bytes && !is_flush_wanted {
@@ -98,14 +98,14 @@ impl Committer {
             if upkeep.sealed.len() < SEALED_MAX && !self.shared.merges_are_awaited() {
                 return Ok(());
             }
-            if let Some(fault) = upkeep.room.standstill() {
+            if let Some(fault) = upkeep.disk_space.standstill() {
                 return Err(fault.clone());
             }
             self.shared.upkeep_changed.wait(&mut upkeep);
         }
     }
 
-    /// A segment of the usual size or, for a group that is larger, one made for it.
+    /// A segment of the usual size, or a larger one for a group that needs it.
     fn spare_for(&self, bytes: u64) -> Result<Spare, Fault> {
         let needed = BLOCK_BYTES as u64 + bytes;
         if needed > self.segment_bytes {
@@ -122,14 +122,14 @@ impl Committer {
             if let Some(fault) = self.shared.poison.get() {
                 return Err(fault.clone());
             }
-            if let Some(fault) = upkeep.room.standstill() {
+            if let Some(fault) = upkeep.disk_space.standstill() {
                 return Err(fault.clone());
             }
             self.shared.upkeep_changed.wait(&mut upkeep);
         }
     }
 
-    /// Closes the segment together with its memtable and goes on in another one.
+    /// Closes the segment together with its memtable and begins another one.
     fn begin_segment(&mut self, spare: Spare) -> io::Result<()> {
         if self.durability == Durability::Relaxed {
             // The tree's files must never be ahead of the log, whatever a power cut takes.
@@ -148,7 +148,7 @@ impl Committer {
     }
 }
 
-/// Tells those who wait, however the thread ends.
+/// Answers the waiting callers, however the thread ends.
 struct Ending {
     shared: Arc<EngineState>,
     placing: Arc<Placing>,
@@ -161,7 +161,7 @@ impl Drop for Ending {
     }
 }
 
-/// Tells later callers why nothing is committed any more, should the thread that does it die.
+/// Tells later callers why nothing is committed any more if the committing thread panics.
 pub(super) struct PoisonOnPanic(pub Arc<EngineState>);
 
 impl Drop for PoisonOnPanic {

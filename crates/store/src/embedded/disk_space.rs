@@ -1,9 +1,9 @@
-//! Room on the disk. When it ends nothing is broken: what would grow is refused, and what gives room
-//! back goes on, in a reserve that was kept for it. When there is room again the reserve is restored
-//! and everything is taken as before.
+//! A full disk breaks nothing: batches that need more space are refused, and those that free space
+//! are committed, in a reserve that was kept for them. When there is space again the reserve is
+//! restored and every batch is accepted as before.
 //!
-//! Descriptors may run out too. What needs no new file goes on, the rest is refused, and upkeep tries
-//! again until it gets one.
+//! File descriptors may run out too. Then batches that need no new file are committed, others are
+//! refused, and upkeep tries again until it gets a descriptor.
 
 use std::fs;
 use std::io;
@@ -14,28 +14,28 @@ use super::folder::own_file;
 use super::log::reserve;
 use crate::engine::{Fault, is_no_descriptors};
 
-/// How long until it is looked for room again.
+/// How long until free space is checked again.
 pub(super) const RETRY: Duration = Duration::from_millis(500);
 /// The reserve in segments of the log: two memtables that are to be flushed, a segment to go on in,
 /// and one for manifests.
 const RESERVE_SEGMENTS: u64 = 4;
 const RESERVE_FILE: &str = "reserve";
 
-/// Whether there is room for more.
+/// Whether there is space for more.
 #[derive(Clone, Debug, Default)]
 pub(super) enum DiskSpace {
     #[default]
     Enough,
-    /// Upkeep got no descriptor. Who would have to wait for it is refused, and nobody else.
+    /// Upkeep got no descriptor. Only batches that would have to wait for it are refused.
     NoDescriptors(Fault),
-    /// The reserve is in use: only what gives room back is committed.
+    /// The reserve is in use: only batches that free space are committed.
     Reserve(Fault),
-    /// Not even that helped. Who would have to wait for upkeep is refused.
+    /// The reserve is used up, too. Batches that would have to wait for upkeep are refused.
     None(Fault),
 }
 
 impl DiskSpace {
-    /// Why what grows is not committed.
+    /// Why batches that need more space are refused.
     pub fn refusal(&self) -> Option<&Fault> {
         match self {
             Self::Enough | Self::NoDescriptors(_) => None,
@@ -43,7 +43,7 @@ impl DiskSpace {
         }
     }
 
-    /// Why nobody should wait for upkeep.
+    /// Why waiting for upkeep is pointless.
     pub fn standstill(&self) -> Option<&Fault> {
         match self {
             Self::Enough | Self::Reserve(_) => None,
@@ -51,7 +51,7 @@ impl DiskSpace {
         }
     }
 
-    /// Why something is not committed.
+    /// Why some batches are refused.
     pub fn shortage(&self) -> Option<&Fault> {
         self.refusal().or(self.standstill())
     }
@@ -64,7 +64,7 @@ pub(super) enum UpkeepError {
     NoRoom(Fault),
     /// Likewise.
     NoDescriptors(Fault),
-    /// What is on disk is not known any more.
+    /// The state on disk is unknown.
     Broken(Fault),
 }
 
@@ -99,8 +99,8 @@ impl Reserve {
         self.folder.join(RESERVE_FILE)
     }
 
-    /// Takes the space, unless it is taken already. Nothing of it need survive a power cut: the
-    /// next opening takes what is missing.
+    /// Takes the space, unless it is taken already. It need not survive a power cut: the next
+    /// opening takes what is missing.
     pub fn take(&self) -> io::Result<()> {
         let file = own_file().write(true).create(true).truncate(false).open(self.path())?;
         if file.metadata()?.len() == self.bytes {
@@ -120,13 +120,13 @@ impl Reserve {
         }
     }
 
-    /// Whether the reserve can be taken and there is room beside it to go on, and for `more`.
+    /// Whether there is space for the reserve, for normal work and for `more`.
     pub fn could_be_taken(&self, more: u64) -> io::Result<bool> {
         Ok(available(&self.folder)? > self.bytes + self.bytes / 2 + more)
     }
 }
 
-/// Fails as a full disk does where fewer bytes than these are left: it is better not to begin.
+/// Fails like a full disk if fewer bytes than these are left: better not to begin.
 pub(super) fn check_available(folder: &Path, bytes: u64) -> Result<(), UpkeepError> {
     let what = "there is no room to go on";
     let left = available(folder).map_err(|why| UpkeepError::because(what, why))?;

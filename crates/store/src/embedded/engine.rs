@@ -30,13 +30,13 @@ use crate::engine::{
 
 pub(super) const LOG_FOLDER: &str = "log";
 
-/// Opening waits until a first segment is filled; while it is in use, larger ones are made ready.
+/// Opening waits until the first segment is written full of zeros; larger ones are prepared while
+/// it is in use.
 const FIRST_SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// The log counts the bytes of a batch in 32 bits; far below that it is a caller gone wrong.
+/// The log has 32 bits for the length of a batch; a batch over this size is a bug of the caller.
 const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// How many versions of rows a scan passes over before it lets others have their turn: about half a
-/// millisecond.
+/// How many versions of rows a scan reads before it yields: about half a millisecond.
 const SCAN_STEPS: usize = 1024;
 
 #[derive(Clone, Debug)]
@@ -53,12 +53,12 @@ pub struct EngineOptions {
     pub table_bytes: u64,
     /// Tables open at once; the others are opened when they are read.
     pub open_tables_max: usize,
-    /// How much of the recent past conflicts are looked up in; a batch older than that is refused.
+    /// How many recent writes are kept to detect conflicts; a batch older than those is refused.
     pub recent_writes_max: usize,
     pub recent_key_bytes_max: usize,
-    /// Rows whose keys begin with this are kept by themselves. Good for rows that are put once, in
-    /// the order of their keys: merging hardly ever writes them again. It counts when a folder is
-    /// made, and is then always the same.
+    /// Rows whose keys begin with this have a tree of their own. Good for rows that are put once,
+    /// in key order: merging hardly ever rewrites them. Read only when a folder is created; it
+    /// never changes afterwards.
     pub apart: Option<&'static [u8]>,
 }
 
@@ -150,7 +150,7 @@ impl EmbeddedEngine {
         let readers =
             std::array::from_fn(|shard| Arc::new(Reader { shared: Arc::clone(&shared), shard }));
         let mut engine = Self { shared, readers, placing, committer: None, upkeep: Vec::new() };
-        // Should a thread not start, the drop of `engine` stops the others.
+        // If a thread does not start, dropping `engine` stops the others.
         engine.upkeep.push(spawn("row-flush", move || flusher.run())?);
         engine.upkeep.push(spawn("row-compact", move || compactor.run())?);
         engine.committer = Some(spawn("row-commit", move || committer.run())?);
@@ -158,8 +158,8 @@ impl EmbeddedEngine {
     }
 }
 
-/// Always in a new segment, never after a torn end: a record that was lost there and its successor that
-/// was not must not be read as one history some day.
+/// Always in a new segment, never after a torn end: otherwise a later recovery could miss a lost record
+/// there and still read the one after it.
 fn begin_log(
     shared: &EngineState,
     found: FoundLog,
@@ -180,7 +180,7 @@ fn begin_log(
     let spare = match spares.pop_front() {
         Some(spare) => spare,
         None => match create() {
-            // On a full disk it is opened too, so that something can be deleted.
+            // A full disk does not prevent opening, so that something can be deleted.
             Err(why) if is_no_room(&why) => {
                 shared.reserve.spend()?;
                 create()?
@@ -191,7 +191,7 @@ fn begin_log(
     let mut upkeep = shared.upkeep.lock();
     upkeep.sealed = sealed;
     upkeep.spares = spares;
-    upkeep.room = match shared.reserve.take() {
+    upkeep.disk_space = match shared.reserve.take() {
         Ok(()) => DiskSpace::Enough,
         Err(why) if is_no_room(&why) => {
             tracing::error!("the disk is full: only writes that free space are accepted");
@@ -211,7 +211,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 
 impl Drop for EmbeddedEngine {
     fn drop(&mut self) {
-        // What is placed is still committed; then the upkeep stops, leaving the rest to the log.
+        // Placed batches are still committed; then upkeep stops: what is not flushed is in the log.
         self.placing.close();
         if let Some(committer) = self.committer.take() {
             let _ = committer.join();
@@ -232,7 +232,7 @@ impl Engine for EmbeddedEngine {
 
     async fn placed_snapshot(&self) -> Result<Box<dyn Snapshot>, Fault> {
         let snapshot = self.hold(Seen::Placed);
-        // Afterwards: what is placed once the store is poisoned is not seen.
+        // Checked last: batches placed after the store was poisoned must not be seen.
         self.poisoned().map_or(Ok(snapshot), Err)
     }
 
@@ -254,7 +254,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn short_of_room(&self) -> Option<Fault> {
-        self.shared.upkeep.lock().room.shortage().cloned()
+        self.shared.upkeep.lock().disk_space.shortage().cloned()
     }
 
     fn statistics(&self) -> EngineStatistics {
@@ -297,8 +297,8 @@ fn check_limits(batch: &Batch) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the snapshots of a shard share. Each of them is one more reference: counted in one place for all
-/// shards, that place would be carried from processor to processor.
+/// What the snapshots of a shard share. One reference count for all shards would make their processors
+/// contend for one cache line.
 #[repr(align(128))]
 struct Reader {
     shared: Arc<EngineState>,
@@ -364,7 +364,8 @@ impl Snapshot for EmbeddedSnapshot {
 }
 
 impl EmbeddedSnapshot {
-    /// What was placed when the store was poisoned is not read any more: it may be lost.
+    /// Batches that were placed when the store was poisoned are not read any more: they may be
+    /// lost.
     fn check_readable(&self) -> Result<(), Fault> {
         match (self.seen, self.reader.shared.poison.get()) {
             (Seen::Placed, Some(fault)) => Err(fault.clone()),

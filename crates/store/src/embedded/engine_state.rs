@@ -24,7 +24,7 @@ pub(super) struct EngineState {
     pub upkeep_changed: Condvar,
     pub log_folder: OpenFolder,
     pub reserve: Reserve,
-    /// The next commit is to begin a new segment of the log, so that memtables are flushed.
+    /// The next commit must begin a new log segment, so that memtables are flushed.
     pub wants_flush: AtomicBool,
     pub poison: OnceLock<Fault>,
     pub row_cache: RowCache,
@@ -35,23 +35,23 @@ pub(super) struct EngineState {
     pub _folder: DataFolder,
 }
 
-/// The work that the threads hand each other.
+/// The work that the threads hand to each other.
 #[derive(Default)]
 pub(super) struct Upkeep {
     /// Oldest first; each has its own memtable, sealed with it.
     pub sealed: Vec<SealedSegment>,
     /// Oldest first.
     pub spares: VecDeque<Spare>,
-    pub room: DiskSpace,
+    pub disk_space: DiskSpace,
     pub compaction_is_due: bool,
     pub stopping: bool,
 }
 
 impl Upkeep {
     pub fn descriptors_are_back(&mut self) {
-        if matches!(self.room, DiskSpace::NoDescriptors(_)) {
+        if matches!(self.disk_space, DiskSpace::NoDescriptors(_)) {
             tracing::warn!("file descriptors are available again");
-            self.room = DiskSpace::Enough;
+            self.disk_space = DiskSpace::Enough;
         }
     }
 }
@@ -62,15 +62,16 @@ impl EngineState {
         if self.poison.set(fault.clone()).is_ok() {
             tracing::error!(?fault, "the row store is poisoned and accepts no more commits");
         }
-        // Under the lock, so that nobody misses it between looking and waiting.
+        // Under the lock, so that no thread misses it between its check and its wait.
         let _upkeep = self.upkeep.lock();
         self.upkeep_changed.notify_all();
     }
 
-    /// Upkeep found no room: the reserve is spent or, if it is already, those who wait are let go.
+    /// Upkeep found the disk full: the reserve is released or, if it already was, waiting commits
+    /// are refused.
     pub fn note_no_room(&self, fault: Fault) {
         let mut upkeep = self.upkeep.lock();
-        upkeep.room = match upkeep.room {
+        upkeep.disk_space = match upkeep.disk_space {
             DiskSpace::Enough | DiskSpace::NoDescriptors(_) => {
                 tracing::error!(
                     ?fault,
@@ -86,10 +87,10 @@ impl EngineState {
         self.upkeep_changed.notify_all();
     }
 
-    /// Upkeep got no descriptor: those who wait for it are let go.
+    /// Upkeep got no descriptor: commits that wait for it are refused.
     pub fn note_no_descriptors(&self, fault: Fault) {
         let mut upkeep = self.upkeep.lock();
-        upkeep.room = match upkeep.room {
+        upkeep.disk_space = match upkeep.disk_space {
             DiskSpace::Enough => {
                 tracing::error!(?fault, "no descriptors are left: some writes are refused");
                 DiskSpace::NoDescriptors(fault)
@@ -100,12 +101,12 @@ impl EngineState {
         self.upkeep_changed.notify_all();
     }
 
-    /// Upkeep has done something after all.
+    /// Upkeep works again.
     pub fn note_progress(&self) {
         let mut upkeep = self.upkeep.lock();
         upkeep.descriptors_are_back();
-        if let DiskSpace::None(fault) = &upkeep.room {
-            upkeep.room = DiskSpace::Reserve(fault.clone());
+        if let DiskSpace::None(fault) = &upkeep.disk_space {
+            upkeep.disk_space = DiskSpace::Reserve(fault.clone());
         }
         self.upkeep_changed.notify_all();
     }
@@ -115,7 +116,7 @@ impl EngineState {
         self.trees.all().any(Tree::merges_are_awaited)
     }
 
-    /// Takes the reserve again, if there is room for it and for more: otherwise it would be spent
+    /// Takes the reserve again if there is space for it and for more: otherwise it would be needed
     /// again at once.
     pub fn restore_reserve(&self) -> io::Result<()> {
         let awaited = self.trees.all().filter(|tree| tree.merges_are_awaited());
@@ -125,7 +126,7 @@ impl EngineState {
         }
         self.reserve.take()?;
         tracing::warn!("there is space on the disk again");
-        self.upkeep.lock().room = DiskSpace::Enough;
+        self.upkeep.lock().disk_space = DiskSpace::Enough;
         self.upkeep_changed.notify_all();
         Ok(())
     }

@@ -13,10 +13,10 @@ const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT: &str = "FORMAT.tmp";
 const LOCK_FILE: &str = "lock";
 const FORMAT_NAME: &str = "holdfast";
-/// Everything in the folder is for the user that the server runs as, and for nobody else.
+/// Only the user that the server runs as may access the folder.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// What a mode lets the group and others do.
+/// The permissions of the group and of others in a mode.
 const OTHER_USERS: u32 = 0o077;
 /// The newest format this build reads, and the one of a new folder. A folder of format 1 or 2 gets it when
 /// its rows are opened; what was made as format 1 keeps all rows in one tree.
@@ -45,7 +45,7 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Opens the folder, or makes one where there is nothing or an empty folder.
+    /// Opens the folder, or makes one where the path is missing or an empty folder.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         let path = path.into();
         // Before anything is created: a folder of a newer format is left exactly as it is.
@@ -94,8 +94,7 @@ impl DataFolder {
     }
 }
 
-/// A folder that stays open: when there are no descriptors left, what has been done in it can still
-/// be synced, and does not hang between done and durable.
+/// A folder kept open, so that changes in it can be synced even when no descriptors are left.
 pub(super) struct OpenFolder {
     path: PathBuf,
     opened: File,
@@ -139,15 +138,16 @@ pub(super) fn own_file() -> OpenOptions {
     options
 }
 
-/// A folder that was made by hand or by an earlier version may be open to others. What is in it need
-/// not be looked at: nobody gets to it but through the folder.
+/// A folder that was made by hand or by an earlier version may be open to others. Its contents need
+/// no check: they are reached only through the folder.
 fn keep_others_out(path: &Path) -> io::Result<()> {
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & OTHER_USERS == 0 {
         return Ok(());
     }
     match fs::set_permissions(path, Permissions::from_mode(mode & !OTHER_USERS)) {
-        // Somebody else's folder, a mounted volume say, that this user may only use.
+        // The folder of another user (such as a mounted volume), whose mode this user may not
+        // change.
         Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {
             let mode = format!("{:o}", mode & 0o7777);
             tracing::warn!(

@@ -2,9 +2,9 @@
 //! is being written. What they mean together is decided in `recovery`.
 //!
 //! A segment is a file of fixed size whose blocks have all been written before, so that syncing a
-//! group of records changes no metadata. It is used again and again; every use is an incarnation
-//! with a number of its own, which each record carries, so that what an earlier use left behind can
-//! never be taken for a record of this one.
+//! group of records changes no metadata. It is reused; every use is an incarnation with its own
+//! number, which each record carries, so that a leftover of an earlier use is never taken for a
+//! record of this one.
 
 #![allow(unsafe_code, reason = "fallocate has no safe form that says which blocks are written")]
 
@@ -42,7 +42,7 @@ const WRITE_DELETE: u8 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Checkpoint {
     pub incarnation: u64,
-    /// Of the last record of that incarnation or, if it had none, of those before.
+    /// Of the last record of that incarnation or, if it had none, of an earlier one.
     pub sequence: u64,
 }
 
@@ -99,7 +99,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// None: the segment was never begun, or its beginning was cut short before any record.
+    /// `None` if the segment was never begun, or a crash cut its header before any record.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..SEGMENT_HEADER_BYTES)?;
         if !bytes.starts_with(SEGMENT_MAGIC) || u32_at(bytes, 28)? != crc32c::crc32c(&bytes[..28]) {
@@ -116,7 +116,7 @@ impl SegmentHeader {
     }
 }
 
-/// A file of the log that is in no use now: its blocks are allocated and written.
+/// An unused log file whose blocks are allocated and written.
 pub(super) struct Spare {
     pub file: File,
     pub path: PathBuf,
@@ -125,7 +125,7 @@ pub(super) struct Spare {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// Write every block: slow to make, and then every sync is a plain write of data.
+    /// Write every block: slow to create, but later syncs write only data.
     Zeros,
     /// Only reserve the space, for a segment that is written once: syncing it costs more.
     Reserved,
@@ -141,12 +141,12 @@ impl Spare {
         };
         let durable = filled.and_then(|()| file.sync_all()).and_then(|()| folder.sync());
         if fill == Fill::Zeros && durable.is_ok() {
-            // Long writes leave pages of up to 2 MiB in the page cache of newer kernels, and each sync of a
-            // block then looks after a whole one. Only an advice: it is as correct without.
+            // Long writes leave pages of up to 2 MiB in the page cache of newer kernels, and then each sync
+            // of a block handles a whole one. This is only advice to the kernel.
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         }
         if let Err(why) = durable {
-            // What there was no room for does not stay in the way.
+            // A file that did not fit must not keep its space.
             fs::remove_file(&path)?;
             return Err(why);
         }
@@ -161,8 +161,8 @@ impl Spare {
 
     pub fn begin(self, header: SegmentHeader) -> io::Result<ActiveSegment> {
         self.file.write_all_at(&header.encode(), 0)?;
-        // Before the first record: an incarnation number that stands in any record on the disk also
-        // stands in a header, so no later opening can give it out again.
+        // Before the first record: then every incarnation number in a record on disk is also in a
+        // header, and no later opening reuses it.
         self.file.sync_data()?;
         Ok(ActiveSegment {
             spare: self,
@@ -238,17 +238,17 @@ pub(super) struct SealedSegment {
     pub checkpoint: Checkpoint,
 }
 
-/// A batch as the log holds it, but for what its place among the others decides.
+/// A batch as the log holds it, without what depends on its place.
 pub(super) struct Record(BytesMut);
 
-/// Where a record stands.
+/// Where a record is.
 pub(super) struct RecordPlace {
     pub incarnation: u64,
     pub sequence: u64,
     pub is_first_of_group: bool,
 }
 
-/// A record that can be written. Its checksum covers its place.
+/// A record ready to be written. Its checksum covers its place.
 pub(super) struct PlacedRecord(Bytes);
 
 impl Record {
@@ -282,8 +282,8 @@ impl Record {
 }
 
 impl PlacedRecord {
-    /// The writes, which share the memory of the record. So a row is never kept alive together with a
-    /// whole request body.
+    /// The writes, which share the memory of the record, so that no row keeps a whole request body
+    /// alive.
     pub fn writes(&self) -> Vec<Write> {
         decode_writes(&self.0.slice(RECORD_HEADER_BYTES..)).expect("a record decodes as encoded")
     }
@@ -293,7 +293,7 @@ impl PlacedRecord {
 #[derive(Default)]
 pub(super) struct Group {
     records: Vec<PlacedRecord>,
-    /// Without what fills its last block.
+    /// Without the padding of its last block.
     bytes: usize,
     pub last_sequence: u64,
 }
@@ -395,7 +395,7 @@ fn part(bytes: &Bytes, start: usize, length: usize) -> Option<Bytes> {
     (end <= bytes.len()).then(|| bytes.slice(start..end))
 }
 
-/// Reads the records of one incarnation, up to the first that is not whole.
+/// Reads the records of one incarnation, up to the first incomplete one.
 pub(super) struct SegmentReader {
     content: Bytes,
     incarnation: u64,
@@ -421,8 +421,8 @@ impl SegmentReader {
         self.position
     }
 
-    /// Whether a group was begun after the place where reading ended. With synced groups that place
-    /// had been acknowledged by then, so it is damaged rather than torn.
+    /// Whether a group was begun after the place where reading ended. With synced groups, what was
+    /// there had been acknowledged by then, so it is damaged, not torn.
     pub fn later_group_exists(&self) -> bool {
         let mut boundary = (self.position + 1).next_multiple_of(BLOCK_BYTES);
         while boundary < self.content.len() {

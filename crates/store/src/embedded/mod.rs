@@ -1,7 +1,7 @@
 //! The default store on one machine: rows in a log-structured tree behind a write-ahead log of our
 //! own, in one locked data folder.
 //!
-//! `docs/on-disk-format.md` describes the files and argues every crash;
+//! `docs/on-disk-format.md` describes the files and what each crash leaves;
 //! `docs/design/0001-write-ahead-log.md` says why it is built this way.
 
 mod batch_caller;
@@ -34,7 +34,7 @@ pub enum Durability {
     /// The write itself: it survives a power cut.
     #[default]
     Fsync,
-    /// Nothing: it survives the end of the process, and a power cut may take the newest writes, in
-    /// order, but never tears one.
+    /// Nothing: it survives the end of the process; a power cut may lose the newest writes, in
+    /// order, but never part of one.
     Relaxed,
 }

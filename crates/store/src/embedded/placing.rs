@@ -1,10 +1,10 @@
-//! Where batches get their place: the check against what was written lately, the sequence, the record of
-//! the log, and the rows in the memtable. All of that happens on the thread of the caller, so that many
-//! batches on one object are placed while one sync is under way; the committing thread makes them
-//! durable, see `commit`. `docs/design/0010-placed-commits.md` says why it is safe.
+//! Places batches: checks them against recent writes, gives them a sequence and a record in the log, and
+//! puts their rows into the memtable. All of that happens on the thread of the caller, so that many
+//! batches on one object are placed during one sync; the committing thread makes them durable, see
+//! `commit`. `docs/design/0010-placed-commits.md` says why it is safe.
 //!
-//! Order is everything here. Batches are placed one after the other, in the order of their sequences.
-//! A batch is wholly in the trees before a snapshot of what is placed sees it.
+//! Batches are placed one after the other, in the order of their sequences. A batch is completely in
+//! the trees before a snapshot of what is placed sees it.
 
 use std::collections::{HashSet, VecDeque};
 use std::mem;
@@ -19,10 +19,10 @@ use super::log::{ActiveSegment, Group, PlacedRecord, Record, RecordPlace};
 use super::recent_writes::RecentWrites;
 use crate::engine::{Batch, CommitError, Fault, Placed, Write};
 
-/// A group is closed at this size: what is synced at once decides how long the next one waits.
+/// A group is closed at this size: the size of one sync decides how long the next group waits.
 const GROUP_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Larger batches are placed by the committing thread, so that the thread of their caller, which carries
-/// other connections, too, is not kept for long.
+/// Larger batches are placed by the committing thread, since they would block the other connections of
+/// the caller's thread.
 const PLACED_BY_CALLER_BYTES_MAX: usize = 256 * 1024;
 const PLACED_BY_CALLER_WRITES_MAX: usize = 256;
 
@@ -34,24 +34,24 @@ pub(super) struct Placing {
 }
 
 struct State {
-    recent: RecentWrites,
+    recent_writes: RecentWrites,
     next_sequence: u64,
     segment: SegmentRoom,
     /// Placed, and not written yet.
     group: Group,
-    /// Those who wait for `group`.
+    /// The callers that wait for `group`.
     callers: Vec<Caller>,
     writing: Writing,
-    /// Batches that the committing thread is to place, since there may be no room for them or they are
-    /// large. As long as there are any, later ones line up behind them.
+    /// Batches for the committing thread to place, because they are large or may not fit. As long as
+    /// there are any, later batches queue behind them.
     line: VecDeque<Waiting>,
-    /// The committing thread is placing batches out of the line.
+    /// The committing thread is placing batches from the line.
     is_admitting: bool,
     is_idle: bool,
     is_closing: bool,
 }
 
-/// What the segment that is being written has left behind what was given to it.
+/// The space left in the segment that is being written.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentRoom {
     incarnation: u64,
@@ -71,13 +71,13 @@ struct Writing {
     callers: Vec<Caller>,
 }
 
-/// A batch in line, and who is told when it has its place.
+/// A batch in line, and the channel to its caller.
 struct Waiting {
     prepared: Prepared,
     placed: oneshot::Sender<Result<Placed, CommitError>>,
 }
 
-/// A batch with all that can be done without its place.
+/// A batch with everything prepared that does not depend on its place.
 struct Prepared {
     batch: Batch,
     record: Record,
@@ -107,12 +107,12 @@ pub(super) enum CommitWork {
 impl Placing {
     pub fn new(
         shared: Arc<EngineState>,
-        recent: RecentWrites,
+        recent_writes: RecentWrites,
         last_sequence: u64,
         segment: &ActiveSegment,
     ) -> Self {
         let state = State {
-            recent,
+            recent_writes,
             next_sequence: last_sequence + 1,
             segment: SegmentRoom::of(segment),
             group: Group::default(),
@@ -152,7 +152,7 @@ impl Placing {
         in_line.await.unwrap_or_else(|_| Err(CommitError::Fault(self.why_over())))
     }
 
-    /// Waits until the batch with this sequence, and with it all before it, are durable.
+    /// Waits until the batches up to this sequence are durable.
     pub async fn settled(&self, sequence: u64) -> Result<(), Fault> {
         if self.shared.snapshots.is_durable(sequence) {
             return Ok(());
@@ -172,13 +172,13 @@ impl Placing {
         if batch.writes.is_empty() {
             return Ok(());
         }
-        match self.shared.upkeep.lock().room.refusal() {
+        match self.shared.upkeep.lock().disk_space.refusal() {
             Some(fault) if !batch.gives_room() => Err(CommitError::Fault(fault.clone())),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Under the lock: who is placed before a failure is told of it.
+    /// Under the lock, so that every batch placed before a failure is told of it.
     fn check_open(&self, state: &State) -> Result<(), CommitError> {
         match self.shared.poison.get() {
             Some(fault) => Err(CommitError::Fault(fault.clone())),
@@ -192,9 +192,9 @@ impl Placing {
         poison.unwrap_or_else(|| Fault::new("the row store is closed"))
     }
 
-    /// A batch without writes: what it relied on is as it was, and has to be durable.
+    /// A batch without writes: what it relied on must be unchanged, and become durable.
     fn confirm(&self, state: &mut State, batch: &Batch) -> Result<Placed, CommitError> {
-        if state.recent.has_changed_under(batch) {
+        if state.recent_writes.has_changed_under(batch) {
             EngineState::count(&self.shared.conflicts);
             return Err(CommitError::Conflict);
         }
@@ -204,7 +204,8 @@ impl Placing {
         })
     }
 
-    /// The lock is held from the look at what is durable: who is added here is told afterwards.
+    /// The lock has been held since the check of what is durable, so a caller added here is
+    /// notified later.
     fn wait_for(&self, state: &mut State, sequence: u64) -> Placed {
         if self.shared.snapshots.is_durable(sequence) {
             return Placed::durable_already();
@@ -218,19 +219,19 @@ impl Placing {
         placed
     }
 
-    /// The sequence of the batch, if nothing has changed under it.
+    /// The sequence of the batch, if nothing it relied on has changed.
     fn accept(&self, state: &mut State, batch: &Batch) -> Result<u64, CommitError> {
-        if state.recent.has_changed_under(batch) {
+        if state.recent_writes.has_changed_under(batch) {
             EngineState::count(&self.shared.conflicts);
             return Err(CommitError::Conflict);
         }
         let sequence = state.next_sequence;
         state.next_sequence += 1;
-        state.recent.record(sequence, &batch.writes);
+        state.recent_writes.record(sequence, &batch.writes);
         Ok(sequence)
     }
 
-    /// Everything of the batch is in the trees.
+    /// To be called when all rows of the batch are in the trees.
     fn finish(&self, state: &mut State, sequence: u64, record: PlacedRecord) -> Placed {
         let (caller, placed) = Caller::new();
         state.group.push(record, sequence);
@@ -247,7 +248,7 @@ impl Placing {
         }
     }
 
-    /// No batch is taken any more; those that were are still committed.
+    /// Accepts no more batches; those accepted are still committed.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.is_closing = true;
@@ -291,8 +292,8 @@ impl Placing {
         Caller::tell_all_committed(callers);
     }
 
-    /// Places the batches in line, as long as the group has room for them. Then the first one that it has
-    /// no room for is left, with how many bytes it takes. Until the line is empty nobody else places any.
+    /// Places the batches in line, as long as the group has room for them. Returns the size of the first
+    /// one that does not fit. Until the line is empty no other thread places any.
     pub fn admit(&self) -> Option<u64> {
         loop {
             let (Waiting { prepared, placed }, sequence, place) = {
@@ -326,19 +327,19 @@ impl Placing {
         !self.state.lock().group.is_empty()
     }
 
-    /// There is no room for the first in line.
+    /// Refuses the first batch in line, which cannot be given room.
     pub fn refuse_first(&self, fault: Fault) {
         if let Some(first) = self.state.lock().line.pop_front() {
             drop(first.placed.send(Err(CommitError::Fault(fault))));
         }
     }
 
-    /// Records go to this segment from now on. Nothing is placed and not written.
+    /// Records go to this segment from now on. To be called when everything placed is written.
     pub fn set_segment(&self, segment: SegmentRoom) {
         self.state.lock().segment = segment;
     }
 
-    /// Nothing is committed any more: all that wait are told.
+    /// Nothing is committed any more: all waiting callers are told.
     pub fn end(&self) {
         let (waiting, line) = {
             let mut state = self.state.lock();
@@ -366,7 +367,7 @@ impl State {
             && self.has_room_for(prepared)
     }
 
-    /// A batch that is larger than a group may be is one alone.
+    /// A batch larger than the maximum is a group of its own.
     fn has_room_for(&self, prepared: &Prepared) -> bool {
         let bytes = self.group.bytes_with(prepared.record.bytes());
         bytes <= self.segment.bytes && (bytes <= GROUP_BYTES_MAX || self.group.is_empty())
@@ -378,12 +379,25 @@ impl State {
     }
 }
 
+const FEW_WRITES: usize = 16;
+
 fn last_of_each_key(mut writes: Vec<Write>) -> Vec<Write> {
-    if writes.len() > 1 {
+    if writes.len() <= FEW_WRITES {
+        // Comparing each with those behind it costs less than hashing them.
+        let mut at = 0;
+        while at < writes.len() {
+            if writes[at + 1..].iter().any(|later| later.key() == writes[at].key()) {
+                writes.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    } else {
         let mut seen = HashSet::with_capacity(writes.len());
         let mut kept: Vec<bool> =
             writes.iter().rev().map(|write| seen.insert(write.key().clone())).collect();
-        // `kept` runs from the last write to the first, so popping it goes with the writes.
+        // `kept` runs from the last write to the first, so popping it follows the order of the
+        // writes.
         writes.retain(|_| kept.pop().unwrap_or(true));
     }
     writes
@@ -397,6 +411,11 @@ mod tests {
     fn only_the_last_write_of_a_key_is_kept() {
         let mut batch = Batch::blind();
         batch.put("a", "1").put("b", "2").delete("a").put("c", "3").put("b", "4");
+        let mut many = Batch::blind();
+        for number in 0..FEW_WRITES {
+            many.put(number.to_string(), "0");
+        }
+        many.writes.extend(batch.writes.iter().cloned());
         let kept = last_of_each_key(batch.writes);
         let expected = [
             Write::Delete { key: "a".into() },
@@ -404,5 +423,6 @@ mod tests {
             Write::Put { key: "b".into(), value: "4".into() },
         ];
         assert_eq!(kept, expected);
+        assert_eq!(last_of_each_key(many.writes)[FEW_WRITES..], expected);
     }
 }

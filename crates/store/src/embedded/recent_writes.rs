@@ -1,5 +1,5 @@
-//! Which keys were written lately, and when: all that is needed to tell whether a batch was decided
-//! on rows that have changed since, without reading any.
+//! Which keys were written recently, and when: enough to tell whether a batch was decided on rows
+//! that have changed since, without reading rows.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -15,7 +15,7 @@ pub(super) struct RecentWrites {
 
 impl RecentWrites {
     pub fn new(horizon: u64, writes_max: usize, key_bytes_max: usize) -> Self {
-        // Nobody can choose keys whose hashes are near each other.
+        // A random seed, so that clients cannot choose keys that collide.
         Self::hashed_by(RandomState::new().hash_one(0), horizon, writes_max, key_bytes_max)
     }
 
@@ -43,24 +43,23 @@ impl RecentWrites {
     }
 }
 
-/// When rows were written last, by the hashes of their keys. Keys that pass for one row here only make
-/// a batch be refused for a write of the other; its caller then reads again.
+/// When rows were written last, by the hashes of their keys. A collision only causes a false conflict,
+/// after which the caller reads again.
 struct RecentRows {
     lines: Box<[Line]>,
     seed: u64,
 }
 
 const WRITES_OF_A_LINE: usize = 7;
-/// The low bits of a write in a line, which tell its key from others. A sequence has the rest: a
-/// million of them a second for nine years.
+/// The low bits of an entry, which tell its key from others. The rest is the sequence: enough for a
+/// million commits a second for nine years.
 const MARK_BITS: u32 = 16;
 
-/// One line of a processor's cache. Looking for a row waits for memory once, which is most of
-/// what it costs among so many.
+/// One cache line of the processor: looking for a row then costs one cache miss.
 #[derive(Clone)]
 #[repr(align(64))]
 struct Line {
-    /// Every write after this sequence is here.
+    /// Every write after this sequence is remembered.
     horizon: u64,
     /// The last write of each row: its sequence, then the mark of its key. None is zero.
     writes: [u64; WRITES_OF_A_LINE],
@@ -111,7 +110,7 @@ fn mark_of(bits: u64) -> u64 {
 
 /// The keys that were written, in the order of their writes: for ranges.
 struct RecentKeys {
-    /// The oldest first.
+    /// Oldest first.
     chunks: VecDeque<Chunk>,
     /// Every write after this sequence is remembered.
     horizon: u64,
@@ -119,10 +118,10 @@ struct RecentKeys {
     chunk_bytes_max: usize,
 }
 
-/// So many parts are forgotten one by one.
+/// The keys are forgotten in this many parts.
 const CHUNKS_MAX: usize = 16;
 
-/// Keys one behind the other.
+/// Keys, concatenated.
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
@@ -165,7 +164,7 @@ impl RecentKeys {
         self.chunks.push_back(next);
     }
 
-    /// Looks at every write since then, which are few unless the batch was long in the making.
+    /// Looks at every write since then: few, unless the batch took long to decide.
     fn changed(&self, range: &KeyRange, since: u64) -> bool {
         if range.is_empty() {
             return false;
@@ -195,7 +194,7 @@ mod tests {
     use super::*;
     use crate::engine::Moment;
 
-    /// With one seed, so that a run repeats: other keys share their hashes with another seed.
+    /// With a fixed seed, so that the same keys collide in every run.
     fn recent(horizon: u64, writes_max: usize, key_bytes_max: usize) -> RecentWrites {
         RecentWrites::hashed_by(1, horizon, writes_max, key_bytes_max)
     }
@@ -232,7 +231,7 @@ mod tests {
         assert!(!recent.has_changed_under(&blind));
     }
 
-    /// Whatever is forgotten, a change is never overlooked, and of what is new nothing is forgotten.
+    /// A change is never overlooked because it was forgotten, and recent writes are never forgotten.
     #[test]
     fn every_write_is_remembered_or_behind_the_horizon() {
         let writes_max = 700;

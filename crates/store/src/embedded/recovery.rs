@@ -1,4 +1,4 @@
-//! Opening: which files of the log are needed, and their records back into the tree.
+//! Opening: finds the log files that are needed and puts their records back into the tree.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ pub(super) struct FoundLog {
     checkpoint: Checkpoint,
     /// Needed, in the order they were written.
     live: Vec<(SegmentHeader, PathBuf)>,
-    /// In no use, to be written again or removed.
+    /// Unused, to be written again or removed.
     unused: Vec<PathBuf>,
     /// No file has this number or a higher one.
     pub next_file: u64,

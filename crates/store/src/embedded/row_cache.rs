@@ -1,11 +1,11 @@
 //! Rows that are read again and again, such as the container or the table of every request. Finding
-//! one here costs a fraction of what it costs the tree, which looks into memtables and many tables.
-//! The few that a thread asks for all the time it keeps for itself, see `thread_row_cache`.
+//! one here costs a fraction of a search in the tree, with its memtables and many tables. Each
+//! thread also keeps the few that it needs most, see `thread_row_cache`.
 //!
 //! An entry is the newest state of its row and answers every snapshot from the one on that has read
-//! it. Placing a batch drops the entries of the rows that it writes before anybody can see
-//! what it wrote. A reader that is overtaken by that must not bring back what was dropped, which is
-//! why the newest batch that wrote a row is known by the hash of the row.
+//! it. Placing a batch drops the entries of the rows that it writes before any snapshot sees the
+//! batch. A slow reader must not put an outdated row back, so the newest batch that wrote each row
+//! is kept by the hash of the row.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -15,9 +15,9 @@ use holdfast_sync::Mutex;
 
 use super::thread_row_cache::ThreadRowCache;
 
-/// Threads that look for different rows seldom wait for each other.
+/// So many that threads seldom wait for each other.
 const SHARDS: usize = 16;
-/// Longer rows are seldom read again and would drive out many others.
+/// Longer rows are seldom read again and would evict many others.
 const ROW_BYTES_MAX: usize = 8 * 1024;
 /// How many keys a shard remembers that were asked for and are not in it.
 const ASKED_MAX: usize = 512;
@@ -30,12 +30,12 @@ pub(super) struct RowCache {
 }
 
 struct Shard {
-    /// What was asked for lately. When it is full it becomes the older generation, and what of that
-    /// has not been asked for again meanwhile is dropped.
+    /// What was read recently. When it is full it becomes the older generation; the previous older
+    /// generation is dropped, except for what was read again meanwhile.
     newer: Generation,
     older: Generation,
     newer_bytes: usize,
-    /// By their hashes. Only what is asked for twice is kept: most rows never are.
+    /// Hashes of keys read once. Only rows that are read twice are kept: most never are.
     asked: Box<[u64; ASKED_MAX]>,
 }
 
@@ -80,7 +80,8 @@ impl RowCache {
         if self.thread_cache.newest_batch(hash) >= before || !shard.is_asked_again(hash) {
             return;
         }
-        // Copies, since the originals keep whole blocks of tables or groups of the log alive.
+        // Copies, since the originals would keep whole blocks of tables or groups of the log in
+        // memory.
         let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
         shard.keep(hash, Entry { key, value, since: before }, self.generation_bytes_max);
     }
@@ -96,7 +97,7 @@ impl RowCache {
     }
 
     fn shard(&self, hash: u64) -> &Mutex<Shard> {
-        // The low bits choose the place inside of the shard's maps.
+        // The low bits choose the place in the maps of the shard.
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 }
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_stays_while_others_come_and_go() {
         let cache = RowCache::new(64 * 1024);
-        // So long that no thread keeps it for itself.
+        // Too long for the cache of a thread.
         let value = "x".repeat(600);
         offer(&cache, "container", &value, 1);
         for number in 0..10_000 {

@@ -1,6 +1,6 @@
-//! Looks at every file of the row store and compares it with its checksums, without opening it: so it
-//! can say what is damaged where opening it would only fail. Contents are checked by the domain, which knows
-//! the rows that name them.
+//! Compares every file of the row store with its checksums, without opening the store: so it can list all
+//! damage where opening would only fail. Contents are checked by the domain, which knows the rows that name
+//! them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use crate::engine::Fault;
 
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// Something that is not what was written.
+/// Something on disk that is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub file: PathBuf,
@@ -52,7 +52,7 @@ fn scrub_log(folder: &Path) -> Vec<Damage> {
 
 fn scrub_tables(folder: &Path) -> Vec<Damage> {
     let (file, manifest) = match Manifest::load(folder) {
-        // A folder that was not opened since has its list in the older form.
+        // A folder of an older format has its manifest in the older form.
         Ok(None) => (lsm_tree_files::CURRENT, lsm_tree_files::load(folder)),
         loaded => (manifest::FILE, loaded),
     };

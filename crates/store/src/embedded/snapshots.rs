@@ -1,7 +1,7 @@
 //! What readers may see, and which snapshots are held.
 //!
-//! Every request holds a snapshot for a moment. Threads hold theirs in different shards, so that they do
-//! not wait for each other, nor carry one list from processor to processor.
+//! Every request holds a snapshot for a moment. Threads use different shards, so that they do not
+//! contend for one lock or one cache line.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,9 +11,9 @@ use holdfast_sync::Mutex;
 pub(super) const SHARDS: usize = 16;
 
 pub(super) struct Snapshots {
-    /// Batches before this sequence are durable and wholly in the trees.
+    /// Batches before this sequence are durable and completely in the trees.
     durable: AtomicU64,
-    /// Batches before this sequence are placed and wholly in the trees.
+    /// Batches before this sequence are placed and completely in the trees.
     placed: AtomicU64,
     shards: [Shard; SHARDS],
 }
@@ -27,12 +27,12 @@ pub(super) enum Seen {
     Placed,
 }
 
-/// Two lines of the processor's cache, which are fetched together.
+/// Two cache lines, which the processor fetches together.
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard(Mutex<ByKind>);
 
-/// The bounds of one kind only grow; those of the other kind lie apart.
+/// The bounds of each kind only grow, so each has its own list.
 #[derive(Default)]
 struct ByKind {
     durable: Held,
@@ -43,7 +43,7 @@ struct ByKind {
 #[derive(Default)]
 struct Held(VecDeque<(u64, usize)>);
 
-/// The shard of this thread; threads take them in turn.
+/// The shard of this thread; threads get shards round-robin.
 pub(super) fn shard_of_this_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -58,7 +58,7 @@ impl Snapshots {
         Self { durable, placed, shards: Default::default() }
     }
 
-    /// All batches up to this one are wholly in the trees.
+    /// All batches up to this one are completely in the trees.
     pub fn publish_placed(&self, last_sequence: u64) {
         self.placed.store(last_sequence + 1, Ordering::Release);
     }
@@ -72,7 +72,7 @@ impl Snapshots {
         sequence < self.durable.load(Ordering::Acquire)
     }
 
-    /// Holds a new snapshot in a shard. It sees the batches before the sequence that is answered.
+    /// Holds a new snapshot in a shard. It sees the batches before the returned sequence.
     pub fn hold(&self, shard: usize, seen: Seen) -> u64 {
         let mut held = self.shards[shard].0.lock();
         // Under the lock: see `oldest`.

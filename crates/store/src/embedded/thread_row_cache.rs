@@ -1,17 +1,16 @@
 //! The few small rows that a thread reads again and again, such as the table of every request, kept by
-//! the thread itself. To find one there writes nothing that another thread reads: a lock and a count
-//! of references that every request of every thread changes would be carried from one processor to the
-//! next each time.
+//! the thread itself. A hit writes nothing that other threads read: a shared lock or reference count,
+//! changed by every request, would make all processors contend for its cache line.
 //!
-//! Nobody drops rows that belong to other threads. A row is looked at together with the newest batch
-//! that wrote a row of its hash, and is good only if it was read after that batch.
+//! A thread cannot drop rows kept by others. Instead each hit is compared with the newest batch that
+//! wrote a row of its hash, and counts only if it was read after that batch.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-/// How many hashes are told apart: a row is read anew too often if another one shares its hash.
+/// How many hashes are distinguished: collisions only make rows be read again too often.
 const HASHES: usize = 4096;
 const ROWS_OF_A_THREAD: usize = 16;
 /// Of a row and its key.
@@ -27,8 +26,8 @@ pub(super) struct ThreadRowCache {
 
 struct Place {
     kept: Kept,
-    /// The hash of the row that was asked for last and is not here, if nobody has asked for the row
-    /// that is. Asked for once more it takes the place.
+    /// The hash of another row that was asked for since this one was. Asked for once more, it takes
+    /// the place.
     next: u64,
 }
 
@@ -57,7 +56,7 @@ impl ThreadRowCache {
 
     /// The row as the snapshot `before` sees it, if this thread keeps it.
     pub fn get(&self, hash: u64, key: &[u8], before: u64) -> Option<Bytes> {
-        // Whatever is visible to the snapshot was noted before it was published.
+        // Every write that the snapshot sees was noted before it was published.
         let written = self.newest_batch(hash);
         with_place(hash, |Place { kept, next }| {
             let found = self.holds(kept, hash, key) && written < kept.since && kept.since <= before;
@@ -77,7 +76,7 @@ impl ThreadRowCache {
             if !self.holds(kept, hash, key) && std::mem::replace(next, hash) != hash {
                 return;
             }
-            // Copies: the originals are counted by all threads.
+            // Copies: all threads share the reference counts of the originals.
             let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
             *kept = Kept { store: self.store, hash, key, value, since: before };
         });
@@ -88,7 +87,7 @@ impl ThreadRowCache {
         self.written(hash).fetch_max(sequence, Ordering::Relaxed);
     }
 
-    /// The newest batch that wrote a row of this hash, or of one that is not told from it.
+    /// The newest batch that wrote a row of this hash, or of a hash that shares its slot.
     pub fn newest_batch(&self, hash: u64) -> u64 {
         self.written(hash).load(Ordering::Relaxed)
     }
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     const HASH: u64 = 7;
-    /// Of the same place, and otherwise unlike.
+    /// Another hash with the same place.
     const OTHER: u64 = HASH + 1;
 
     fn keep(rows: &ThreadRowCache, hash: u64, key: &str, value: &str, before: u64) {

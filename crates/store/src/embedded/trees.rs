@@ -2,8 +2,7 @@
 //! whose keys begin with [`EngineOptions::apart`]. `docs/design/0007-two-trees.md` says what for.
 //!
 //! Each has its own files and memtables. They share the log, the sequences, and the moments at which
-//! memtables are closed, so that what holds of one tree holds of both: a snapshot of one sequence
-//! is the same moment in each.
+//! memtables are closed, so a snapshot of one sequence is the same moment in both.
 
 use std::fs;
 use std::io;
@@ -59,7 +58,7 @@ impl Trees {
         let apart_is_there = folder.path().join(APART_FOLDER).exists();
         let is_new = !folder.path().join(ROWS_FOLDER).exists();
         let apart = match options.apart {
-            // A folder that was made without it goes on without it.
+            // A folder that was made without the second tree stays without it.
             Some(prefix) if is_new || apart_is_there => {
                 Some(Apart::new(open(APART_FOLDER, 1)?, prefix))
             }
@@ -112,8 +111,8 @@ impl Trees {
     }
 }
 
-/// Brings the rows of an older folder to the newest format. Only when all are there does the folder get
-/// its new number; until then an older version of the program still opens it.
+/// Brings the rows of an older folder to the newest format. The folder gets its new number last; until
+/// then an older version of the program still opens it.
 fn convert(folder: &DataFolder) -> Result<(), Fault> {
     if folder.has_newest_format()? {
         return Ok(());
@@ -125,7 +124,7 @@ fn convert(folder: &DataFolder) -> Result<(), Fault> {
     there().try_for_each(|path| tree::remove_lsm_tree(path))
 }
 
-/// The tree replaces its manifest by way of a draft that a crash leaves behind.
+/// A crash may leave the draft by which a tree replaces its manifest.
 fn remove_drafts(folder: &Path) -> io::Result<()> {
     let mut removed = false;
     for entry in fs::read_dir(folder)? {

@@ -13,12 +13,11 @@ use super::engine_state::EngineState;
 use super::log::{Fill, SealedSegment, Spare};
 use super::tree::Effort;
 
-/// Segments kept ready: one to go on in, one for when the next is needed before this work is done.
+/// Segments kept ready: the next one, and one more in case that is used up before another is ready.
 pub(super) const SPARES_MAX: usize = 2;
-/// When nothing was flushed for so long, there is time for merges that only tidy up.
+/// After so long without a flush, there is time for merges that only clean up.
 const IDLE_AFTER: Duration = Duration::from_secs(2);
-/// So many tombstones in a memtable are worth a flush then: every scan that comes by passes over them and
-/// over what they delete.
+/// So many tombstones in a memtable are worth a flush then: scans must skip them and what they delete.
 const TOMBSTONES_FLUSHED: u64 = 1024;
 
 pub(super) struct Flusher {
@@ -43,7 +42,7 @@ impl Flusher {
                 FlusherWork::MakeSpare => self.make_spare(),
                 FlusherWork::Flush { segments } => self.flush(segments),
                 FlusherWork::RestoreReserve => {
-                    // Somebody else may have taken the room just now: then it is tried again.
+                    // Another process may have taken the space meanwhile: then it is tried again.
                     if let Err(why) = self.shared.restore_reserve() {
                         tracing::warn!(%why, "the reserve cannot be restored yet");
                     }
@@ -69,12 +68,12 @@ impl Flusher {
             if upkeep.stopping || self.shared.poison.get().is_some() {
                 return FlusherWork::Stop;
             }
-            let standstill = upkeep.room.standstill().is_some();
+            let standstill = upkeep.disk_space.standstill().is_some();
             if standstill {
                 self.shared.upkeep_changed.wait_for(&mut upkeep, RETRY);
             }
-            // A segment to go on in comes first: without one, commits wait. Where there is no room
-            // for one, flushing gives one back.
+            // A spare segment comes first: without one, commits wait. If there is no space for one,
+            // flushing frees one.
             let can_flush = !upkeep.sealed.is_empty();
             if upkeep.spares.is_empty() && !(standstill && can_flush) {
                 return FlusherWork::MakeSpare;
@@ -82,8 +81,8 @@ impl Flusher {
             if can_flush {
                 return FlusherWork::Flush { segments: upkeep.sealed.len() };
             }
-            match upkeep.room {
-                // Nobody waits for what was not done; unless for merging, which tells itself.
+            match upkeep.disk_space {
+                // No commit waits for what failed, unless for merging, which resets this itself.
                 DiskSpace::NoDescriptors(_) if !self.shared.merges_are_awaited() => {
                     upkeep.descriptors_are_back();
                 }
@@ -119,8 +118,8 @@ impl Flusher {
             upkeep.sealed[..segments].last().map(|segment| segment.checkpoint)
         };
         // The tables are durable by now. The checkpoint is durable before any segment it releases
-        // is written again: whatever a crash leaves, the log from the checkpoint on is whole. Where
-        // there is no room for it, the old one is still there, and the segments are still sealed.
+        // is written again: after any crash, the log from the checkpoint on is complete. If there
+        // is no space for it, the old one is still there, and the segments stay sealed.
         if let Some(checkpoint) = newest {
             checkpoint
                 .store(&self.shared.log_folder)
@@ -164,8 +163,8 @@ impl Compactor {
                     self.wait_for_room();
                 }
                 Err(UpkeepError::NoRoom(fault)) => {
-                    // Merging can wait, and there may be room enough for all the rest. Only when
-                    // commits wait for it, it is worth the reserve.
+                    // Merging can wait, and there may be enough space for everything else. It uses
+                    // the reserve only when commits wait for it.
                     if self.shared.merges_are_awaited() {
                         self.shared.note_no_room(fault);
                     }
@@ -189,7 +188,7 @@ impl Compactor {
         }
     }
 
-    /// How much is to be done now; nothing any more if the engine is closing.
+    /// How much is to be done now; `None` if the engine is closing.
     fn wait_until_due(&self) -> Option<Effort> {
         let mut upkeep = self.shared.upkeep.lock();
         loop {
@@ -207,7 +206,7 @@ impl Compactor {
         }
     }
 
-    /// One merge in each tree. As long as one changes something, another is due.
+    /// One merge in each tree. If one changes something, another is due.
     fn merge_each(&self, effort: Effort) -> Result<(), UpkeepError> {
         for tree in self.shared.trees.all() {
             if tree.merge_once(self.shared.snapshots.oldest(), effort)? {

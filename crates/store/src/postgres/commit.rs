@@ -23,7 +23,7 @@ pub struct Parameters<'batch> {
     expected_past: Vec<Bytes>,
 }
 
-/// How an attempt ended that is known to have ended.
+/// How an attempt ended, if that is known.
 pub enum Attempt {
     Committed,
     /// Something expected has changed.

@@ -33,11 +33,11 @@ use sessions::Sessions;
 use snapshot::PostgresSnapshot;
 
 /// A commit that lost to another one in flight is tried again, this many times in all: its
-/// expectations are still checked against its own moment, so what is lost for good shows as such.
-/// Most losses are between neighbours in the index that did not touch each other's rows.
+/// expectations are still checked against its own moment, so a real conflict shows as such. Most
+/// losses are between neighbours in the index that did not touch each other's rows.
 const ATTEMPTS_MAX: usize = 8;
 
-/// Blind batches can lose only to others that write the same rows, one of which has won each time.
+/// Blind batches can lose only to others that write the same rows, one of which wins each time.
 const BLIND_ATTEMPTS_MAX: usize = 128;
 
 /// Deletions removed by one statement, so that a sweep never holds many locks.
@@ -159,7 +159,7 @@ impl Engine for PostgresEngine {
         }
     }
 
-    /// Never: a failure is the failure of one connection, and the server answers for its own disk.
+    /// Never: a failure affects one connection, and the server is responsible for its own disk.
     fn poisoned(&self) -> Option<Fault> {
         None
     }
@@ -179,8 +179,8 @@ fn text_of(moment: &Moment) -> Result<&str, Fault> {
     moment.text.as_deref().ok_or_else(|| Fault::new("the moment is another engine's"))
 }
 
-/// The server's own message is the reason, where there is one: the client library's says only that
-/// there is one.
+/// The server's own message is the reason, where there is one: the client library's says nothing
+/// more.
 fn fault(what: &'static str, error: tokio_postgres::Error) -> Fault {
     match error.as_db_error() {
         Some(answer) => Fault::because(what, answer.clone()),

@@ -207,8 +207,8 @@ pub async fn create(configuration: &Config, wait_max: Duration) -> Result<(), Fa
     Ok(())
 }
 
-/// Tables that are there are left alone: even `IF NOT EXISTS` takes locks that the snapshots and
-/// commits of other processes would stand in the way of.
+/// Tables that are there are left alone: even `IF NOT EXISTS` takes locks that conflict with the
+/// snapshots and commits of other processes.
 async fn create_and_describe(
     configuration: &Config,
 ) -> Result<tokio_postgres::Row, tokio_postgres::Error> {

@@ -66,7 +66,7 @@ async fn keys_longer_than_an_index_entry_keep_their_order_and_identity() {
     assert_eq!(snapshot.get(&keys[3]).await.expect("a read"), None);
 }
 
-/// In 50 ms each.
+/// One every 50 ms.
 const SWEEPS_MAX: usize = 400;
 
 #[tokio::test]

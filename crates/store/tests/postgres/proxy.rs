@@ -41,7 +41,7 @@ impl Proxy {
         proxy
     }
 
-    /// From now on the proxy cuts; until then it only carries, so that the sessions can be set up.
+    /// From now on the proxy cuts; before, it only forwards, so that the sessions can be set up.
     pub fn arm(&self) {
         self.armed.store(true, Ordering::SeqCst);
     }

@@ -46,7 +46,7 @@ pub enum Op {
     SyncFile {
         file: FileId,
     },
-    /// The system said that syncing failed: what was written before may be lost whatever comes.
+    /// A sync failed: what was written before may be lost in any case.
     SyncFailed {
         file: FileId,
     },

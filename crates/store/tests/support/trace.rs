@@ -17,7 +17,7 @@ const SECTOR_BYTES: usize = 512;
 pub enum Survivors {
     /// Only what was synced.
     None,
-    /// Everything, but for the end of the last write to each file.
+    /// Everything, except the end of the last write to each file.
     All,
     /// Any subset.
     Some,

@@ -1,4 +1,4 @@
-//! Channels, of which one end may be a thread.
+//! Channels, one end of which may be a thread.
 
 pub mod oneshot {
     use std::future::Future;
@@ -50,7 +50,7 @@ pub mod oneshot {
 
         fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
             let polled = Pin::new(&mut self.0).poll(context);
-            // Not before: a task that goes on within a poll is polled once more, without a wake-up.
+            // Not before: a task that continues within a poll is polled again without a wake-up.
             if polled.is_ready() {
                 let_others_go_on();
             }

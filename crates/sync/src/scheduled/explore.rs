@@ -5,17 +5,17 @@ use std::env;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
 
-/// Of each test, unless `HOLDFAST_SHUTTLE_SCHEDULES` says how many.
+/// Schedules per test, unless `HOLDFAST_SHUTTLE_SCHEDULES` is set.
 const SCHEDULES: usize = 400;
-/// Every so many of them has few switches at moments that matter instead of many at any: some
-/// mistakes show by this, others by that.
+/// One in so many schedules has few switches, at important moments, instead of many at random ones:
+/// each finds other bugs.
 const ONE_IN_FEW_SWITCHES: usize = 4;
 const FEW_SWITCHES: usize = 3;
-/// The row store runs as it is, with all the depth that files and tables take.
+/// The row store runs unchanged and needs a deep stack.
 const STACK_BYTES: usize = 1024 * 1024;
 
-/// Runs `test` once per schedule; a panic, or that everybody waits for somebody, is a failure. It
-/// ends with how to run that very schedule again.
+/// Runs `test` once per schedule; a panic or a deadlock is a failure, which prints how to repeat
+/// that schedule.
 pub fn explore(test: impl Fn() + Send + Sync + Copy + 'static) {
     let schedules = env::var("HOLDFAST_SHUTTLE_SCHEDULES")
         .map_or(SCHEDULES, |count| count.parse().expect("a number of schedules"));

@@ -1,4 +1,4 @@
-//! What tasks wait at.
+//! Locks and notifications of tasks.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Notify {
     }
 }
 
-/// A thread of its own: that the system would run it elsewhere makes no difference here.
+/// Runs as a task: a separate system thread would make no difference here.
 pub fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {

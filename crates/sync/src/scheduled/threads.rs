@@ -1,5 +1,5 @@
-//! Locks of threads, in the form that parking_lot gives them: nothing is poisoned, and a wait takes
-//! the guard by reference.
+//! Locks of threads with the interface of parking_lot: no poisoning, and a wait takes the guard by
+//! reference.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -10,7 +10,7 @@ use shuttle::sync;
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
 
-/// Holds nothing only within [`Condvar::wait`].
+/// `None` only within [`Condvar::wait`].
 pub struct MutexGuard<'a, T: ?Sized>(Option<sync::MutexGuard<'a, T>>);
 
 impl<T> Mutex<T> {
@@ -42,11 +42,11 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 #[derive(Debug, Default)]
 pub struct Condvar(sync::Condvar);
 
-/// What a wait for some time has come to.
+/// The result of a wait with a timeout.
 pub struct Waited;
 
 impl Waited {
-    /// Time does not go by here.
+    /// Time does not pass here.
     pub fn timed_out(&self) -> bool {
         false
     }

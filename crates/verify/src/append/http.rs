@@ -1,4 +1,4 @@
-//! The requests of an append blob on the wire.
+//! HTTP requests for an append blob.
 
 use hyper::Method;
 
@@ -9,7 +9,7 @@ use crate::content;
 use crate::etag::ETag;
 use crate::record::Target;
 
-/// One client's way to one append blob.
+/// One client's access to one append blob.
 pub struct AppendTarget {
     pub connection: Connection,
     /// `/container/blob`

@@ -14,7 +14,7 @@ pub use model::AppendModel;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Empty, in place of what is there.
+    /// Creates an empty blob, or replaces the existing one.
     Create {
         condition: Condition,
     },
@@ -45,7 +45,7 @@ pub enum Answer {
         status: u16,
         code: String,
     },
-    /// Success, but with something that was never written.
+    /// A success with a value that was never written.
     Nonsense(String),
 }
 

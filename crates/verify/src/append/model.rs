@@ -1,4 +1,4 @@
-//! An append blob as it would be if it served one client at a time.
+//! The sequential model of an append blob.
 
 use super::{Answer, PIECE_BYTES, Request, pieces};
 use crate::etag::{Condition, KnownETag};
@@ -8,14 +8,14 @@ use crate::refusal::Reasons;
 #[derive(Clone, Debug)]
 pub struct AppendModel;
 
-/// None if there is no blob.
+/// `None` if there is no blob.
 pub type State = Option<Blob>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Blob {
     pieces: u64,
     blocks: u64,
-    /// Of all pieces in their order: a history compares contents often.
+    /// The digest of all pieces in order: checking compares contents often.
     digest: u64,
     etag: KnownETag,
 }

@@ -1,4 +1,4 @@
-//! The requests of a blob on the wire.
+//! HTTP requests for a blob.
 
 use hyper::Method;
 
@@ -10,7 +10,7 @@ use crate::etag::ETag;
 use crate::lease::Action;
 use crate::record::Target;
 
-/// One client's way to one blob.
+/// One client's access to one blob.
 pub struct BlobTarget {
     pub connection: Connection,
     /// `/container/blob`

@@ -41,16 +41,16 @@ pub enum Answer {
         status: u16,
         code: String,
     },
-    /// Success, but with something that was never written.
+    /// A success with a value that was never written.
     Nonsense(String),
 }
 
-/// What the clients of a blob are about.
+/// What the clients of a blob test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlobWorkload {
     /// The content and its ETag.
     Register,
-    /// Leases that are taken, broken, changed and given back all the time.
+    /// Leases that are acquired, broken, changed and released all the time.
     Leases,
     /// Leases that are left to expire.
     Expiry,
@@ -58,12 +58,12 @@ pub enum BlobWorkload {
 
 /// The shortest there is; renewals take as long.
 pub const LEASE_SECONDS: u32 = 15;
-/// Few, so that clients meet on them.
+/// Few, so that clients use the same ones.
 const LEASE_IDS: u64 = 3;
 
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// The newest last.
+    /// Newest last.
     etags: Vec<ETag>,
     /// Ids that this client has acquired.
     leases: Vec<LeaseId>,

@@ -1,4 +1,4 @@
-//! A blob as it would be if it served one client at a time.
+//! The sequential model of a blob.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::refusal::Reasons;
 #[derive(Clone, Debug)]
 pub struct BlobModel;
 
-/// None if there is no blob.
+/// `None` if there is no blob.
 pub type State = Option<Blob>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -152,7 +152,7 @@ fn unmet(blob: Option<&Blob>, condition: &Condition, answer: Option<&Answer>) ->
         (Condition::Absent, Some(_)) => vec![(409, "BlobAlreadyExists"), CONDITION_NOT_MET],
         (Condition::Exists | Condition::Is(_), None) => vec![CONDITION_NOT_MET],
         (Condition::Is(wanted), Some(Blob { etag: Some(etag), .. })) if wanted == etag => vec![],
-        // Of an ETag that nobody was told, the answer tells whether it was the one.
+        // If the ETag is unknown, the answer shows whether it was this one.
         (Condition::Is(_), Some(Blob { etag: None, .. }))
             if matches!(answer, Some(Answer::Written { .. } | Answer::Deleted)) =>
         {
@@ -162,7 +162,7 @@ fn unmet(blob: Option<&Blob>, condition: &Condition, answer: Option<&Answer>) ->
     }
 }
 
-/// The lease after a write; reasons against the write are added.
+/// The lease after a write; adds reasons to refuse it.
 fn leased_write(blob: Option<&Blob>, id: Option<LeaseId>, reasons: &mut Reasons) -> Lease {
     let lease = blob.map_or(&Lease::Available, |blob| &blob.lease);
     match lease.after_write(id, &lease::BLOB) {

@@ -1,4 +1,4 @@
-//! The requests of an entity on the wire.
+//! HTTP requests for an entity.
 
 use hyper::Method;
 use serde_json::Value;
@@ -9,11 +9,11 @@ use crate::connection::Connection;
 use crate::etag::{Condition, ETag};
 use crate::record::Target;
 
-/// One client's way to one entity.
+/// One client's access to one entity.
 pub struct EntityTarget {
     pub connection: Connection,
     pub table: String,
-    /// The key of the row, in the one partition there is.
+    /// The RowKey, in the only partition.
     pub row: String,
 }
 

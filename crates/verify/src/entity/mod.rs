@@ -28,7 +28,7 @@ pub enum Write {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Insert(Properties),
-    /// Without a condition it inserts what is not there.
+    /// Without a condition it inserts a missing entity.
     Update {
         write: Write,
         properties: Properties,
@@ -54,7 +54,7 @@ pub enum Answer {
         status: u16,
         code: String,
     },
-    /// Success, but with something that was never written.
+    /// A success with a value that was never written.
     Nonsense(String),
 }
 

@@ -1,4 +1,4 @@
-//! An entity as it would be if it served one client at a time.
+//! The sequential model of an entity.
 
 use super::{Answer, Properties, Request, Write};
 use crate::etag::{Condition, ETag, KnownETag};
@@ -8,7 +8,7 @@ use crate::refusal::Reasons;
 #[derive(Clone, Debug)]
 pub struct EntityModel;
 
-/// None if there is no entity.
+/// `None` if there is no entity.
 pub type State = Option<Entity>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -134,7 +134,7 @@ fn meets(entity: &Entity, condition: &Condition, answer: Option<&Answer>) -> Res
         (Condition::None | Condition::Exists, _) => true,
         (Condition::Absent, _) => false,
         (Condition::Is(wanted), Some(etag)) => wanted == etag,
-        // Of an ETag that nobody was told, the answer tells whether it was the one.
+        // If the ETag is unknown, the answer shows whether it was this one.
         (Condition::Is(_), None) => {
             matches!(answer, Some(Answer::Written { .. } | Answer::Deleted))
         }

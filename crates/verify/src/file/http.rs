@@ -1,4 +1,4 @@
-//! The requests of a file on the wire (REST).
+//! HTTP requests for a file.
 
 use hyper::Method;
 
@@ -9,7 +9,7 @@ use crate::content::{self, PIECE_BYTES};
 use crate::etag::ETag;
 use crate::record::Target;
 
-/// One client's way to one file.
+/// One client's access to one file.
 pub struct FileTarget {
     pub connection: Connection,
     /// `/share/file`
@@ -84,7 +84,7 @@ fn read(request: &Request, answer: &HttpAnswer) -> Answer {
     read.unwrap_or_else(|| Answer::Nonsense(format!("status {status}, {} bytes", body.len())))
 }
 
-/// None where the bytes of a slot are not all of one write.
+/// `None` if the bytes of a slot are not all of one write.
 pub fn slots(body: &[u8]) -> Option<Slots> {
     let slots = body.chunks(SLOT_BYTES).map(|slot| {
         if slot.iter().all(|byte| *byte == 0) {

@@ -1,4 +1,4 @@
-//! A file of a few slots: ranges of slots written and cleared, the whole read.
+//! A file of a few slots: ranges of slots are written and cleared, the whole file is read.
 
 pub mod http;
 mod model;
@@ -15,15 +15,15 @@ use holdfast_random::Random;
 pub use model::FileModel;
 
 pub const SLOTS: usize = 4;
-/// What is cleared is given back in pieces of this size.
+/// Clearing works in pieces of this size.
 pub const SLOT_BYTES: usize = 512;
 
-/// What each slot holds; 0 is nothing.
+/// The value of each slot; 0 if empty.
 pub type Slots = [u64; SLOTS];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Of full length and empty, in place of what is there.
+    /// Creates an empty file of full length, or replaces the existing one.
     Create,
     Write {
         slots: Range<usize>,
@@ -38,7 +38,7 @@ pub enum Request {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// SMB tells no ETag.
+    /// SMB returns no ETag.
     Written {
         etag: Option<ETag>,
     },
@@ -51,19 +51,19 @@ pub enum Answer {
         status: u16,
         code: String,
     },
-    /// Success, but with something that was never written.
+    /// A success with a value that was never written.
     Nonsense(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileWorkload {
-    /// By REST alone.
+    /// By REST only.
     Rest,
     /// By clients of both protocols, which hold the file open: it is created once, and stays.
     Shared,
 }
 
-/// The first request of the first client, which creates what others hold open.
+/// The first request of the first client, which creates the file that others hold open.
 const FIRST: u64 = 1 << 32 | 1;
 
 impl Workload for FileWorkload {

@@ -1,4 +1,4 @@
-//! A file as it would be if it served one client at a time.
+//! The sequential model of a file.
 
 use super::{Answer, Request, SLOTS, Slots};
 use crate::etag::KnownETag;
@@ -8,7 +8,7 @@ use crate::refusal::Reasons;
 #[derive(Clone, Debug)]
 pub struct FileModel;
 
-/// None if there is no file.
+/// `None` if there is no file.
 pub type State = Option<File>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,5 @@
-//! The search for an order of operations: that of Wing and Gong, with Lowe's memory of what was tried, as in
-//! the checker Porcupine. It knows nothing of what the operations do.
+//! The search for an order of operations: the algorithm of Wing and Gong with Lowe's cache of tried states,
+//! as in the checker Porcupine. It knows nothing of the operations' meaning.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -12,17 +12,17 @@ pub struct Operation<T> {
     pub step: T,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// There is an order in which every operation is right.
     Ordered,
     NoOrder,
-    /// The time was over before either was known.
+    /// The time limit was reached before either was known.
     TimedOut,
 }
 
-/// The clock is looked at once in so many steps.
+/// The clock is read once in so many steps.
 const STEPS_PER_LOOK: u32 = 256;
 
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ enum Event {
 }
 
 /// Looks for an order in which `step` takes `state` through all operations; it returns the next state,
-/// or none if the operation is not right in this one.
+/// or `None` if the operation is not right in this one.
 pub fn search<T, S: Clone + Eq + Hash>(
     operations: &[Operation<T>],
     mut state: S,
@@ -65,7 +65,8 @@ pub fn search<T, S: Clone + Eq + Hash>(
                 timeline.take_out(index);
                 at = timeline.first();
             }
-            // What is left must come after this end, and nothing that could come before it is right.
+            // The rest must come after this end, and no operation that could come before it is
+            // right.
             Event::End => {
                 let Some((index, before)) = order.pop() else { return Outcome::NoOrder };
                 state = before;
@@ -122,7 +123,7 @@ impl Timeline {
         self.next[place]
     }
 
-    /// None behind the last.
+    /// `None` after the last.
     fn event(&self, place: usize) -> Option<Event> {
         place.checked_sub(1).map(|index| self.events[index])
     }
@@ -135,7 +136,7 @@ impl Timeline {
         }
     }
 
-    /// The place behind its call.
+    /// Returns the place after its call.
     fn put_back(&mut self, index: usize) -> usize {
         for place in [self.ends[index], self.calls[index]] {
             let (previous, next) = (self.previous[place], self.next[place]);
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Every order, one after the other.
+    /// Tries every order.
     fn is_ordered(left: &[&Operation<Access>], value: u64) -> bool {
         let first_end = left.iter().map(|operation| operation.end).min();
         left.is_empty()

@@ -1,4 +1,4 @@
-//! The checker itself: histories that can be told, and planted ones that cannot.
+//! The checker itself: legal histories, and planted illegal ones.
 
 use super::*;
 
@@ -205,7 +205,7 @@ fn history_with_operations_that_straddle_the_cut_is_shortened_to_one_that_cannot
 
 #[test]
 fn a_search_that_takes_too_long_is_no_violation() {
-    // Every order of the writes has to be tried before the impossible read is given up.
+    // Every order of the writes must be tried before the read is known to be impossible.
     let mut history: Vec<_> = (0..24).map(|value| write(0, 1000, value + 1)).collect();
     history.push(read(1001, 1002, 999));
     let part = Part::<Register>::whole(&history);

@@ -1,5 +1,5 @@
-//! Whether transactions and queries can be told as having happened one after another, each
-//! between its call and its return: strict serializability, by adya, from what was read.
+//! Whether transactions and queries can be ordered, each between its call and its return: strict
+//! serializability, checked by adya from what was read.
 
 use adya::history::{Interner, Mop, Op, OpType, ReadValue, Scalar};
 use adya::{History, Opts, Valid, Workload};
@@ -18,11 +18,11 @@ pub fn check(history: &[Recorded]) -> Verdict {
     let report = adya::check(&transactions, Workload::ListAppend, &Opts::default());
     match report.valid {
         Valid::True => Verdict::default(),
-        // Nothing depends on anything where nothing was written.
+        // Without writes there are no dependencies.
         Valid::Unknown if report.anomaly_types == ["empty-transaction-graph"] => Verdict::default(),
         Valid::Unknown => Verdict { violations: Vec::new(), is_unjudged: true },
         Valid::False => {
-            // The anomaly of the fewest operations tells most.
+            // The anomaly with the fewest operations is the clearest.
             let anomalies = report.anomalies.values().flatten();
             let told = anomalies.min_by_key(|anomaly| (anomaly.ops.is_empty(), anomaly.ops.len()));
             let violation = told.map(|anomaly| Violation {
@@ -63,8 +63,8 @@ fn unexpected(record: &Recorded) -> Option<Violation> {
     })
 }
 
-/// The history as adya takes it, and of each of its events the record. What a transaction read is
-/// what its ETags proved unchanged when it was made.
+/// The history in adya's form, and the record of each of its events. The reads of a transaction are
+/// those that its ETags prove unchanged at its commit.
 fn transactions(history: &[Recorded]) -> (History, Vec<&Recorded>) {
     let mut events: Vec<(i64, bool, usize)> = Vec::new();
     for (number, record) in history.iter().enumerate() {
@@ -87,7 +87,7 @@ fn transactions(history: &[Recorded]) -> (History, Vec<&Recorded>) {
         operations.push(Op {
             index: index as u64,
             kind,
-            // A process of its own: the order in real time says all that the client's would.
+            // Each is its own process: the order in real time implies that of a client.
             process: i64::try_from(*number).ok(),
             value: steps(record, kind, &mut names),
             time: None,

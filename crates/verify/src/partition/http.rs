@@ -1,4 +1,4 @@
-//! The requests of a partition on the wire.
+//! HTTP requests for a partition.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::etag::ETag;
 use crate::record::Target;
 
-/// One client's way to one partition.
+/// One client's access to one partition.
 pub struct PartitionTarget {
     pub connection: Connection,
     pub table: String,
@@ -101,7 +101,7 @@ fn read_row(row: &Value) -> Option<(Row, (List, ETag))> {
     Some((number, (list, ETag::new(row.get("odata.etag")?.as_str()?))))
 }
 
-/// None if a part says that the server failed.
+/// `None` if a part reports a fault of the server.
 fn read_batch(answer: &HttpAnswer, changes: usize) -> Option<Answer> {
     if answer.status >= 400 {
         return Some(Answer::Refused { status: answer.status, code: answer.code.clone() });

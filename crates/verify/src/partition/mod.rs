@@ -16,7 +16,7 @@ use holdfast_random::Random;
 /// Number of a row in the partition.
 pub type Row = u32;
 
-/// What one row holds: everything that was appended to it, in order.
+/// The content of one row: everything appended to it, in order.
 pub type List = Vec<u64>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Request {
     Query {
         rows: Range<Row>,
     },
-    /// Made whole or not at all.
+    /// Applied as a whole or not at all.
     Batch {
         changes: Vec<Change>,
         has_stale_etag: bool,
@@ -36,7 +36,7 @@ pub enum Request {
 pub struct Change {
     pub row: Row,
     pub before: List,
-    /// None if the row was not there: it is inserted.
+    /// `None` if the row did not exist: it is inserted.
     pub etag: Option<ETag>,
     pub element: u64,
 }
@@ -49,7 +49,7 @@ pub enum Answer {
         status: u16,
         code: String,
     },
-    /// Success, but with something that was never written.
+    /// A success with a value that was never written.
     Nonsense(String),
 }
 
@@ -58,12 +58,12 @@ pub struct PartitionWorkload;
 
 pub const ROWS: Row = 6;
 const CHANGES_MAX: u64 = 3;
-/// Of no entity.
+/// The ETag of no entity.
 pub const STALE_ETAG: &str = "W/\"datetime'2001-01-01T00%3A00%3A00.0000000Z'\"";
 
 type Page = BTreeMap<Row, (List, ETag)>;
 
-/// What the last query read, and of which rows.
+/// The last query's rows and result.
 #[derive(Debug, Default)]
 pub struct Memory(Option<(Range<Row>, Page)>);
 
@@ -100,7 +100,7 @@ impl Workload for PartitionWorkload {
             changes.push(Change { row, before, etag, element: unique });
         }
         let mut has_stale_etag = false;
-        // The last change of some is refused: then those before it must not be seen either.
+        // In some transactions the last change is refused: then those before it must not be seen.
         if changes.len() > 1
             && random.percent(20)
             && let Some(last) = changes.last_mut()

@@ -1,6 +1,6 @@
 //! What a queue promises about each message, as a function of a history: nothing is lost, nothing
-//! is handed out while it is hidden, each further delivery is explained by a time that ran out,
-//! and a receipt that is no longer the message's is refused.
+//! is delivered while it is hidden, each further delivery is explained by a timeout, and an
+//! outdated receipt is refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use super::{Answer, DRAIN_VISIBILITY_SECONDS, Delivery, Held, Request, Word};
 use crate::history::{Instant, Record};
 use crate::report::Violation;
 
-/// A server may keep time in ticks: a message may be back so much early.
+/// The clock of a server may have coarse ticks: a message may be visible so much early.
 const EARLY: Duration = Duration::from_millis(20);
 
 type Recorded = Record<Request, Answer>;
 
-/// At most this many are told of; the others are of the same kind.
+/// At most this many are reported; the others are of the same kind.
 const VIOLATIONS_MAX: usize = 3;
 
 pub fn check(history: &[Recorded]) -> Vec<Violation> {
@@ -62,9 +62,9 @@ fn unexpected(history: &[Recorded]) -> Vec<Violation> {
 #[derive(Default)]
 struct Message<'history> {
     put: Option<&'history Recorded>,
-    /// By how often it had been handed out.
+    /// Deliveries by their count.
     deliveries: Vec<(&'history Delivery, &'history Recorded)>,
-    /// Deletions and updates that were tried with any of its receipts.
+    /// Deletions and updates attempted with any of its receipts.
     uses: Vec<&'history Recorded>,
 }
 
@@ -123,7 +123,7 @@ fn succeeded(record: &Recorded) -> bool {
     matches!(record.answer, Some(Answer::Deleted | Answer::Updated { .. }))
 }
 
-/// When an update lets a message be got again, at the earliest.
+/// The earliest time at which an update makes a message visible again.
 fn visible_after(update: &Recorded) -> Instant {
     let Request::Update { visibility_seconds, .. } = update.request else { return update.call };
     update.call.plus(seconds(visibility_seconds))
@@ -181,15 +181,15 @@ impl Message<'_> {
         None
     }
 
-    /// The earliest that a hidden message can be visible again, and what made it so: what hid it,
-    /// or an update that began with the receipt it was hidden with.
+    /// The earliest time at which a hidden message can be visible again, and the cause: the request
+    /// that hid it, or an update with its receipt.
     fn hidden_until<'record>(
         &'record self,
         mut receipt: &'record Word,
         mut hidden: (Instant, &'record Recorded),
     ) -> (Instant, &'record Recorded) {
-        // Updates follow one another by their receipts. One that succeeded shows that no other has
-        // happened with its receipt; of those whose outcome is not known any may have.
+        // Updates are chained by their receipts. One that succeeded shows that no other with its
+        // receipt has happened; any with an unknown outcome may have.
         while let Some(update) = self.updates(receipt).find(|it| succeeded(it))
             && let Some(Answer::Updated { receipt: newer }) = &update.answer
             && newer != receipt
@@ -225,8 +225,8 @@ impl Message<'_> {
         })
     }
 
-    /// What made this receipt the message's no longer, if anything did for certain before `then`,
-    /// or may have with `possibly`.
+    /// What made this receipt outdated, if something certainly did before `then`, or may have with
+    /// `possibly`.
     fn replaced_by(&self, receipt: &Word, then: Instant, possibly: bool) -> Option<&Recorded> {
         let count = self.count_of(receipt)?;
         let is_before = |record: &Recorded| {
@@ -243,7 +243,7 @@ impl Message<'_> {
         delivered.map(|(_, record)| *record).or(used.copied())
     }
 
-    /// At which delivery a receipt was made; 0 is the putting.
+    /// The delivery that made a receipt; 0 is Put Message.
     fn count_of(&self, receipt: &Word) -> Option<u32> {
         if let Some(Recorded { answer: Some(Answer::Put(held)), .. }) = self.put
             && held.receipt == *receipt
@@ -275,7 +275,7 @@ impl Message<'_> {
             self.uses.iter().filter(|it| matches!(it.answer, Some(Answer::Refused { .. })));
         refused.into_iter().find_map(|refused| {
             let receipt = receipt_used(refused)?;
-            // Only of receipts whose making was seen is it known that they were good.
+            // Only receipts whose origin was seen are known to be valid.
             self.count_of(receipt)?;
             let may_be_replaced = self.replaced_by(receipt, refused.end, true).is_some()
                 || unknown_gets.iter().any(|get| get.call < refused.end);
@@ -293,7 +293,7 @@ impl Message<'_> {
                 if visibility_seconds == DRAIN_VISIBILITY_SECONDS)
         };
         let mut drain = history.iter().filter(|record| is_drain(record)).peekable();
-        // Without a drain, or with one that may have taken messages along, nothing is known.
+        // Without a drain, or if its answers may be lost, nothing is known.
         if may_be_deleted || drain.peek().is_none() || drain.any(Recorded::is_maybe) {
             return None;
         }

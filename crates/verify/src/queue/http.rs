@@ -1,4 +1,4 @@
-//! The requests of a queue on the wire.
+//! HTTP requests for a queue.
 
 use hyper::Method;
 
@@ -7,7 +7,7 @@ use crate::client::{Answer as HttpAnswer, Call};
 use crate::connection::Connection;
 use crate::record::Target;
 
-/// One client's way to one queue.
+/// One client's access to one queue.
 pub struct QueueTarget {
     pub connection: Connection,
     /// `/queue/messages`
@@ -89,7 +89,7 @@ fn delivery(text: &str) -> Option<Delivery> {
     Some(Delivery { held: held(text)?, value, count })
 }
 
-/// The content of the first element of this name. Ids and receipts hold nothing that is escaped.
+/// The content of the first element of this name. Ids and receipts contain nothing that is escaped.
 fn element<'text>(text: &'text str, name: &str) -> Option<&'text str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once("</")?.0)

@@ -1,4 +1,4 @@
-//! A queue: producers, and consumers that delete, keep, forget and come back too late.
+//! A queue: producers, and consumers that delete, extend, forget and act too late.
 
 mod check;
 pub mod http;
@@ -12,7 +12,7 @@ use crate::record::{Extent, Workload};
 use crate::report::Verdict;
 use holdfast_random::Random;
 
-/// An id or a receipt, as the server made it.
+/// An id or a receipt from the server.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Word(pub Arc<str>);
 
@@ -55,7 +55,7 @@ pub enum Answer {
         status: u16,
         code: String,
     },
-    /// Success, but with something that was never put.
+    /// A success with a text that was never put.
     Nonsense(String),
 }
 
@@ -63,21 +63,21 @@ pub enum Answer {
 pub struct Delivery {
     pub held: Held,
     pub value: u64,
-    /// How often it has been handed out, this time included.
+    /// How often it has been delivered, including this time.
     pub count: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueWorkload {
     Use,
-    /// Takes what is left.
+    /// Gets all remaining messages.
     Drain,
 }
 
 pub const VISIBILITY_SECONDS_MAX: u32 = 2;
-/// What the last client takes is not handed out again while it takes.
+/// Long enough that messages got by the last client do not reappear meanwhile.
 pub const DRAIN_VISIBILITY_SECONDS: u32 = 300;
-/// So often it looks, over longer than anything is hidden.
+/// How often it polls, in total longer than anything is hidden.
 const DRAIN_LOOKS: u32 = 24;
 const DRAIN_PAUSE: Duration = Duration::from_millis(200);
 
@@ -132,7 +132,7 @@ impl Workload for QueueWorkload {
                         random.below(u64::from(VISIBILITY_SECONDS_MAX) + 1) as u32;
                     return Request::Update { held, visibility_seconds };
                 }
-                // This consumer dies without deleting.
+                // This consumer never deletes its message.
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! An append blob in memory, with a bug if one is asked for.
+//! An append blob in memory, optionally with a bug.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub enum Bug {
     None,
     PositionNotChecked,
     SizeNotChecked,
-    /// Two blocks at once get one place.
+    /// Two concurrent blocks get the same place.
     LostAppend,
     /// A read gets half of the last block.
     TornRead,

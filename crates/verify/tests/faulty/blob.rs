@@ -1,4 +1,4 @@
-//! A blob in memory, with a bug if one is asked for.
+//! A blob in memory, optionally with a bug.
 
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -16,23 +16,23 @@ pub enum Bug {
     None,
     /// The ETag is compared, and the update made later.
     LostUpdate,
-    /// A read is answered out of an old copy now and then.
+    /// A read is sometimes answered from an old copy.
     StaleRead,
-    /// The lease is looked at, and the write made later.
+    /// The lease is checked, and the write made later.
     LeaseCheckedOutsideCommit,
-    /// The name is looked for, and the blob created later.
+    /// The name is checked, and the blob created later.
     CreatedTwice,
     /// ETags come from a clock that is too coarse.
     EtagReused,
-    /// A write is acknowledged and dropped now and then.
+    /// A write is sometimes acknowledged and dropped.
     LostWrite,
-    /// A refused write is made all the same.
+    /// A refused write is applied all the same.
     RefusedWriteApplied,
     /// Leases end a second early.
     LeaseEndsEarly,
     /// A broken lease still lets its holder write.
     BrokenLeaseWrites,
-    /// A deleted blob is read for a while.
+    /// A deleted blob can be read for a while.
     DeletedBlobRead,
 }
 
@@ -84,7 +84,7 @@ impl Target<BlobWorkload> for FaultyBlob {
 }
 
 impl FaultyBlob {
-    /// The server as it is by now.
+    /// The current state of the server.
     fn now(&self) -> MutexGuard<'_, Server> {
         let mut server = self.lock();
         server.end_timers();

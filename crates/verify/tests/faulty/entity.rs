@@ -1,4 +1,4 @@
-//! An entity in memory, with a bug if one is asked for.
+//! An entity in memory, optionally with a bug.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use super::{Faulty, travel};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     None,
-    /// A merge writes back what it read before another's write.
+    /// A merge writes back what it read before a concurrent write.
     MergeLosesUpdate,
-    /// A merge takes away what was not sent.
+    /// A merge removes properties that were not sent.
     MergeReplaces,
-    /// Any ETag will do for a deletion.
+    /// A deletion accepts any ETag.
     DeletedByStaleEtag,
     /// The ETag stays when the content is replaced without a condition.
     EtagKept,
-    /// An insert is made over what is there.
+    /// An insert replaces an existing entity.
     InsertReplaces,
 }
 

@@ -1,4 +1,4 @@
-//! A file in memory, with a bug if one is asked for.
+//! A file in memory, optionally with a bug.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub enum Bug {
     None,
     /// A range is written slot by slot.
     TornWrite,
-    /// Two writes at once keep only the slots of one.
+    /// Two concurrent writes keep only the slots of one.
     LostRange,
     /// Clearing is acknowledged before it is done.
     LateClear,

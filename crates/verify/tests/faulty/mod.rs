@@ -43,13 +43,13 @@ impl<Server: Default, Bug: Copy> Faulty<Server, Bug> {
     }
 }
 
-/// A way through a network that takes up to a few milliseconds.
+/// A network delay of up to a few milliseconds.
 pub async fn travel(random: &mut Random) {
     sleep(Duration::from_micros(random.below(4000) + 1)).await;
 }
 
-/// A way on which answers are lost as when a server is killed: now and then two requests of every
-/// client are not answered, and half of those are not even made.
+/// Loses answers as when a server is killed: sometimes two requests of every client are not
+/// answered, and half of those are not even executed.
 pub struct Unanswered<T> {
     target: T,
     random: Random,
@@ -76,7 +76,7 @@ impl<W: Workload, T: Target<W>> Target<W> for Unanswered<T> {
     }
 }
 
-/// What is found in the histories of clients of one object, over several seeds, until something is.
+/// Checks histories of clients of one object, over several seeds, until a violation is found.
 pub fn verdicts<W: Workload, T: Target<W>>(
     workload: &W,
     seeds: std::ops::Range<u64>,
@@ -112,18 +112,18 @@ pub fn verdicts<W: Workload, T: Target<W>>(
     verdicts
 }
 
-/// The checkers that found something.
+/// The checkers that found a violation.
 pub fn found_by(verdicts: &[Verdict]) -> BTreeSet<&'static str> {
     verdicts.iter().flat_map(|verdict| &verdict.violations).map(|it| it.checker).collect()
 }
 
-/// Fails unless this checker found something in some history.
+/// Fails unless this checker found a violation in some history.
 #[track_caller]
 pub fn assert_found(checker: &str, verdicts: &[Verdict]) {
     assert!(found_by(verdicts).contains(checker), "{verdicts:#?}");
 }
 
-/// Fails unless every history was judged and cleared.
+/// Fails unless every history was checked and found legal.
 #[track_caller]
 pub fn assert_clean(verdicts: &[Verdict]) {
     for verdict in verdicts {

@@ -1,4 +1,4 @@
-//! A partition in memory, with a bug if one is asked for.
+//! A partition in memory, optionally with a bug.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{Faulty, travel};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     None,
-    /// A transaction is made one change after another.
+    /// A transaction is applied one change after another.
     TornBatch,
     /// A query reads one row after another.
     TornQuery,
@@ -23,11 +23,11 @@ pub enum Bug {
     HalfBatchKept,
     /// ETags are compared, and the changes made later.
     LostUpdate,
-    /// A query does not find rows that were inserted lately.
+    /// A query does not find recently inserted rows.
     Phantom,
-    /// A query is answered from an old copy now and then.
+    /// A query is sometimes answered from an old copy.
     StaleQuery,
-    /// A transaction is acknowledged and dropped now and then.
+    /// A transaction is sometimes acknowledged and dropped.
     LostBatch,
 }
 

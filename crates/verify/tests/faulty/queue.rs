@@ -1,4 +1,4 @@
-//! A queue in memory, with a bug if one is asked for.
+//! A queue in memory, optionally with a bug.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use super::{Faulty, travel};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     None,
-    /// What is visible is looked up, and hidden later: two consumers get one message.
+    /// A visible message is found first and hidden later: two consumers get it.
     DoubleDelivery,
-    /// A message is hidden for half of the time that was asked for.
+    /// A message is hidden for half of the requested time.
     BackTooEarly,
     /// A consumer that does not delete loses the message.
     LostOnDelivery,
-    /// A message is acknowledged and dropped now and then.
+    /// A message is sometimes acknowledged and dropped.
     LostOnPut,
-    /// Any receipt that the message ever had will do.
+    /// Any earlier receipt of the message is accepted.
     StaleReceiptAccepted,
-    /// A deleted message stays now and then.
+    /// A deleted message is sometimes kept.
     DeletionForgotten,
-    /// The newest receipt is refused once the time has run out.
+    /// The newest receipt is refused after the visibility timeout.
     LateReceiptRefused,
     /// An update does not change the receipt's time.
     UpdateIgnored,

@@ -1,5 +1,5 @@
-//! Maps against plain arrays of bytes: random writes and clears, shared states, and what is told
-//! of their differences.
+//! Maps against plain arrays of bytes: random writes and clears, shared states, and the reported
+//! differences.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl State {
         self.pages.iter().flat_map(|page| [byte(page).unwrap_or(0); PAGE]).collect()
     }
 
-    /// What has happened since `older`, page by page and joined by a second way than the one under
+    /// What has happened since `older`, computed page by page in another way than the code under
     /// test.
     fn since(&self, older: &Self) -> Vec<(Difference, Range<u64>)> {
         let mut found: Vec<(Difference, Range<u64>)> = Vec::new();
@@ -103,7 +103,7 @@ impl Store {
         state.pages[pages].fill(Some((id as usize, None)));
     }
 
-    /// Takes all from `page` on away.
+    /// Removes everything from `page` on.
     async fn cut_off(&self, state: &mut State, page: usize) {
         let id = self.domain.fresh_id();
         let changed: Result<Content, Failure<()>> = self
@@ -201,7 +201,7 @@ async fn random_changes_read_as_those_of_plain_bytes_whatever_shares_the_map() {
                 }
                 5..8 => store.clear(&mut current, some_pages(&mut random)).await,
                 8 => kept.push(store.share(&current).await),
-                // Some of what goes on behind the requests.
+                // Some background work.
                 9..11 => drop(store.domain.collect_garbage().await.expect("collected")),
                 11 => {
                     // Mostly near the end: what is cut off leaves less to look at.
@@ -323,7 +323,7 @@ async fn maps_do_not_pile_up_beyond_a_limit() {
     }
 }
 
-/// What is filled and what is written meet in the same pages, on two threads.
+/// Filling and writing touch the same pages, on two threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_map_that_is_filled_while_it_is_written_loses_nothing() {
     let mut random = Random::new(seed("HOLDFAST_TEST_SEED", 20_120_212));
@@ -366,8 +366,8 @@ async fn a_map_that_is_filled_while_it_is_written_loses_nothing() {
     }
 }
 
-/// Pages that a write of `fill` meets: before what is filled, across its beginning, within, across its
-/// end, over all of it, and behind.
+/// Pages written while `fill` runs: before the filled range, across its beginning, within, across its
+/// end, all of it, and after it.
 const MEETING: [Range<usize>; 7] = [0..3, 10..13, 13..14, 14..16, 16..20, 11..20, 20..24];
 
 /// A content of three pages to a write, of which the first twelve pages are filled, and the map below

@@ -11,7 +11,7 @@ use crate::content::test_store::{Body, open_in_memory};
 use crate::domain::Domain;
 use crate::failure::Failure;
 
-/// Counts what is asked of another snapshot.
+/// Counts the reads of another snapshot.
 struct Counted {
     snapshot: Box<dyn Snapshot>,
     scans: Arc<AtomicUsize>,
@@ -78,7 +78,7 @@ impl Store {
         reader.await.expect("opened")
     }
 
-    /// What is handed out, and the scans that it took.
+    /// The pieces returned, and the scans that it took.
     async fn read(&self, content: &Content, range: Range<u64>) -> (Vec<Bytes>, usize) {
         let before = self.scans.load(Ordering::Relaxed);
         let (mut reader, mut pieces) = (self.open(content, range).await, Vec::new());
@@ -121,7 +121,7 @@ async fn short_parts_are_handed_out_together_and_long_ones_alone() {
     assert_eq!(lengths(2, 5000).await, [10_000]);
     assert_eq!(lengths(5, 30_000).await, [60_000, 60_000, 30_000]);
     assert_eq!(lengths(2, 40_000).await, [40_000; 2]);
-    // However short they are, others have their turn between so many.
+    // However short they are, the reader yields after so many.
     assert_eq!(lengths(200, 1).await, [64, 64, 64, 8]);
 }
 

@@ -1,4 +1,4 @@
-//! What clients may have of nodes at all, where the access lists of files are enforced.
+//! The maximum access of clients to nodes, where the access lists of files are enforced.
 
 use super::Answer;
 use super::command::OpenNode;
@@ -12,7 +12,7 @@ use crate::share::security::{Token, permitted};
 use crate::share::{Node, SharePath};
 
 impl Domain {
-    /// What a client may have of a node that is in this directory.
+    /// The maximum access of a client to a node in this directory.
     pub(super) async fn allowed(
         &self,
         command: &OpenNode,
@@ -23,13 +23,13 @@ impl Domain {
         Ok(command.allowed.intersection(listed))
     }
 
-    /// Whether what a handle is of can come into a directory.
+    /// Whether the node of a handle may be moved into a directory.
     pub(super) async fn check_addition(&self, handle: &Handle, directory: &Node) -> Answer<()> {
         let access = self.listed_access(&handle.share, directory, None).await?;
         check(access.contains(right_to_add(handle.is_directory)))
     }
 
-    /// Whether a node can go to make room for that of a handle.
+    /// Whether a node may be replaced by that of a handle.
     pub(super) async fn check_replacement(
         &self,
         handle: &Handle,
@@ -53,7 +53,7 @@ impl Domain {
                     Some(directory) => self.rights(share, directory).await?,
                     None => AccessMask::empty(),
                 };
-                Ok(beside_directory(own, of_directory))
+                Ok(with_rights_of_directory(own, of_directory))
             }
         }
     }
@@ -71,7 +71,7 @@ fn check(allowed: bool) -> Answer<()> {
 }
 
 /// Some rights to a directory are rights to what is in it, [MS-FSA] 2.1.5.1.2.1.
-fn beside_directory(own: AccessMask, of_directory: AccessMask) -> AccessMask {
+fn with_rights_of_directory(own: AccessMask, of_directory: AccessMask) -> AccessMask {
     let mut access = own;
     for (right, brings) in [
         (AccessMask::DELETE_CHILD, AccessMask::DELETE),
@@ -100,7 +100,7 @@ mod tests {
             (AccessMask::READ_DATA, own.union(see)),
             (AccessMask::ALL, own.union(delete).union(see)),
         ] {
-            assert_eq!(beside_directory(own, of_directory), access, "{of_directory:?}");
+            assert_eq!(with_rights_of_directory(own, of_directory), access, "{of_directory:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Properties, names and ends of nodes through handles.
+//! Changing properties, renaming and deleting nodes through handles.
 
 use super::command::{BasicChange, RenameTo, SetTime};
 use super::open_rules::SETTABLE;
@@ -53,7 +53,7 @@ impl Domain {
         Ok(())
     }
 
-    /// Whether the node goes with its last handle.
+    /// Sets whether the node is deleted with its last handle.
     pub async fn set_handle_disposition(&self, handle: &Handle, delete: bool) -> Answer<()> {
         check_open(handle)?;
         if !handle.access.deletes() {
@@ -74,7 +74,7 @@ impl Domain {
         self.keep_opens(handle.key).await
     }
 
-    /// Nothing comes into the directory between the look and the mark.
+    /// Nothing is added to the directory between the check and the mark.
     async fn mark_directory(&self, handle: &Handle, located: &Located) -> Answer<()> {
         let sealed = self.opens.seal(handle.key).await;
         self.check_empty(&handle.share, &located.place, located.node.id).await?;
@@ -132,8 +132,8 @@ impl Domain {
         Ok(())
     }
 
-    /// Whether something can come to a place: nobody holds the directory there in a way that
-    /// excludes it, and what is there can go. That is what the rename then expects to find.
+    /// Whether a rename to a place is allowed: no open of the directory excludes it, and what is
+    /// there can be replaced. Returns what the rename then expects to find.
     async fn check_target(&self, handle: &Handle, to: &RenameTo) -> Answer<Expected> {
         let address = NodeAddress::path(handle.share.clone(), to.path.clone());
         let found = self.find_node(&address, ShareState::Current).await;
@@ -143,7 +143,7 @@ impl Domain {
         if self.opens.is_marked_for_deletion(NodeKey { share, node: parent }) {
             return Err(Failure::Refused(HandleRefusal::DeletePending));
         }
-        // As Windows does, which opens the directory so while it works in it.
+        // As Windows does, which opens the directory with this mode while it works in it.
         let sharing = ShareMode { delete: false, ..ShareMode::ALL };
         let claim = Claim { access: AccessMask::WRITE_DATA, share: sharing };
         if self.opens.excludes(NodeKey { share, node: parent }, claim) {
@@ -208,7 +208,7 @@ fn check_attributes(is_directory: bool, change: &BasicChange) -> Result<(), Hand
     if impossible { Err(HandleRefusal::InvalidParameter) } else { Ok(()) }
 }
 
-/// A time that is set stays as it was set, whatever is done through the handle.
+/// A time that is set stays so, whatever is done through the handle.
 fn freeze(frozen: FrozenTimes, change: &BasicChange) -> FrozenTimes {
     let after = |frozen: bool, time: SetTime| match time {
         SetTime::Keep => frozen,
@@ -233,7 +233,7 @@ fn set_times(
         SetTime::At(time) => time,
         SetTime::Keep | SetTime::Freeze | SetTime::Thaw => before,
     };
-    // Freezing and thawing change nothing, not even this.
+    // Freezing and thawing change no time, not even this one.
     let keeps = frozen.changed || change.changed != SetTime::Keep;
     let changed = if keeps { times.changed } else { now };
     FileTimes {

@@ -14,7 +14,7 @@ use crate::share::opens::watch::ChangeAction;
 use crate::share::opens::{Handle, HandleScope, NodeKey, OpenId};
 use crate::share::{DeleteNode, FileRefusal, GetNode, NodeAddress, Place, SharePath, Wanted};
 
-/// How often an operation follows a node that is moved before it gets there.
+/// How often an operation follows a node that is moved meanwhile.
 const MOVES_MAX: u32 = 8;
 
 /// The first wait for a rename to tell where the node is now; each further one is twice as long.
@@ -26,7 +26,7 @@ impl Domain {
         NodeAddress::place(handle.share.clone(), handle.place(), handle.key.node)
     }
 
-    /// Does something with the node of a handle, wherever that is moved meanwhile.
+    /// Runs an operation on the node of a handle, following it if it is moved meanwhile.
     pub(super) async fn at_place<T, F>(
         &self,
         handle: &Handle,
@@ -38,7 +38,7 @@ impl Domain {
         for look in 0..MOVES_MAX {
             let place = handle.place();
             match work(self.address(handle)).await {
-                // It is elsewhere from the commit on, and a moment later that is known here.
+                // The rename is committed, and its new place is recorded here a moment later.
                 Err(Failure::Refused(FileRefusal::Moved)) if handle.place() == place => {
                     tokio::time::sleep(MOVE_PAUSE * (1 << look)).await;
                 }
@@ -61,7 +61,8 @@ impl Domain {
         Ok(self.information(&located.place, handle.key, &located.node))
     }
 
-    /// Closes a handle; what the node was then. The node goes if it was to go with its last handle.
+    /// Closes a handle and returns the state of the node. The node is removed if it was to be
+    /// deleted with its last handle.
     pub async fn close_handle(&self, handle: &Handle) -> Answer<NodeInformation> {
         check_open(handle)?;
         let noted = self.note_close(handle).await;
@@ -71,7 +72,7 @@ impl Domain {
         noted.and(information)
     }
 
-    /// Writes that clients were not told of count as done when the file is closed.
+    /// Writes whose time is not shown yet count as done when the file is closed.
     async fn note_close(&self, handle: &Handle) -> Answer<()> {
         let left = handle.access.writes() && self.opens.is_written_left_to_close(handle.key);
         if !left || handle.state.lock().frozen.written {
@@ -89,7 +90,7 @@ impl Domain {
         Ok(())
     }
 
-    /// Closes a handle, if nobody has done so before.
+    /// Closes a handle, if it is still open.
     async fn end_handle(&self, handle: &Handle) -> Answer<bool> {
         let Some(after) = self.opens.close(handle) else { return Ok(false) };
         if after.remove {
@@ -115,7 +116,7 @@ impl Domain {
                 self.tell(handle.key.share, &[gone]);
                 Ok(())
             }
-            // It stays, as it would have if deleting it had been refused before.
+            // The node stays, as if its deletion had been refused before.
             Err(Failure::Refused(_)) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -153,7 +154,7 @@ impl Domain {
         }
     }
 
-    /// A tree connect is at its end, and everything that was opened by it.
+    /// A tree connect ended: everything opened through it is closed.
     pub async fn close_tree(&self, session: u64, tree: u64) {
         let handles = self.opens.handles_where(|handle| {
             let state = handle.state.lock();
@@ -196,12 +197,12 @@ impl Domain {
             .handles_where(|handle| handle.state.lock().lost.is_some_and(|until| until <= now));
         self.end_handles(late, false).await;
         self.remove_left_behind().await;
-        // What others have closed by coming by. Tried again the next time if it fails.
+        // For handles that other operations have closed. Tried again the next time if it fails.
         let _ = self.remove_rows_of_closed::<()>().await;
     }
 
-    /// Deletes nodes whose last handles were closed while nobody could see to it. Whether there were
-    /// any.
+    /// Deletes nodes whose last handles were closed without deleting them. Returns whether there
+    /// were any.
     pub(super) async fn remove_left_behind(&self) -> bool {
         let removable = self.opens.take_removable();
         for handle in &removable {
@@ -210,7 +211,7 @@ impl Domain {
         !removable.is_empty()
     }
 
-    /// Force Close: how many of the handles were closed.
+    /// Force Close; returns how many of the handles were closed.
     pub async fn force_close_handles(
         &self,
         scope: &HandleScope,

@@ -1,4 +1,4 @@
-//! What is asked of a handle, and what it answers.
+//! The requests on a handle, and their results.
 
 use std::sync::Arc;
 
@@ -18,28 +18,29 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug)]
 pub struct OpenNode {
     pub share: SharePath,
-    /// The number of the share that the client is connected to; by default whichever has the name.
+    /// The number of the share that the client is connected to; by default the one that has the
+    /// name.
     pub share_number: Option<u64>,
     pub path: FilePath,
-    /// The state of the share at a snapshot of it, which cannot be written.
+    /// Opens the node in a snapshot of the share, which cannot be written.
     pub snapshot: Option<Timestamp>,
     pub opener: Opener,
-    /// As the client sent it, generic rights and all.
+    /// As the client sent it, including generic rights.
     pub access: AccessMask,
-    /// What the client may have at all: [`AccessMask::ALL`] but for tree connects that read only.
+    /// The maximum access of the client: [`AccessMask::ALL`], except for read-only tree connects.
     pub allowed: AccessMask,
     pub sharing: ShareMode,
     pub disposition: Disposition,
     pub options: Options,
-    /// Of something new, and of what is overwritten.
+    /// For a node that is created or overwritten.
     pub attributes: Attributes,
-    /// Bytes to set aside for something new.
+    /// Bytes to allocate for a new node.
     pub allocation: u64,
-    /// A self-relative security descriptor for something new.
+    /// A self-relative security descriptor for a new node.
     pub descriptor: Option<Vec<u8>>,
     pub caching: CachingWanted,
     pub durable: Option<DurableWanted>,
-    /// Whether the client may have sent it before.
+    /// Whether the client may have sent this request before.
     pub is_replay: bool,
 }
 
@@ -75,22 +76,23 @@ pub struct DurableWanted {
     pub kind: Durability,
     /// In milliseconds; 0 leaves it to the server.
     pub timeout_milliseconds: u32,
-    /// Whether it is to outlive the process; then it needs no cache. Of the second kind only.
+    /// Whether it is to outlive the process; then it needs no oplock or lease. Only durable handles
+    /// of version 2.
     pub persistent: bool,
 }
 
-/// DHnC and DH2C: back to a handle whose connection was lost.
+/// DHnC and DH2C: reconnects to a handle whose connection was lost.
 #[derive(Clone, Debug)]
 pub struct Reconnect {
     pub share: SharePath,
     pub opener: Opener,
     pub handle: u64,
-    /// As given when it was opened, for the second kind of durable handles.
+    /// As given when it was opened; with a GUID for durable handles of version 2.
     pub durability: Durability,
-    /// Whether it is to be one that outlives the process.
+    /// Whether the handle must be persistent.
     pub persistent: bool,
     pub lease: Option<LeaseWanted>,
-    /// The name it is opened by; compared where there is a lease.
+    /// The name it was opened by; compared if there is a lease.
     pub path: FilePath,
 }
 
@@ -102,7 +104,7 @@ pub struct Opened {
     pub caching: CachingGranted,
     /// The timeout in milliseconds, if it is durable.
     pub durable: Option<u32>,
-    /// What the client may have at all, for MxAc.
+    /// The maximum access of the client, for MxAc.
     pub maximal_access: AccessMask,
 }
 
@@ -114,7 +116,7 @@ pub enum Action {
     Overwritten,
 }
 
-/// What a client sees of a node beside its bytes.
+/// What a client sees of a node besides its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeInformation {
     pub id: u64,
@@ -130,7 +132,7 @@ pub struct NodeInformation {
     pub delete_pending: bool,
 }
 
-/// Room is told in such pieces.
+/// The unit of reported allocation sizes.
 const ALLOCATION_BYTES: u64 = 4096;
 
 impl NodeInformation {
@@ -153,13 +155,13 @@ impl NodeInformation {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetTime {
-    /// 0: as it is.
+    /// 0: unchanged.
     #[default]
     Keep,
     At(Timestamp),
-    /// -1: what is done through this handle does not change it any more.
+    /// -1: operations through this handle no longer change it.
     Freeze,
-    /// -2: it does again.
+    /// -2: they change it again.
     Thaw,
 }
 
@@ -190,12 +192,11 @@ pub struct LockRequest {
 /// One step of QUERY_DIRECTORY.
 #[derive(Clone, Debug)]
 pub struct ListFrom {
-    /// With the wildcards of [MS-FSA] 2.1.4.4; empty goes on with that of the first step.
+    /// With the wildcards of [MS-FSA] 2.1.4.4; if empty, the pattern of the first step.
     pub pattern: String,
     /// From the beginning, with this pattern.
     pub restart: bool,
-    /// At most so many; those that the client has no room for are given back by
-    /// [`Handle::unlist`].
+    /// At most so many; those that do not fit the answer are returned by [`Handle::unlist`].
     pub limit: usize,
 }
 
@@ -203,7 +204,7 @@ pub struct ListFrom {
 pub struct Listing {
     /// `.` and `..` come first. Never empty: that is a refusal.
     pub entries: Vec<Listed>,
-    /// From where they were read, for [`Handle::list_again`].
+    /// Where this step began, for [`Handle::list_again`].
     pub from: Enumeration,
 }
 

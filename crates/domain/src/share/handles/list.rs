@@ -88,8 +88,8 @@ impl Domain {
             if page.next.is_none() {
                 break;
             }
-            // Where few names match, a listing takes as long as the directory is: others have their
-            // turn between pages, and who has given up is noticed.
+            // If few names match, a listing takes as long as the directory is: so it yields between
+            // pages, and notices when the client has given up.
             tokio::task::yield_now().await;
         }
         Ok(())

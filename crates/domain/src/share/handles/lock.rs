@@ -29,8 +29,8 @@ impl Domain {
         self.lock_in_sequence(handle, wanted, wait, None).await
     }
 
-    /// As [`Domain::lock_handle`]. The number of the request counts from when the locks are had, and is
-    /// kept with them.
+    /// As [`Domain::lock_handle`]. The sequence number of the request counts once the locks are
+    /// granted, and is stored with them.
     pub async fn lock_in_sequence(
         &self,
         handle: &Handle,
@@ -90,7 +90,7 @@ impl Domain {
         unlocked.map_err(|_| Failure::Refused(HandleRefusal::RangeNotLocked))
     }
 
-    /// What happens in a directory from the first call on; each call tells what came since.
+    /// Changes in a directory since the first call; each call returns those since the last.
     pub async fn watch_handle(&self, handle: &Arc<Handle>, watch: &WatchFor) -> Answer<Watched> {
         check_open(handle)?;
         if !handle.is_directory {
@@ -130,7 +130,7 @@ impl Domain {
         self.opens.acknowledge_oplock(handle, level)
     }
 
-    /// None if the client has no lease of this key.
+    /// `None` if the client has no lease of this key.
     pub fn acknowledge_lease(
         &self,
         client: ClientId,
@@ -141,12 +141,12 @@ impl Domain {
     }
 }
 
-/// Locks that nobody has been told of yet: dropped, they have never been there.
+/// Locks that the client was not told of yet: dropping this releases them.
 struct Taken<'a> {
     opens: &'a Opens,
     handle: &'a Handle,
     ranges: Vec<Range>,
-    /// The number that that of the request has replaced.
+    /// The number that the number of this request has replaced.
     before: Option<NotedLock>,
 }
 
@@ -159,7 +159,7 @@ impl Taken<'_> {
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         if !self.ranges.is_empty() {
-            // If the handle was closed meanwhile, they have gone with it.
+            // If the handle was closed meanwhile, the locks are released already.
             let _ = self.opens.unlock(self.handle, &self.ranges);
             if let Some(before) = self.before {
                 self.handle.note_lock_again(before);

@@ -1,5 +1,5 @@
-//! Nodes through handles, as SMB has them: the entrances for a protocol whose clients open a file and
-//! come back to it. The rules are those of the node functions and of [`super::opens`].
+//! Nodes through handles, as in SMB: the functions for a protocol whose clients open a file and use
+//! it later. The rules are those of the node functions and of [`super::opens`].
 //!
 //! What a front end calls, all on [`crate::Domain`] (`Answer<T>` is `Result<T,
 //! Failure<HandleRefusal>>`):
@@ -33,8 +33,8 @@
 //! async close_expired_handles(): what nobody came back for, every few seconds
 //! ```
 //!
-//! A client that is to give up something it caches is told so by [`CachingEvent`]s through the sender
-//! of its [`Opener`].
+//! A client that must give up an oplock or a lease is told by [`CachingEvent`]s through the sender of
+//! its [`Opener`].
 
 mod access_limits;
 mod change;
@@ -67,7 +67,7 @@ use crate::failure::Failure;
 pub(crate) type Answer<T> = Result<T, Failure<HandleRefusal>>;
 
 impl Domain {
-    /// Who has what open.
+    /// The open handles.
     pub fn opens(&self) -> &Opens {
         &self.opens
     }

@@ -26,12 +26,12 @@ use crate::share::{
     NodeAddress, NodeProperties, PermissionKey, Place, ShareState, TimeChange,
 };
 
-/// How often a path is looked up again because what it leads to has changed meanwhile.
+/// How often a path is looked up again because its node has changed meanwhile.
 const LOOKS_MAX: usize = 16;
 
 impl Domain {
-    /// Opens or creates a node. Waits for others to give up what they cache of it; a caller that does not
-    /// want to wait any longer drops the future.
+    /// Opens or creates a node. Waits for others to give up their caches of it; dropping the future ends
+    /// the wait.
     pub async fn open_handle(&self, command: &OpenNode) -> Answer<Opened> {
         let Some(id) = command.create_id() else { return self.look_and_open(command).await };
         let creating = match self.opens.begin_create(id) {
@@ -53,7 +53,7 @@ impl Domain {
         Err(Failure::Busy)
     }
 
-    /// None if it has to be looked up again.
+    /// `None` if it has to be looked up again.
     async fn try_open(&self, command: &OpenNode) -> Answer<Option<Opened>> {
         let address = command.address();
         let state = command.snapshot.map_or(ShareState::Current, ShareState::Snapshot);
@@ -77,7 +77,7 @@ impl Domain {
         let allowed = self.allowed(command, &node, found.parent.as_ref()).await?;
         let decided = open_rules::decide_existing(command, &node, allowed, found.now);
         let decided = decided.map_err(Failure::Refused)?;
-        // It stays empty until it is known to all that it goes.
+        // Keeps the directory empty until it is marked for deletion.
         let mut sealed = None;
         if command.options.delete_on_close && node.is_directory() {
             sealed = Some(self.opens.seal(key).await);
@@ -85,7 +85,7 @@ impl Domain {
         }
         let wish = wish(command, decided, node.is_directory());
         if let Err(refusal) = self.opens.approach(key, &wish).await {
-            // What nobody came back for may have been all that kept it.
+            // The deletion may be under way, or left over from an expired handle.
             let pending = refusal == AdmitRefusal::Obstacle(Obstacle::DeletePending);
             if pending && (self.opens.removed(key).await || self.remove_left_behind().await) {
                 return Ok(None);
@@ -95,7 +95,7 @@ impl Domain {
         let admitted = self.admit(command, decided, &wish, key, &found.place, node.name.as_ref());
         drop(sealed);
         let Some((tentative, caching)) = admitted else { return Ok(None) };
-        // What was found before the wait may be gone; from here on it cannot go.
+        // What was found before the wait may be deleted by now; from here on it cannot be.
         let now_there = if decided.overwrites() {
             self.overwrite(command, &tentative.handle, &node, decided.action).await
         } else {
@@ -111,8 +111,8 @@ impl Domain {
         }
     }
 
-    /// It is open before it is there: nobody else can come in between, so that an open that is
-    /// refused leaves nothing new behind.
+    /// The node is opened before it is created: no other open can come between, so that a refused
+    /// open leaves no new node behind.
     async fn open_new(
         &self,
         command: &OpenNode,
@@ -134,7 +134,7 @@ impl Domain {
             Err(failure) => return Err(failure.map(refused)),
         };
         if located.place != *place {
-            // Another directory has come to be where the path leads.
+            // The path now leads to another directory.
             self.opens.moved(key, located.place, command.path.clone());
         }
         self.tell(
@@ -264,7 +264,7 @@ impl Domain {
         Some((Tentative { opens: &self.opens, handle, is_kept: false }, caching))
     }
 
-    /// It is there for good once it is kept, if it is to be.
+    /// Completes an open; a persistent one is stored first.
     async fn opened(
         &self,
         command: &OpenNode,
@@ -320,7 +320,7 @@ impl Domain {
     }
 }
 
-/// An open that may come to nothing yet: dropped, it has never been there.
+/// An open that may still fail: dropping this closes it without a trace.
 struct Tentative<'a> {
     opens: &'a Opens,
     handle: Arc<Handle>,

@@ -1,4 +1,4 @@
-//! Every rule of opening a node that does not depend on who else has it open.
+//! Every rule of opening a node that does not depend on its other opens.
 
 use super::command::{Action, Disposition, OpenNode};
 use super::refusal::HandleRefusal;
@@ -8,10 +8,10 @@ use crate::share::opens::{AccessMask, CreateId, Durability};
 use crate::share::{Attributes, Node, NodeAddress};
 use crate::time::Timestamp;
 
-/// What can be set; the rest of the bits tell what a node is.
+/// The attributes that can be set; the other bits describe the kind of a node.
 pub(super) const SETTABLE: Attributes = Attributes::from_bits_retain(0x2_3127);
 
-/// What opening comes to.
+/// The outcome of the rules of opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decided {
     pub access: AccessMask,
@@ -33,7 +33,7 @@ impl OpenNode {
         NodeAddress::path(self.share.clone(), self.path.clone()).within(self.share_number)
     }
 
-    /// By which a CREATE is known if it comes again.
+    /// Identifies a CREATE that is sent again.
     pub(super) fn create_id(&self) -> Option<CreateId> {
         match self.durable?.kind {
             Durability::First => None,
@@ -45,7 +45,7 @@ impl OpenNode {
         self.attributes.intersection(SETTABLE)
     }
 
-    /// Whether it would replace the content of what is there.
+    /// Whether it would replace the content of an existing node.
     fn wants_overwrite(&self) -> Option<Action> {
         match self.disposition {
             Disposition::Supersede => Some(Action::Superseded),
@@ -55,7 +55,7 @@ impl OpenNode {
     }
 }
 
-/// Requests that make no sense whatever is there.
+/// Refuses requests that are invalid whatever is there.
 pub(super) fn check_request(command: &OpenNode) -> Result<(), HandleRefusal> {
     let options = command.options;
     let overwrites = command.wants_overwrite().is_some();
@@ -78,7 +78,7 @@ pub(super) fn check_request(command: &OpenNode) -> Result<(), HandleRefusal> {
     Ok(())
 }
 
-/// Nothing is there. `allowed` is what the client may have of the directory.
+/// Decides where nothing exists. `allowed` is the client's maximum access to the directory.
 pub(super) fn decide_absent(
     command: &OpenNode,
     allowed: AccessMask,
@@ -105,12 +105,12 @@ pub(super) fn decide_absent(
     Ok(Decided { access, maximal_access, action: Action::Created })
 }
 
-/// What it takes of a directory to put something into it.
+/// The right to a directory that adding to it requires.
 pub(super) fn right_to_add(is_directory: bool) -> AccessMask {
     if is_directory { AccessMask::APPEND_DATA } else { AccessMask::WRITE_DATA }
 }
 
-/// What to do with a node that is there. `allowed` is what the client may have of it.
+/// Decides for an existing node. `allowed` is the client's maximum access to it.
 pub(super) fn decide_existing(
     command: &OpenNode,
     node: &Node,
@@ -160,7 +160,7 @@ fn maximal_access(command: &OpenNode, allowed: AccessMask, read_only: bool) -> A
     if read_only { allowed.difference(writes) } else { allowed }
 }
 
-/// What is hidden, or of the system, is only replaced by somebody who says that it is.
+/// A hidden or system file is only replaced by a request that gives the same attributes.
 fn check_overwrite(
     command: &OpenNode,
     node: &Node,

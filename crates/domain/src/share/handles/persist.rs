@@ -1,5 +1,5 @@
 //! Opens that outlive the process: when their rows are written and removed. Opens without the
-//! persistent flag have none, and cost nothing here but a look at a counter.
+//! persistent flag have none, and cost only a check of a counter here.
 
 use std::time::Duration;
 
@@ -20,19 +20,19 @@ use crate::transact::Transaction;
 /// Rows read, or removed, at a time.
 const ROWS_AT_ONCE: usize = 256;
 
-/// How often rows are looked at again that a rename has written.
+/// How often rows that a rename has written are read again.
 const LOOKS_MAX: u32 = 8;
 
 /// The first wait for a rename to tell where the node is now; each further one is twice as long.
 const MOVE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Domain {
-    /// Keeps what has changed of the persistent opens of a node. Before anybody is told of the change.
+    /// Stores changes of the persistent opens of a node. To be called before the change is answered.
     pub(in crate::share) async fn keep_opens(&self, key: NodeKey) -> Answer<()> {
         if !self.opens.has_persistent_at(key) {
             return Ok(());
         }
-        // What is kept last is what was looked at last.
+        // So that the last stored state is the last one that was read.
         let _turn = self.turn(&[turn_of(key)]).await;
         for look in 0..LOOKS_MAX {
             let changed = self.opens.changed_rows(key);
@@ -40,7 +40,7 @@ impl Domain {
             let share = &first.handle.share;
             let ahead = self
                 .transact(&[], async |mut transaction| {
-                    // Nothing is added to a share that is on its way out.
+                    // Nothing is added to a share that is being deleted.
                     let tree = Tree::open(&mut transaction, share).await;
                     let tree = tree.map_err(|failure| failure.map(refused))?;
                     if tree.share.id != key.share {
@@ -54,7 +54,7 @@ impl Domain {
                 self.opens.note_kept(changed);
                 return Ok(());
             }
-            // A rename has written them, and says in a moment where the node is now.
+            // A rename has written them, and will report the new place of the node in a moment.
             self.opens.note_kept(ahead);
             tokio::time::sleep(MOVE_PAUSE * (1 << look)).await;
         }
@@ -72,12 +72,12 @@ impl Domain {
         self.keep_opens(key).await.map_err(|failure| failure.map(gone))
     }
 
-    /// As [`Domain::keep_opens`], after an oplock has changed that a client has given up.
+    /// As [`Domain::keep_opens`], after a client has given up an oplock.
     pub async fn keep_oplock(&self, handle: &Handle) -> Answer<()> {
         self.keep_opens(handle.key).await
     }
 
-    /// As [`Domain::keep_opens`], after a lease has changed that a client has given up.
+    /// As [`Domain::keep_opens`], after a client has given up a lease.
     pub async fn keep_lease(&self, client: ClientId, key: LeaseKey) -> Answer<()> {
         match self.opens.leased(client, key) {
             Some(node) => self.keep_opens(node).await,
@@ -85,8 +85,8 @@ impl Domain {
         }
     }
 
-    /// Removes the rows of opens that are closed. Before anybody is told what they stood in the way
-    /// of: they must not come back after that.
+    /// Removes the rows of closed opens. To be called before an operation that they blocked is
+    /// answered: they must not come back after that.
     pub(in crate::share) async fn remove_rows_of_closed<R>(&self) -> Result<(), Failure<R>> {
         if !self.opens.has_closed_with_rows() {
             return Ok(());
@@ -107,7 +107,7 @@ impl Domain {
         Ok(())
     }
 
-    /// Brings back the persistent opens of the run before. Once, before anybody is served.
+    /// Restores the persistent opens of the run before. Called once, before any request.
     pub async fn restore_opens(&self) -> Result<(), Failure<()>> {
         let snapshot = self.engine.snapshot().await?;
         let mut range = KeyRange::prefix(rows::all_opens());
@@ -130,7 +130,7 @@ impl Domain {
                 self.opens.restore(id, share, &kept);
                 Ok(())
             }
-            // What it was an open of is deleted.
+            // The node of the open was deleted.
             Err(Failure::Refused(_)) => {
                 self.transact(&[], async |mut transaction| {
                     transaction.delete(row.key.clone());
@@ -143,7 +143,7 @@ impl Domain {
     }
 }
 
-/// Writes the rows, unless somebody else has written some of them: then tells those as they are.
+/// Writes the rows, unless some of them were written by others: then returns those as they are.
 async fn put_rows(
     transaction: &mut Transaction,
     changed: &[OpenRow],
@@ -163,7 +163,7 @@ async fn put_rows(
     Ok(ahead)
 }
 
-/// What those line up by who keep or remove rows of the opens of a node.
+/// The key of the latch for storing and removing rows of the opens of a node.
 fn turn_of(key: NodeKey) -> Bytes {
     rows::open(key.share, key.node)
 }

@@ -1,4 +1,4 @@
-//! Which ranges of a file were written, and making them zeros again.
+//! Which ranges of a file were written, and zeroing them again.
 
 use std::ops::Range as Bytes;
 
@@ -17,8 +17,8 @@ use crate::share::{
 };
 
 impl Domain {
-    /// The parts of `range` that were written, at most `limit` of them: all of it in a file that
-    /// its clients do not know to be sparse.
+    /// The parts of `range` that were written, at most `limit` of them; all of `range` in a file
+    /// without the sparse attribute.
     pub async fn handle_ranges(
         &self,
         handle: &Handle,

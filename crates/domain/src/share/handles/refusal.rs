@@ -1,4 +1,5 @@
-//! Why something does not happen through a handle; one variant for each status a client can tell.
+//! Why an operation through a handle is refused; one variant for each status that a client can tell
+//! apart.
 
 use crate::share::FileRefusal;
 use crate::share::opens::EnterRefusal;
@@ -65,7 +66,7 @@ pub enum HandleRefusal {
     AlreadyCreated,
 }
 
-/// What a refusal of a node function is to a client that has a handle.
+/// Translates a refusal of a node function for a client with a handle.
 pub(super) fn refused(refusal: FileRefusal) -> HandleRefusal {
     match refusal {
         FileRefusal::ShareNotFound => HandleRefusal::ShareNotFound,
@@ -82,7 +83,7 @@ pub(super) fn refused(refusal: FileRefusal) -> HandleRefusal {
         FileRefusal::OverQuota => HandleRefusal::DiskFull,
         FileRefusal::PermissionNotFound => HandleRefusal::InvalidDescriptor,
         FileRefusal::LengthMismatch => HandleRefusal::InvalidParameter,
-        // A copy is written to the file by somebody else, and a lease of REST keeps others out.
+        // A pending copy writes the file, or a REST lease excludes others.
         FileRefusal::CopyPending | FileRefusal::LeaseAccess(_) | FileRefusal::LeaseAction(_) => {
             HandleRefusal::SharingViolation
         }

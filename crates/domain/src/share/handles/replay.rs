@@ -1,4 +1,4 @@
-//! CREATEs that come again, [MS-SMB2] 3.3.5.9.10.
+//! CREATEs that are sent again, [MS-SMB2] 3.3.5.9.10.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::share::opens::replay::{Created, Earlier};
 use crate::share::opens::{CachingGranted, Handle, LeaseKey, Opener};
 
 impl Domain {
-    /// The answer to a CREATE that came before.
+    /// The answer to a CREATE that was sent before.
     pub(super) async fn open_again(&self, command: &OpenNode, earlier: Earlier) -> Answer<Opened> {
         let refused = |refusal| Err(Failure::Refused(refusal));
         let created = match earlier {
@@ -26,7 +26,7 @@ impl Domain {
         let is_lost = {
             let mut state = handle.state.lock();
             if state.closed {
-                // A moment later nothing is left of it, and it can be opened anew.
+                // It is just being closed; a moment later it can be opened again.
                 return refused(HandleRefusal::StillPending);
             }
             let is_lost = state.lost.is_some();
@@ -51,14 +51,14 @@ impl Domain {
         Ok(Opened { handle, action, information, caching, durable, maximal_access })
     }
 
-    /// The client does something with a handle: it knows what came of its CREATE, which is not
-    /// repeated from now on.
+    /// The client uses a handle: it knows the answer to its CREATE, which cannot be replayed from
+    /// now on.
     pub fn use_handle(&self, handle: &Handle) {
         self.opens.forget_create(handle);
     }
 }
 
-/// Who sends a CREATE again, and for what.
+/// A CREATE that is sent again.
 struct Replay<'a> {
     opener: &'a Opener,
     share: &'a SharePath,
@@ -76,8 +76,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Whether an open is that of the client that asks again. Other attributes or another disposition are
-/// ignored, as smbtorture (`smb2.replay.replay6`) finds Windows to do.
+/// Whether an open belongs to the client that sends its CREATE again. Other attributes or another
+/// disposition are ignored, as smbtorture (`smb2.replay.replay6`) finds Windows to do.
 fn check(
     created: &Created,
     owner: &Opener,
@@ -97,8 +97,8 @@ fn check(
     if is_lost || is_same_way { Ok(()) } else { Err(HandleRefusal::AlreadyCreated) }
 }
 
-/// What a repeated CREATE is told to cache: a lease as it is now; of an oplock no more than it asks
-/// for, though the open keeps what it has.
+/// The caching in the answer to a repeated CREATE: a lease as it is now; an oplock no higher than
+/// it asks for, though the open keeps what it has.
 fn answered_caching(granted: CachingGranted, wanted: CachingWanted) -> CachingGranted {
     match (granted, wanted) {
         (CachingGranted::Oplock(level), CachingWanted::Oplock(asked)) => {

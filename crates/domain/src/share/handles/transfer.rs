@@ -1,4 +1,4 @@
-//! The bytes of a file through a handle, and how many there are.
+//! Reading, writing and resizing a file through a handle.
 
 use std::ops::Range as Bytes;
 
@@ -16,7 +16,7 @@ use crate::share::{
 };
 
 impl Domain {
-    /// At most `length` bytes from `offset` on, at least one of which is there.
+    /// At most `length` bytes from `offset` on, at least one of which exists.
     pub async fn read_handle(
         &self,
         handle: &Handle,
@@ -71,7 +71,7 @@ impl Domain {
             by_handle: true,
             lease_id: None,
         };
-        // The end is known, and a lock may have come, only when the bytes are about to be written.
+        // The end of the file is known only here, and a lock may have been taken meanwhile.
         let unlocked = |range: &Bytes<u64>| {
             let range = Range::new(range.start, range.end - range.start);
             let checked = range.map_or(Ok(()), |range| self.opens.check_write(handle, range));
@@ -131,7 +131,7 @@ impl Domain {
         Ok(())
     }
 
-    /// Sets room aside, which takes none, or cuts a file that is longer.
+    /// Records an allocation, which takes no space, or truncates a file that is longer.
     pub async fn set_handle_allocation(&self, handle: &Handle, bytes: u64) -> Answer<()> {
         check_file(handle)?;
         if !handle.access.contains(AccessMask::WRITE_DATA) {

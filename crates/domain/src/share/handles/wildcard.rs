@@ -1,10 +1,10 @@
-//! The wildcards of SMB ([MS-FSA] 2.1.4.4): `*` and `?`, and those that clients make of them for the
-//! names of old: `<`, `>` and `"`.
+//! The wildcards of SMB ([MS-FSA] 2.1.4.4): `*` and `?`, and the DOS variants that clients translate
+//! them to: `<`, `>` and `"`.
 
 use crate::names::{fold_text, length};
 
-/// As long as a name may be, [MS-FSA] 2.1.5.6.3: each letter of a pattern costs a step for each letter of
-/// each name in the directory.
+/// The maximum length of a name, [MS-FSA] 2.1.5.6.3: matching takes a step for each letter of the pattern
+/// and each letter of each name in the directory.
 const PATTERN_CHARS_MAX: usize = 255;
 
 /// A pattern for names, compared without case.
@@ -12,13 +12,13 @@ const PATTERN_CHARS_MAX: usize = 255;
 pub struct Pattern(Vec<char>);
 
 impl Pattern {
-    /// None if it is longer than any name.
+    /// `None` if it is longer than any name.
     pub fn new(pattern: &str) -> Option<Self> {
         if length(pattern) > PATTERN_CHARS_MAX {
             return None;
         }
         let mut letters: Vec<char> = fold_text(pattern).chars().collect();
-        // Any text behind any text is any text.
+        // Two `*` in a row mean the same as one.
         letters.dedup_by(|next, before| *next == '*' && *before == '*');
         Some(Self(letters))
     }
@@ -31,7 +31,7 @@ impl Pattern {
     pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = fold_text(name).chars().collect();
         let last_dot = name.iter().rposition(|letter| *letter == '.');
-        // Which ends of the name's beginning the pattern so far can have come to.
+        // `at[i]`: whether the pattern so far matches the first `i` letters of the name.
         let mut at = vec![false; name.len() + 1];
         let mut next = at.clone();
         at[0] = true;

@@ -41,16 +41,16 @@ impl AccessMask {
     const ALL_EXECUTE: Self = Self::from_bits_retain(0x12_00a0);
 
     const GENERIC: Self = Self::from_bits_retain(0xf000_0000);
-    /// Bits that mean something; others are an invalid request.
+    /// Bits with a meaning; others make a request invalid.
     const KNOWN: Self = Self::from_bits_retain(0xf31f_01ff);
 
-    /// Whether the bits can be asked for at all.
+    /// Whether all bits are known.
     pub const fn is_known(self) -> bool {
         Self::KNOWN.contains(self)
     }
 
-    /// What is granted of a request when `allowed` could be: the generic rights spelled out, and
-    /// all that is allowed if that was asked for. None if something else is wanted.
+    /// What is granted of a request, given the maximum `allowed`: generic rights are expanded, and
+    /// MAXIMUM_ALLOWED is all of `allowed`. `None` if more is wanted.
     pub fn granted(self, allowed: Self) -> Option<Self> {
         let specific = self.specific();
         let wanted = specific.difference(Self::MAXIMUM_ALLOWED);
@@ -61,7 +61,7 @@ impl AccessMask {
         Some(if all { wanted.union(allowed) } else { wanted })
     }
 
-    /// The same with the generic rights spelled out.
+    /// The same with generic rights expanded.
     #[must_use]
     pub fn specific(self) -> Self {
         let generic = [
@@ -86,13 +86,13 @@ impl AccessMask {
         self.intersects(Self::DELETE)
     }
 
-    /// Whether share modes are about this access: an open for attributes alone disturbs nobody.
+    /// Whether share modes apply to this access: an open for attributes alone never conflicts.
     pub const fn takes_part_in_sharing(self) -> bool {
         self.reads() || self.writes() || self.deletes()
     }
 
-    /// Whether an open with this access leaves the caches of others alone. Reading the security
-    /// descriptor disturbs oplocks, which are older, but not leases.
+    /// Whether an open with this access breaks no caches of others. Reading the security descriptor
+    /// breaks oplocks, but not leases.
     pub const fn leaves_caches(self, of_leases: bool) -> bool {
         let attributes =
             Self::READ_ATTRIBUTES.union(Self::WRITE_ATTRIBUTES).union(Self::SYNCHRONIZE);

@@ -1,8 +1,8 @@
-//! Something new in a directory, and the deletion of the directory: one excludes the other.
+//! Adding to a directory and deleting it exclude each other.
 //!
-//! Whoever adds to a directory is counted from the decision to the commit. Whoever is about to mark
-//! a directory for deletion seals it first: that waits until all who are counted are done, and lets
-//! nobody else begin until it is known whether the directory is empty.
+//! An addition to a directory is counted from its decision to its commit. Before a directory is
+//! marked for deletion it is sealed: that waits until all counted additions are done, and no other
+//! begins until it is known whether the directory is empty.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::node::NodeOpens;
 use super::registry::Opens;
 use super::rest_entry::EnterRefusal;
 
-/// Something is being added to a directory until this is dropped.
+/// An addition to a directory, which ends when this is dropped.
 #[must_use]
 pub(crate) struct Addition<'a> {
     opens: &'a Opens,
@@ -44,7 +44,7 @@ impl Drop for Sealed<'_> {
 }
 
 impl Opens {
-    /// Lets something be added to a directory, unless that is about to be deleted.
+    /// Begins an addition to a directory, unless that is about to be deleted.
     pub(crate) async fn add_to(&self, directory: NodeKey) -> Result<Addition<'_>, EnterRefusal> {
         loop {
             let is_counted = self.with(directory, |node| {
@@ -63,7 +63,8 @@ impl Opens {
         }
     }
 
-    /// Waits until nobody adds anything to a directory, and nobody else has it sealed.
+    /// Waits until nothing is being added to a directory and it is not sealed otherwise, and seals
+    /// it.
     pub(crate) async fn seal(&self, directory: NodeKey) -> Sealed<'_> {
         while !self.with(directory, |node| !std::mem::replace(&mut node.is_sealed, true)) {
             self.wait_while(directory, |node| node.is_sealed).await;
@@ -73,7 +74,7 @@ impl Opens {
         sealed
     }
 
-    /// Waits as long as something is so of a node. Whether it was.
+    /// Waits while a condition holds for a node. Returns whether it did.
     pub(super) async fn wait_while(
         &self,
         key: NodeKey,
@@ -86,7 +87,7 @@ impl Opens {
             waited = true;
             let mut notified = std::pin::pin!(changed.notified());
             notified.as_mut().enable();
-            // It may have changed between the look and the wait.
+            // It may have changed between the check and the wait.
             if self.peek(key, &is_so) == Some(true) {
                 notified.await;
             }

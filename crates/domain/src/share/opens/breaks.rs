@@ -1,13 +1,13 @@
-//! When caches break, how far, and who waits for it; and the course of one break.
+//! When caches break, to which level, and who waits for it; and the steps of one break.
 
 use std::time::Duration;
 
 use super::caching::{Caching, HolderKind, OplockLevel};
 
-/// How long a client has to give up what it caches before it is taken from it.
+/// How long a client has to answer a break before its cache is revoked.
 pub const BREAK_TIMEOUT: Duration = Duration::from_secs(35);
 
-/// What somebody does that the caches of others may have to break for.
+/// Operations that may break the caches of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// An open for more than attributes.
@@ -16,25 +16,25 @@ pub enum Cause {
     Overwrite,
     /// An open that a share mode forbids: a client that only caches a handle may close it.
     SharingConflict,
-    /// A read by somebody that has no open, over REST.
+    /// A read over REST, without an open.
     Read,
-    /// A change of the content or its length. Locking a range is as disturbing.
+    /// A change of the content or its length, or a byte-range lock.
     Write,
     /// A rename or a deletion: a client that only caches a handle may close it.
     Remove,
 }
 
-/// What becomes of a cache.
+/// How a cache breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Break {
     pub to: Caching,
-    /// What caused the break goes on only after it.
+    /// The operation that causes the break waits for it.
     pub waits: bool,
-    /// It is for the client to close what it keeps open for itself alone.
+    /// The client is asked to close handles that it only caches.
     pub asks_to_close: bool,
 }
 
-/// Whether a cache must break ([MS-FSA] 2.1.4.12). None if it can stay as it is.
+/// Whether a cache must break ([MS-FSA] 2.1.4.12). `None` if it can stay.
 pub fn decide(kind: HolderKind, held: Caching, cause: Cause) -> Option<Break> {
     let (lost, waits_for) = match cause {
         Cause::Open | Cause::Read => (Caching::WRITE, Caching::WRITE),
@@ -46,7 +46,7 @@ pub fn decide(kind: HolderKind, held: Caching, cause: Cause) -> Option<Break> {
     }
     let to = match kind {
         HolderKind::Lease => held.difference(lost),
-        // The only level below batch and exclusive is two.
+        // Level two is the only level below batch and exclusive.
         HolderKind::Oplock => held.difference(lost).intersection(Caching::READ),
     };
     let asks_to_close = matches!(cause, Cause::SharingConflict | Cause::Remove);
@@ -58,7 +58,7 @@ pub fn decide(kind: HolderKind, held: Caching, cause: Cause) -> Option<Break> {
 pub struct Holder {
     pub kind: HolderKind,
     pub held: Caching,
-    /// Counts the changes of a lease, so that clients can tell which of two messages is newer.
+    /// Counts changes of a lease, so that clients know which of two messages is newer.
     pub epoch: u16,
     breaking: Option<Breaking>,
 }
@@ -67,7 +67,7 @@ pub struct Holder {
 struct Breaking {
     /// What the client was asked for.
     asked: Caching,
-    /// What it must come to in the end: more may have happened since it was asked.
+    /// The level it must reach in the end: more may have happened since it was asked.
     required: Caching,
 }
 
@@ -88,7 +88,7 @@ pub enum AcknowledgeRefusal {
     TooMuch,
 }
 
-/// What an acknowledgement comes to.
+/// The result of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
     pub held: Caching,
@@ -107,7 +107,7 @@ impl Holder {
         self.breaking.is_some()
     }
 
-    /// What the holder will have at most once its break is over.
+    /// The most that the holder will have once its break is over.
     pub fn remaining(&self) -> Caching {
         self.breaking.map_or(self.held, |breaking| breaking.required)
     }
@@ -122,8 +122,7 @@ impl Holder {
         Some(Notice { from: self.held, to: asked, epoch: self.epoch, must_acknowledge: true })
     }
 
-    /// Takes away everything above `to`. A break under way goes on with what it asked for; the rest
-    /// follows when it is acknowledged.
+    /// Breaks to `to`. A break under way keeps its level; the rest follows when it is acknowledged.
     pub fn start(&mut self, to: Caching) -> Option<Notice> {
         if let Some(breaking) = &mut self.breaking {
             breaking.required = breaking.required.intersection(to);
@@ -157,7 +156,7 @@ impl Holder {
         self.held = kept;
         self.breaking = None;
         let next = (!breaking.required.contains(kept)).then(|| {
-            // Reads are given up in a step of their own.
+            // Read caching is given up in a separate step.
             let reads = if self.must_acknowledge() { Caching::READ } else { Caching::empty() };
             let asked = breaking.required.union(kept.intersection(reads));
             self.ask(asked, breaking.required)
@@ -165,7 +164,7 @@ impl Holder {
         Ok(Acknowledged { held: kept, next, settled: self.breaking.is_none() })
     }
 
-    /// As [`Holder::acknowledge`], for an oplock. A wrong level is an end of the oplock too.
+    /// As [`Holder::acknowledge`], for an oplock. A wrong level ends the oplock, too.
     pub fn acknowledge_level(
         &mut self,
         level: OplockLevel,
@@ -177,7 +176,7 @@ impl Holder {
         outcome
     }
 
-    /// The client has not answered in time, or is gone: everything is taken from it.
+    /// The client has not answered in time, or is gone: its whole cache is revoked.
     pub fn give_up(&mut self) {
         self.held = Caching::empty();
         self.breaking = None;

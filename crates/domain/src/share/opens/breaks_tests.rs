@@ -1,4 +1,4 @@
-//! What breaks which caching, cell by cell.
+//! Which operations break which caches, cell by cell.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a client may keep of a file: oplocks and leases in one vocabulary, and what is granted.
+//! What a client may cache of a file: one type for oplocks and leases, and what is granted.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ impl OplockLevel {
         }
     }
 
-    /// The level that caches as much of this as a level can.
+    /// The highest oplock level that caches no more than this.
     pub const fn of(caching: Caching) -> Self {
         if caching.contains(Caching::ALL) {
             Self::Batch
@@ -77,20 +77,20 @@ pub enum HolderKind {
     Lease,
 }
 
-/// What others have of a file, as far as it limits what a new open can cache.
+/// The opens and caches of others, as far as they limit what a new open can cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// Opens for more than attributes, those of the own lease aside.
+    /// Opens for more than attributes, except those of the same lease.
     pub open: bool,
     /// What they cache, all together.
     pub cached: Caching,
     pub oplock: bool,
     pub handle_lease: bool,
-    /// Byte-range locks of anybody: what is locked is not read from a cache.
+    /// Any byte-range locks: locked ranges are not read from a cache.
     pub range_locks: bool,
 }
 
-/// What an open gets that asks to cache `wanted`, after breaks have made room for it.
+/// What is granted to an open that asks to cache `wanted`, after all breaks.
 pub fn grant(kind: HolderKind, wanted: Caching, others: Others) -> Caching {
     let mut granted = wanted.or_none_without_read();
     if others.range_locks || others.cached.contains(Caching::WRITE) {
@@ -100,7 +100,7 @@ pub fn grant(kind: HolderKind, wanted: Caching, others: Others) -> Caching {
         granted = granted.difference(Caching::WRITE);
     }
     match kind {
-        // A level is all or nothing: what cannot be batch or exclusive is level two.
+        // An oplock is granted as a whole: if it cannot be batch or exclusive it is level two.
         HolderKind::Oplock if others.handle_lease => Caching::empty(),
         HolderKind::Oplock => OplockLevel::of(granted).caching(),
         HolderKind::Lease if others.oplock => granted.difference(Caching::HANDLE),
@@ -108,8 +108,8 @@ pub fn grant(kind: HolderKind, wanted: Caching, others: Others) -> Caching {
     }
 }
 
-/// What a lease has after an open with its key asked for `wanted`, of which `granted` could be had. It
-/// grows to all of that or stays: it never loses by being asked for less, nor changes sides.
+/// The state of a lease after an open with its key asked for `wanted` and could get `granted`. It
+/// grows to `wanted` if that contains what is held and is granted whole, else it stays.
 pub fn upgrade(held: Caching, wanted: Caching, granted: Caching) -> Caching {
     let grows = wanted.contains(held) && granted == wanted;
     if grows { wanted } else { held }

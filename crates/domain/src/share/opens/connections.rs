@@ -1,27 +1,28 @@
-//! Shares that clients are connected to, and the end of them.
+//! Shares that clients are connected to, and their deletion.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::registry::Opens;
 
-/// A share as long as somebody is connected to it.
+/// A share to which clients are connected.
 #[derive(Debug)]
 pub struct ConnectedShare {
-    /// No other share has or had it.
+    /// Unique over all shares there ever were.
     pub number: u64,
     is_deleted: AtomicBool,
 }
 
 impl ConnectedShare {
-    /// Nothing is done over a connection to a share that was deleted, even if another has its name.
+    /// Whether the share was deleted: its connections are invalid then, even if another share has
+    /// its name.
     pub fn is_deleted(&self) -> bool {
         self.is_deleted.load(Ordering::Acquire)
     }
 }
 
 impl Opens {
-    /// Clients connected to a share are told when it is deleted.
+    /// Registers a connection to a share, which is told when the share is deleted.
     pub(crate) fn connect(&self, number: u64) -> Arc<ConnectedShare> {
         let mut connected = self.connected.lock();
         if let Some(share) = connected.get(&number).and_then(|share| share.upgrade()) {
@@ -33,8 +34,8 @@ impl Opens {
         share
     }
 
-    /// The share is deleted: its connections are of no use any more, and what was opened over them
-    /// is closed.
+    /// The share is deleted: its connections become invalid, and everything opened over them is
+    /// closed.
     pub(crate) fn end_share(&self, number: u64) {
         let connected = self.connected.lock().remove(&number);
         if let Some(share) = connected.and_then(|share| share.upgrade()) {

@@ -1,6 +1,6 @@
-//! When SMB clients see that a file was written. They are told late, as servers have always told them:
-//! some time after the first write, and of later ones when a handle is flushed or closed. What is
-//! stored, and what REST tells, is not late.
+//! When SMB clients see that a file was written. The new time is shown late, as by other SMB servers:
+//! some time after the first write, and for later writes when a handle is flushed or closed. What is
+//! stored, and shown by REST, is not late.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 /// How long after the first write its time is shown.
 pub const SHOWN_AFTER: Duration = Duration::from_secs(2);
 
-/// The time of the last write of one file, as long as somebody has it open.
+/// The time of the last write of one file, while it is open.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DelayedTime {
     /// As it is stored, if that is known.
@@ -23,7 +23,7 @@ pub struct DelayedTime {
 }
 
 impl DelayedTime {
-    /// The time that somebody has just read.
+    /// Records the stored time, which was just read.
     pub fn know(&mut self, written: Timestamp) {
         self.last.get_or_insert(written);
     }
@@ -49,7 +49,7 @@ impl DelayedTime {
         (self.last, self.shown, self.until) = (None, None, None);
     }
 
-    /// Whether there are writes that only the closing of the file will show.
+    /// Whether there are writes that only closing the file will show.
     pub fn is_left_to_close(&self) -> bool {
         self.shown.is_some() && self.until.is_none()
     }
@@ -58,7 +58,7 @@ impl DelayedTime {
     pub fn seen(&mut self, stored: Timestamp, now: Instant) -> Timestamp {
         self.expire(now);
         match (self.shown, self.last) {
-            // Somebody else has written since, whom this does not concern.
+            // REST has written since, which is not delayed.
             (Some(shown), Some(last)) if last == stored => shown,
             (_, _) => stored,
         }

@@ -1,4 +1,4 @@
-//! An open of a node that lives longer than a call, and whose it is.
+//! An open of a node that lasts longer than a call, and its owner.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::share::handles::Action;
 use crate::share::{Place, SharePath};
 use crate::time::Timestamp;
 
-/// A node of any share, for as long as the process lives.
+/// Identifies a node of any share within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeKey {
     pub share: u64,
@@ -37,7 +37,7 @@ pub struct ClientId(pub u128);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseKey(pub u128);
 
-/// The way on which a client has opened something.
+/// Through which connection, session and tree connect a client has opened a node.
 #[derive(Clone, Debug)]
 pub struct Opener {
     pub connection: u64,
@@ -45,13 +45,13 @@ pub struct Opener {
     pub tree: u64,
     pub client: ClientId,
     pub address: IpAddr,
-    /// What the client calls its machine; empty if it does not say.
+    /// The name of the client's machine; empty if it sends none.
     pub client_name: Arc<str>,
     pub user: Arc<str>,
     pub events: mpsc::UnboundedSender<CachingEvent>,
 }
 
-/// What the connection of an open has to tell its client.
+/// What a connection must send to its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachingEvent {
     OplockBreak { handle: OpenId, level: OplockLevel, must_acknowledge: bool },
@@ -84,13 +84,13 @@ pub enum CachingGranted {
 }
 
 impl CachingGranted {
-    /// Of a cache that no lease stands for.
+    /// For a cache without a lease.
     pub fn oplock(caching: Caching) -> Self {
         let level = OplockLevel::of(caching);
         if level == OplockLevel::None { Self::None } else { Self::Oplock(level) }
     }
 
-    /// Whether it is what a durable handle needs.
+    /// Whether a handle with this caching can be durable.
     pub fn allows_durability(self) -> bool {
         match self {
             Self::None => false,
@@ -104,7 +104,7 @@ impl CachingGranted {
 pub struct LeaseGranted {
     pub key: LeaseKey,
     pub caching: Caching,
-    /// That of the first open with this key, whatever this one asked with.
+    /// The version of the first open with this key, whatever this open has used.
     pub version: LeaseVersion,
     pub epoch: u16,
     pub parent: Option<LeaseKey>,
@@ -115,7 +115,7 @@ pub struct LeaseGranted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     First,
-    /// With the GUID of the CREATE.
+    /// Version 2, with the GUID of the CREATE.
     Second(u128),
 }
 
@@ -123,7 +123,7 @@ pub enum Durability {
 pub struct Durable {
     pub kind: Durability,
     pub timeout: Duration,
-    /// Whether it outlives the process too.
+    /// Whether it outlives the process, too.
     pub is_persistent: bool,
 }
 
@@ -141,14 +141,14 @@ impl LockSequence {
     }
 }
 
-/// What is noted under an index.
+/// The number stored under an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotedLock {
     index: u8,
     number: Option<u8>,
 }
 
-/// Where a node is now. All handles of a node share it, so that a rename moves it under them.
+/// Where a node is now. All handles of a node share it, so that a rename updates all of them.
 #[derive(Debug)]
 pub struct Position {
     pub place: Place,
@@ -167,9 +167,9 @@ pub struct Handle {
     pub write_through: bool,
     pub opened: Timestamp,
     pub lease: Option<LeaseKey>,
-    /// The CREATE that has opened it, if it can be told from others.
+    /// The CREATE that has opened it, if it has an identifier.
     pub create: Option<CreateId>,
-    /// Whether that CREATE may come again: until the client uses the handle.
+    /// Whether that CREATE may be sent again: until the client uses the handle.
     pub(crate) is_replayable: AtomicBool,
     pub(crate) position: Arc<Mutex<Position>>,
     pub(crate) state: Mutex<HandleState>,
@@ -186,18 +186,18 @@ pub(crate) struct HandleState {
     pub offset: u64,
     pub enumeration: Option<Enumeration>,
     pub frozen: FrozenTimes,
-    /// The last numbers of lock requests by their index, against those that come twice.
+    /// The last sequence numbers of lock requests by index, to detect repetitions.
     pub lock_sequences: [Option<u8>; 64],
     pub watch: Option<Watch>,
-    /// What its CREATE has come to.
+    /// The action taken by its CREATE.
     pub action: Action,
     pub maximal_access: AccessMask,
-    /// Its row as it was last written, if it is persistent.
+    /// Its last written row, if it is persistent.
     pub kept: Option<Bytes>,
 }
 
 impl HandleState {
-    /// Of a handle that was just opened.
+    /// The state of a handle that was just opened.
     pub fn new(opener: Opener) -> Self {
         Self {
             opener,
@@ -218,7 +218,7 @@ impl HandleState {
 }
 
 impl HandleState {
-    /// The client of a lost handle is there again.
+    /// The client of a lost handle has reconnected.
     pub fn come_back(&mut self, opener: &Opener, now: Timestamp) {
         self.lost = None;
         self.reconnected = Some(now);
@@ -226,7 +226,7 @@ impl HandleState {
     }
 }
 
-/// Which times this handle no longer changes by what is done through it.
+/// Which times operations through this handle no longer change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FrozenTimes {
     pub created: bool,
@@ -239,7 +239,7 @@ pub(crate) struct FrozenTimes {
 #[derive(Clone, Debug)]
 pub struct Enumeration {
     pub(crate) pattern: String,
-    /// How many of `.` and `..` are told.
+    /// How many of `.` and `..` are listed already.
     pub(crate) dots: u8,
     pub(crate) after: Option<String>,
     pub(crate) told_any: bool,
@@ -258,12 +258,12 @@ impl Handle {
         self.position.lock().place.clone()
     }
 
-    /// Whether it waits for its client to come back.
+    /// Whether it waits for its client to reconnect.
     pub fn is_lost(&self) -> bool {
         self.state.lock().lost.is_some()
     }
 
-    /// Whether it outlives the process, as long as nobody closes it.
+    /// Whether it outlives the process, unless it is closed.
     pub fn is_persistent(&self) -> bool {
         self.state.lock().durable.is_some_and(|durable| durable.is_persistent)
     }
@@ -278,7 +278,7 @@ impl Handle {
         self.state.lock().closed
     }
 
-    /// Where the client says it is in the file; it means nothing to the server.
+    /// The file position set by the client; the server does not use it.
     pub fn offset(&self) -> u64 {
         self.state.lock().offset
     }
@@ -298,7 +298,7 @@ impl Handle {
             == Some(&Some(sequence.number))
     }
 
-    /// This lock request is done. Tells what was noted in its place.
+    /// Records this lock request as done. Returns what was stored there before.
     pub(crate) fn note_lock(&self, sequence: LockSequence) -> NotedLock {
         let noted = NotedLock { index: sequence.index, number: Some(sequence.number) };
         NotedLock { number: self.note_lock_again(noted), ..noted }
@@ -311,12 +311,12 @@ impl Handle {
         std::mem::replace(slot, noted.number)
     }
 
-    /// The client had no room for anything that was listed from there on.
+    /// Nothing listed since `from` fitted the answer.
     pub fn list_again(&self, from: Enumeration) {
         self.state.lock().enumeration = Some(from);
     }
 
-    /// The client had no room for what was listed after this name.
+    /// What was listed after this name did not fit the answer.
     pub fn unlist(&self, last_told: &str) {
         let mut state = self.state.lock();
         if let Some(enumeration) = &mut state.enumeration {

@@ -1,4 +1,4 @@
-//! Opens that outlive the process: what is kept of them in rows, and how they come back from there.
+//! Opens that outlive the process: their rows, and how they are restored from them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -29,10 +29,10 @@ use crate::share::handles::Action;
 use crate::share::{Place, SharePath, rows};
 use crate::time::Timestamp;
 
-/// A row has a longest length, and is written anew with each lock.
+/// The length of a row is limited, and it is rewritten with each lock.
 pub(crate) const LOCKS_MAX: usize = 10_000;
-/// Persistent opens of one node, all of which are looked at whenever one of them changes. Clients keep one
-/// or a few; further opens are granted, but do not outlive the process.
+/// Persistent opens of one node; a change of one checks all of them. Clients keep one or a few; further
+/// opens are granted, but do not outlive the process.
 pub(super) const PERSISTENT_OPENS_OF_NODE_MAX: usize = 64;
 
 /// A persistent open, as its row has it. Its number is in the key.
@@ -61,7 +61,7 @@ pub(crate) struct KeptOpen {
     frozen: FrozenTimes,
     caching: KeptCaching,
     locks: Vec<KeptLock>,
-    /// The numbers of lock requests, each behind its index.
+    /// The sequence numbers of lock requests, each after its index.
     lock_sequences: Vec<(u8, u8)>,
 }
 
@@ -85,7 +85,7 @@ impl Stored for KeptOpen {
 }
 
 impl KeptOpen {
-    /// None if it is not to be kept.
+    /// `None` if it is not to be stored.
     fn of(entry: &OpenEntry, node: &NodeOpens, locks: &[KeptLock]) -> Option<Self> {
         let handle = &entry.handle;
         let create = handle.create?;
@@ -139,9 +139,9 @@ impl KeptOpen {
         locks.collect()
     }
 
-    /// The open without a client, which it waits for from now on.
+    /// The open without its client, waiting for it to reconnect.
     fn state(&self) -> HandleState {
-        // There is nobody yet to be told of breaks.
+        // There is no client yet to be told of breaks.
         let (events, _) = mpsc::unbounded_channel();
         let mut state = HandleState::new(Opener {
             connection: 0,
@@ -236,7 +236,7 @@ impl KeptCaching {
 pub(crate) struct OpenRow {
     pub handle: Arc<Handle>,
     pub value: Bytes,
-    /// As this process has last known it.
+    /// As last known by this process.
     pub before: Option<Bytes>,
 }
 
@@ -251,12 +251,12 @@ pub(crate) fn row_key(handle: &Handle) -> Bytes {
 }
 
 impl Opens {
-    /// Whether there is anything to keep at all: for most servers there never is.
+    /// Whether there are any persistent opens: most servers never have one.
     pub(crate) fn has_persistent(&self) -> bool {
         self.persistent.load(Ordering::Acquire) > 0
     }
 
-    /// Whether a node has anything to keep.
+    /// Whether a node has persistent opens.
     pub(crate) fn has_persistent_at(&self, key: NodeKey) -> bool {
         self.persistent_at(key) > 0
     }
@@ -270,14 +270,14 @@ impl Opens {
         self.peek(key, count).unwrap_or(0)
     }
 
-    /// The rows of a node's persistent opens that are not as they were last kept.
+    /// The rows of a node's persistent opens that have changed since they were stored.
     pub(crate) fn changed_rows(&self, key: NodeKey) -> Vec<OpenRow> {
         let mut rows = self.rows(key, |_| {});
         rows.retain(|row| row.before.as_ref() != Some(&row.value));
         rows
     }
 
-    /// The rows of a node's persistent opens once it is elsewhere.
+    /// The rows of a node's persistent opens after a move.
     pub(crate) fn rows_after_move(
         &self,
         key: NodeKey,
@@ -296,7 +296,7 @@ impl Opens {
 
     fn rows(&self, key: NodeKey, change: impl Fn(&mut KeptOpen)) -> Vec<OpenRow> {
         let rows = self.peek(key, |node| {
-            // In one walk: a node may have many opens with many locks each.
+            // In one pass: a node may have many opens with many locks each.
             let mut locks: HashMap<OpenId, Vec<KeptLock>> = HashMap::new();
             for lock in node.locks.iter() {
                 locks.entry(lock.owner).or_default().push(KeptLock {
@@ -325,8 +325,8 @@ impl Opens {
         }
     }
 
-    /// These rows were written beside others: of an open that was closed meanwhile the row is to go
-    /// once more.
+    /// A rename has written these rows: if an open was closed meanwhile its row must be removed
+    /// again.
     pub(crate) fn note_written_again(&self, rows: Vec<OpenRow>) {
         for OpenRow { handle, .. } in rows {
             if handle.is_closed() {
@@ -341,7 +341,7 @@ impl Opens {
         self.closed_with_rows_count.store(closed.len(), Ordering::Release);
     }
 
-    /// Closed persistent opens whose rows are still there.
+    /// Closed persistent opens whose rows still exist.
     pub(crate) fn closed_with_rows(&self) -> Vec<Arc<Handle>> {
         match self.has_closed_with_rows() {
             true => self.closed_with_rows.lock().clone(),
@@ -353,8 +353,8 @@ impl Opens {
         self.closed_with_rows_count.load(Ordering::Acquire) > 0
     }
 
-    /// A persistent open is closed. In the shard of its node, so that nobody has found it closed
-    /// before.
+    /// A persistent open is closed. Called under the lock of its node's shard, so that nothing sees
+    /// it closed before.
     pub(super) fn note_closed(&self, handle: &Arc<Handle>) {
         if handle.is_persistent() {
             self.note_row_left(Arc::clone(handle));
@@ -362,15 +362,15 @@ impl Opens {
         }
     }
 
-    /// The rows of these are gone.
+    /// The rows of these were removed.
     pub(crate) fn note_rows_gone(&self, gone: &[Arc<Handle>]) {
         let mut closed = self.closed_with_rows.lock();
         closed.retain(|handle| gone.iter().all(|gone| gone.id != handle.id));
         self.closed_with_rows_count.store(closed.len(), Ordering::Release);
     }
 
-    /// Brings back an open that an earlier process has granted. Its client has the whole time that it
-    /// was promised to come for it.
+    /// Restores an open that an earlier process has granted. Its client has the full promised time to
+    /// reconnect.
     pub(crate) fn restore(&self, id: OpenId, share: u64, kept: &KeptOpen) {
         let key = NodeKey { share, node: kept.node };
         let position = Position { place: kept.place(share), path: kept.path.clone() };
@@ -386,7 +386,7 @@ impl Opens {
             self.handles.lock().insert(id, Arc::clone(&handle));
             node.restore(Arc::clone(&handle), granted, client, kept.delete_on_close);
             node.delete_pending |= kept.delete_pending;
-            // Two rows that exclude each other are of an unlock and a lock that nobody was told of.
+            // Two conflicting rows come from an unlock and a lock that were not answered yet.
             let _ = node.locks.lock(&kept.locks(id));
             handle
         });

@@ -7,17 +7,17 @@ use super::node::NodeOpens;
 use super::range_locks::{LockConflict, OpenId, Range, RangeLock, RangeNotLocked};
 use super::registry::Opens;
 
-/// Somebody waits until all of its locks can be had at once.
+/// A request that waits until all of its locks can be granted at once.
 #[derive(Debug)]
 pub struct LockWaiter {
     pub id: u64,
     pub locks: Vec<RangeLock>,
-    /// True when they are had, false when the handle was closed.
+    /// True when they are granted, false when the handle was closed.
     pub granted: oneshot::Sender<bool>,
 }
 
 impl NodeOpens {
-    /// Gives free ranges to those who wait for them.
+    /// Grants free ranges to the waiters.
     pub fn serve_lock_waiters(&mut self) {
         let mut waiting = std::mem::take(&mut self.lock_waiters);
         while let Some(waiter) = waiting.pop_front() {
@@ -34,12 +34,12 @@ impl NodeOpens {
 
     pub fn give_back(&mut self, locks: &[RangeLock]) {
         for lock in locks {
-            // It was granted a moment ago.
+            // It was just granted.
             let _ = self.locks.unlock(lock.owner, lock.range);
         }
     }
 
-    /// An open is closed: its locks go, and so do its wishes.
+    /// An open is closed: its locks and waiters are removed.
     pub fn release_locks(&mut self, owner: OpenId) {
         self.lock_waiters = std::mem::take(&mut self.lock_waiters)
             .into_iter()
@@ -57,7 +57,7 @@ impl NodeOpens {
     }
 }
 
-/// Why a lock is not had.
+/// Why a lock is not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockRefusal {
     NotGranted,
@@ -77,7 +77,7 @@ struct InQueue<'a> {
 impl Drop for InQueue<'_> {
     fn drop(&mut self) {
         self.granted.close();
-        // Granted, and nobody there to know of it.
+        // Granted, but the waiter is gone.
         let unused = self.granted.try_recv() == Ok(true);
         self.opens.with(self.key, |node| {
             node.lock_waiters.retain(|waiter| waiter.id != self.id);
@@ -90,7 +90,7 @@ impl Drop for InQueue<'_> {
 }
 
 impl Opens {
-    /// Takes all of the locks, or waits until it can.
+    /// Takes all of the locks, waiting until they are free.
     pub(crate) async fn lock(
         &self,
         handle: &Handle,

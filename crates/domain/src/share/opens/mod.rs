@@ -1,9 +1,9 @@
-//! Who has a node open, in the memory of this process, whichever protocol they use.
+//! The opens of nodes by both protocols, in the memory of this process.
 //!
 //! The first modules decide, on plain values. [`node`] keeps all opens of one node, [`registry`] all
-//! nodes; waiting happens only there. A REST call goes in by [`Opens::enter`] and is an open until it
-//! drops what it got; an SMB client comes by [`super::handles`]. `kept_open` is what rows have of opens
-//! that outlive the process.
+//! nodes; waiting happens only there. A REST call enters by [`Opens::enter`] and is an open until it
+//! drops the result; SMB clients use [`super::handles`]. `kept_open` has the rows of opens that outlive
+//! the process.
 
 pub mod access;
 pub(crate) mod additions;

@@ -1,5 +1,5 @@
-//! All opens of one node, and what a new open causes among them. Nothing waits here: a caller that must wait
-//! is told what for.
+//! All opens of one node, and how a new open affects them. Nothing waits here: a caller that must wait is
+//! told for what.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct Held {
     holder: Holder,
     version: LeaseVersion,
     parent: Option<LeaseKey>,
-    /// When the break under way is taken as never answered.
+    /// When the break under way times out.
     deadline: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ pub enum Obstacle {
     LockConflict,
 }
 
-/// The outcome of one look at the opens of a node.
+/// The outcome of one attempt at the opens of a node.
 #[derive(Debug)]
 pub enum Attempt<T> {
     Done(T),
@@ -61,7 +61,7 @@ pub enum Attempt<T> {
     Refused(Obstacle),
 }
 
-/// What an open asks of the others.
+/// What a new open requires of the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     pub claim: Claim,
@@ -73,7 +73,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// Replacing the content is writing, whatever access the open itself asks for.
+    /// Replacing the content is a write, whatever access the open asks for.
     fn sharing_claim(&self) -> Claim {
         let overwrite = if self.overwrites { AccessMask::WRITE_DATA } else { AccessMask::empty() };
         Claim { access: self.claim.access.union(overwrite), ..self.claim }
@@ -90,43 +90,43 @@ pub struct NodeOpens {
     held: Vec<Held>,
     pub locks: RangeLocks,
     pub lock_waiters: VecDeque<LockWaiter>,
-    /// REST calls at work, and what they claim.
+    /// Running REST calls, and what they claim.
     pub calls: Vec<(u64, Claim)>,
     pub delete_pending: bool,
-    /// How many add something to this directory right now.
+    /// How many additions to this directory are under way.
     pub additions: usize,
-    /// Nothing is added to it while it is decided whether it goes.
+    /// Nothing is added to it while it is decided whether it is deleted.
     pub is_sealed: bool,
-    /// The last open is closed and the node is on its way out.
+    /// The last open is closed and the node is being deleted.
     pub removing: bool,
-    /// Who knows where the node is that goes with its last handle, while nobody has removed it.
+    /// The last handle of a node to be deleted, which knows its place, until it is removed.
     pub last: Option<Arc<Handle>>,
-    /// Bytes set aside beyond the end of the file, until the last close.
+    /// Bytes allocated beyond the end of the file, until the last close.
     pub allocation: u64,
     pub written: DelayedTime,
     pub position: Option<Arc<Mutex<Position>>>,
-    /// Closed here, and to be forgotten elsewhere.
+    /// Closed here, but not yet removed from the registry.
     pub gone: Vec<Arc<Handle>>,
     pub gone_leases: Vec<(ClientId, LeaseKey)>,
-    /// Rung when a break is over, an open is closed or a call is done.
+    /// Notified when a break is over, an open is closed or a call is done.
     pub changed: Arc<Notify>,
 }
 
 impl NodeOpens {
-    /// Nobody is here any more.
+    /// Whether nothing uses the node any more.
     pub fn is_idle(&self) -> bool {
         let removed = !self.removing && self.last.is_none();
         let is_still = self.additions == 0 && !self.is_sealed;
         self.opens.is_empty() && self.calls.is_empty() && removed && is_still
     }
 
-    /// Whether it goes with its last handle, and is closed to new opens until then.
+    /// Whether it is deleted with its last handle, and refuses new opens until then.
     pub fn is_delete_pending(&self) -> bool {
         self.delete_pending || self.removing
     }
 
-    /// Whether somebody has it open to be deleted then, or it is pending already. Other clients of
-    /// SMB may still open it; REST stays out, and a directory gets nothing more that would keep it.
+    /// Whether an open will delete it on close, or the deletion is pending already. SMB clients may
+    /// still open it; REST is refused, and nothing is added to a directory.
     pub fn is_marked_for_deletion(&self) -> bool {
         self.is_delete_pending() || self.opens.iter().any(|open| open.delete_on_close)
     }
@@ -143,14 +143,14 @@ impl NodeOpens {
         entry.and_then(|entry| entry.holder).is_some_and(|id| self.is_breaking(&[id]))
     }
 
-    /// Until when the first of these breaks is waited for.
+    /// The earliest deadline of these breaks.
     pub fn deadline(&self, holders: &[HolderId]) -> Option<Instant> {
         let waited = self.held.iter().filter(|held| holders.contains(&held.id));
         waited.filter_map(|held| held.deadline).min()
     }
 
-    /// Takes from clients what they have been asked for too long ago, and closes what they have not
-    /// come back for.
+    /// Ends breaks that have timed out, and closes handles that their clients have not reconnected
+    /// to in time.
     pub fn expire(&mut self, now: Instant) {
         let late = |entry: &OpenEntry| {
             let lost = entry.handle.state.lock().lost;
@@ -170,7 +170,7 @@ impl NodeOpens {
         }
     }
 
-    /// Whether another may come in, and what that takes.
+    /// Whether a new open is possible, and what it must wait for.
     pub fn try_open(&mut self, wish: &Wish, now: Instant) -> Attempt<()> {
         self.expire(now);
         if self.is_delete_pending() {
@@ -205,8 +205,8 @@ impl NodeOpens {
             || self.calls.iter().any(|(_, call)| !compatible(*call, claim))
     }
 
-    /// Breaks what others cache, as far as it must. Says what to wait for, and whether handles were
-    /// closed because their clients are not there to be asked.
+    /// Breaks the caches of others, as far as needed. Returns what to wait for, and whether handles
+    /// were closed because their clients are disconnected.
     pub fn cause(
         &mut self,
         cause: impl Fn(HolderKind) -> Option<Cause>,
@@ -215,7 +215,7 @@ impl NodeOpens {
     ) -> (Option<Waiting>, bool) {
         let (mut waiting, mut abandoned) = (Vec::new(), Vec::new());
         for held in &mut self.held {
-            // What an open does to its own oplock is decided by the caller.
+            // The caller decides what happens to the open's own oplock.
             if Some(held.id) == own {
                 continue;
             }
@@ -230,7 +230,7 @@ impl NodeOpens {
                 abandoned.push(held.id);
                 continue;
             };
-            // A client that is not there cannot close what stands in the way.
+            // A disconnected client cannot close the handle that conflicts.
             if open.handle.is_lost() && decided.asks_to_close {
                 continue;
             }
@@ -250,7 +250,7 @@ impl NodeOpens {
         ((!waiting.is_empty()).then_some(waiting), lost)
     }
 
-    /// A durable handle does not outlive what made it durable.
+    /// A durable handle is closed with the cache that made it durable.
     fn abandon(&mut self, id: HolderId) {
         let lost: Vec<OpenId> = self
             .opens
@@ -264,7 +264,7 @@ impl NodeOpens {
         }
     }
 
-    /// Tells a client that has come back what it is to give up, which nobody could tell it before.
+    /// Sends a reconnected client the breaks that it has missed.
     pub fn tell_again(&self, open: OpenId) {
         let Some(entry) = self.opens.iter().find(|entry| entry.handle.id == open) else { return };
         let held = self.held.iter().find(|held| Some(held.id) == entry.holder);
@@ -275,7 +275,7 @@ impl NodeOpens {
         }
     }
 
-    /// Puts back an open of an earlier process with what it cached.
+    /// Restores an open of an earlier process with its cache.
     pub fn restore(
         &mut self,
         handle: Arc<Handle>,
@@ -306,8 +306,8 @@ impl NodeOpens {
         self.opens.push(OpenEntry { handle, delete_on_close, holder });
     }
 
-    /// What a write, a lock or another change through `handle` does to caches: also to a level two
-    /// oplock of its own, but not to its lease.
+    /// Breaks caches for a write, a lock or another change through `handle`: also its own level two
+    /// oplock, but not its lease.
     pub fn disturb(&mut self, handle: &Handle, cause: Cause, now: Instant) -> Option<Waiting> {
         self.expire(now);
         let own = self.opens.iter().find(|open| open.handle.id == handle.id);
@@ -324,7 +324,7 @@ impl NodeOpens {
         self.cause(|_| Some(cause), own, now).0
     }
 
-    /// Lets in an open that [`NodeOpens::try_open`] found no obstacle to.
+    /// Adds an open for which [`NodeOpens::try_open`] found no obstacle.
     pub fn admit(
         &mut self,
         handle: Arc<Handle>,
@@ -421,7 +421,7 @@ impl NodeOpens {
         others
     }
 
-    /// The client of a holder gives up what it was asked for.
+    /// The client of a holder acknowledges a break.
     pub fn acknowledge(
         &mut self,
         id: HolderId,
@@ -455,8 +455,8 @@ impl NodeOpens {
         Ok(kept)
     }
 
-    /// Takes an open away with everything that it holds. What then becomes of the node is told by
-    /// [`NodeOpens::must_remove`].
+    /// Removes an open with everything that it holds. Then [`NodeOpens::must_remove`] says whether
+    /// to delete the node.
     pub fn close(&mut self, id: OpenId) -> bool {
         let Some(index) = self.opens.iter().position(|open| open.handle.id == id) else {
             return false;
@@ -483,14 +483,14 @@ impl NodeOpens {
         true
     }
 
-    /// Whether the node is to be deleted now; it is closed to new opens until that is done.
+    /// Whether the node is to be deleted now; it refuses new opens until that is done.
     pub fn must_remove(&mut self) -> Option<Arc<Handle>> {
         let last = self.last.take_if(|_| self.delete_pending && self.opens.is_empty())?;
         self.removing = true;
         Some(last)
     }
 
-    /// Whether a holder is what a durable handle needs.
+    /// Whether the cache of an open allows a durable handle.
     pub fn can_be_durable(&self, open: OpenId) -> bool {
         self.granted_to(open).allows_durability()
     }
@@ -517,6 +517,6 @@ fn tell(handle: &Handle, id: HolderId, notice: Notice, version: LeaseVersion) {
         },
         HolderId::Lease(_, key) => CachingEvent::LeaseBreak { key, notice, version },
     };
-    // A connection that is gone is about to close its handles.
+    // If the connection is gone, its handles are about to be closed.
     let _ = handle.state.lock().opener.events.send(event);
 }

@@ -11,7 +11,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// None if it goes past the last byte that can be named.
+    /// `None` if it goes past the last byte that can be addressed.
     pub fn new(offset: u64, length: u64) -> Option<Self> {
         let fits = length == 0 || offset.checked_add(length - 1).is_some();
         fits.then_some(Self { offset, length })
@@ -41,7 +41,7 @@ pub struct RangeLock {
     pub kind: LockKind,
 }
 
-/// A lock of another stands in the way.
+/// A lock of another open conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockConflict;
 
@@ -65,7 +65,7 @@ impl RangeLocks {
         self.0.iter().filter(move |lock| lock.owner == owner)
     }
 
-    /// Shared locks stack upon each other, and upon an exclusive one of the same open.
+    /// Shared locks are compatible with each other, and with an exclusive one of the same open.
     fn blocks(held: RangeLock, wanted: RangeLock) -> bool {
         let stacks = match (held.kind, wanted.kind) {
             (LockKind::Shared, LockKind::Shared) => true,
@@ -105,14 +105,14 @@ impl RangeLocks {
         if self.is_empty() { Ok(()) } else { Err(LockConflict) }
     }
 
-    /// Gives back whatever an open has, and says whether it had anything.
+    /// Releases all locks of an open, and returns whether it had any.
     pub fn release(&mut self, owner: OpenId) -> bool {
         let before = self.0.len();
         self.0.retain(|lock| lock.owner != owner);
         self.0.len() != before
     }
 
-    /// `reader` is none for a reader that cannot hold locks.
+    /// `reader` is `None` for a reader that cannot hold locks.
     pub fn check_read(&self, reader: Option<OpenId>, range: Range) -> Result<(), LockConflict> {
         let conflict = range.length > 0
             && self.0.iter().any(|lock| {
@@ -123,7 +123,7 @@ impl RangeLocks {
         if conflict { Err(LockConflict) } else { Ok(()) }
     }
 
-    /// A shared lock keeps even its own open from writing.
+    /// A shared lock prevents even its own open from writing.
     pub fn check_write(&self, writer: Option<OpenId>, range: Range) -> Result<(), LockConflict> {
         let conflict = range.length > 0
             && self.0.iter().any(|lock| {

@@ -1,4 +1,4 @@
-//! Handles whose connection is lost, and clients that come back for them.
+//! Handles whose connection is lost, and clients that reconnect to them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,13 +15,13 @@ use super::waiting_time;
 use crate::share::handles::DurableWanted;
 use crate::time::Timestamp;
 
-/// How long a durable handle waits if its client does not say.
+/// How long a durable handle waits if its client gives no timeout.
 pub const DURABLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest that a client can ask for.
+/// The maximum timeout.
 pub const DURABLE_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
-/// What a client that comes back must know.
+/// What a client must present to reconnect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claimed {
     pub handle: OpenId,
@@ -31,8 +31,8 @@ pub(crate) struct Claimed {
 }
 
 impl Opens {
-    /// Makes a handle durable, if what it caches allows that; a persistent one needs no cache. What is
-    /// open in a snapshot does not change and need not be kept.
+    /// Makes a handle durable, if its cache allows that; a persistent one needs no cache. Handles in a
+    /// snapshot are not made durable, since snapshots do not change.
     pub(crate) fn make_durable(&self, handle: &Handle, wanted: DurableWanted) {
         let is_persistent = wanted.persistent
             && handle.snapshot.is_none()
@@ -56,8 +56,8 @@ impl Opens {
 
     /// The connection of a handle is lost. False if the handle has to be closed.
     pub(crate) fn lose(&self, handle: &Handle) -> bool {
-        // Who waits for this client to give up its cache would wait in vain; of a persistent handle the
-        // cache alone is taken then.
+        // Waiting for this client to answer a break is pointless; a persistent handle loses only its
+        // cache then.
         let is_kept = handle.is_persistent()
             || self.can_be_durable(handle) && !self.is_asked_to_give_up(handle);
         if !is_kept {
@@ -73,12 +73,12 @@ impl Opens {
         }
     }
 
-    /// Closes what nobody has come back for in time.
+    /// Closes handles whose clients have not reconnected in time.
     pub(crate) fn expire(&self, key: NodeKey) {
         self.with(key, |node| node.expire(waiting_time::now()));
     }
 
-    /// The handle that a client comes back for: by its number, or a persistent one by its CREATE.
+    /// The handle that a client reconnects to: by its number, or a persistent one by its CREATE.
     pub(crate) fn claimed(&self, claimed: &Claimed, client: ClientId) -> Option<Arc<Handle>> {
         self.handle(claimed.handle).or_else(|| {
             let Durability::Second(guid) = claimed.durability else { return None };
@@ -88,7 +88,7 @@ impl Opens {
         })
     }
 
-    /// Tells a client that is there again what it has missed.
+    /// Sends a reconnected client the breaks that it has missed.
     pub(crate) fn tell_again(&self, handle: &Handle) {
         self.peek(handle.key, |node| node.tell_again(handle.id));
     }
@@ -105,8 +105,8 @@ impl Opens {
         {
             let mut state = handle.state.lock();
             let durable = state.durable.filter(|_| state.lost.is_some() && !state.closed)?;
-            // Who knows the number of a handle may come back as if it were of the first kind, which
-            // has no identifier of its own.
+            // With the number of a handle a client may reconnect as if it were of version 1, which
+            // has no GUID.
             let same_kind = match (durable.kind, claimed.durability) {
                 _ if durable.is_persistent => {
                     claimed.persistent && durable.kind == claimed.durability
@@ -114,7 +114,7 @@ impl Opens {
                 (_, Durability::First) | (Durability::First, Durability::Second(0)) => true,
                 (kind, claimed) => kind == claimed,
             };
-            // Leases are those of one client.
+            // A lease belongs to one client.
             let same_client = handle.lease.is_none() || state.opener.client == opener.client;
             let same_user = state.opener.user == opener.user;
             if !(same_kind && same_client && same_user && handle.lease == claimed.lease) {

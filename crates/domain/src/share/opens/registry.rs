@@ -21,29 +21,30 @@ use crate::names::FilePath;
 use crate::share::Place;
 use crate::time::Timestamp;
 
-/// Nodes in one shard wait for each other only for moments.
+/// Nodes in one shard share a lock that is held only briefly.
 const SHARDS: usize = 64;
 
 type Shard = HashMap<NodeKey, NodeOpens>;
 
 pub struct Opens {
     shards: Box<[Mutex<Shard>]>,
-    /// Locked after a shard, never before.
+    /// Locked after a shard, never before one.
     pub(super) handles: Mutex<HashMap<OpenId, Arc<Handle>>>,
-    /// A key is for one file at a time.
+    /// A key is used for one file at a time.
     pub(super) leases: Mutex<HashMap<(ClientId, LeaseKey), NodeKey>>,
     /// Directories that are watched, by share.
     watched: Mutex<HashMap<u64, Vec<Arc<Handle>>>>,
     /// Shares that clients are connected to, by their numbers.
     pub(super) connected: Mutex<HashMap<u64, Weak<ConnectedShare>>>,
-    /// CREATEs that may come again.
+    /// CREATEs that may be sent again.
     pub(super) creates: Mutex<HashMap<CreateId, Earlier>>,
     /// How many persistent opens there are.
     pub(super) persistent: AtomicUsize,
-    /// Persistent opens that are closed, as long as they have rows.
+    /// Closed persistent opens that still have rows.
     pub(super) closed_with_rows: Mutex<Vec<Arc<Handle>>>,
     pub(super) closed_with_rows_count: AtomicUsize,
-    /// Held by who removes such rows: who waits for it knows that those before are gone.
+    /// Held while such rows are removed: after waiting for it, rows of opens closed before are
+    /// gone.
     pub(crate) removing_rows: AsyncMutex<()>,
     calls: AtomicU64,
 }
@@ -66,7 +67,7 @@ impl Default for Opens {
     }
 }
 
-/// Why an open was not let in.
+/// Why an open was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmitRefusal {
     Obstacle(Obstacle),
@@ -74,16 +75,16 @@ pub enum AdmitRefusal {
     LeaseElsewhere,
 }
 
-/// What clients see of a node beside what is stored.
+/// What clients see of a node besides what is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Bytes set aside for it.
+    /// Bytes allocated for it.
     pub allocation: u64,
     pub delete_pending: bool,
     pub written: Timestamp,
 }
 
-/// What a close leaves to be done.
+/// What remains to be done after a close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AfterClose {
     /// The node is to be deleted, and then told to [`Opens::forget`].
@@ -101,7 +102,7 @@ impl Opens {
         self.calls.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Looks at, or changes, the opens of a node.
+    /// Reads or changes the opens of a node.
     pub(super) fn with<T>(&self, key: NodeKey, work: impl FnOnce(&mut NodeOpens) -> T) -> T {
         let mut shard = self.shard(key).lock();
         let node = shard.entry(key).or_default();
@@ -147,7 +148,7 @@ impl Opens {
         }
     }
 
-    /// As [`Opens::with`], if anybody has the node open.
+    /// As [`Opens::with`], if the node has opens.
     pub(super) fn peek<T>(&self, key: NodeKey, look: impl FnOnce(&NodeOpens) -> T) -> Option<T> {
         self.shard(key).lock().get(&key).map(look)
     }
@@ -164,14 +165,14 @@ impl Opens {
             let Some((changed, deadline)) = pending else { return };
             let mut notified = std::pin::pin!(changed.notified());
             notified.as_mut().enable();
-            // It may have happened between the look and the wait.
+            // It may have happened between the check and the wait.
             if self.peek(key, |node| node.is_breaking(waiting)) == Some(true) {
                 let _ = tokio::time::timeout_at(deadline, notified).await;
             }
         }
     }
 
-    /// Waits until an open could be let in.
+    /// Waits until an open is possible.
     pub(crate) async fn approach(&self, key: NodeKey, wish: &Wish) -> Result<(), AdmitRefusal> {
         self.check_lease(wish, Some(key))?;
         loop {
@@ -196,8 +197,8 @@ impl Opens {
         }
     }
 
-    /// Lets an open in, if nobody else has come in its way since [`Opens::approach`]: none if that
-    /// has to be repeated.
+    /// Adds an open, if nothing has come in between since [`Opens::approach`]; `None` if that has
+    /// to be repeated.
     pub(crate) fn admit(
         &self,
         make: impl FnOnce(Arc<Mutex<Position>>) -> Arc<Handle>,
@@ -223,7 +224,7 @@ impl Opens {
         })
     }
 
-    /// Breaks what others cache before something is done through a handle, and waits for it.
+    /// Breaks the caches of others before an operation through a handle, and waits for it.
     pub(crate) async fn disturb(&self, handle: &Handle, cause: Cause) {
         let waiting =
             self.with(handle.key, |node| node.disturb(handle, cause, waiting_time::now()));
@@ -245,7 +246,7 @@ impl Opens {
         })
     }
 
-    /// Closes an open that came to nothing; its wish to delete the node goes with it.
+    /// Closes an open that failed, without deleting its node even if it asked for that.
     pub(crate) fn close_quietly(&self, handle: &Handle) {
         self.with(handle.key, |node| {
             for open in node.opens.iter_mut().filter(|open| open.handle.id == handle.id) {
@@ -255,7 +256,7 @@ impl Opens {
         });
     }
 
-    /// The last handles of nodes that are to be deleted, where closing them was left to time.
+    /// The last handles of nodes to be deleted that were closed by a timeout.
     pub(crate) fn take_removable(&self) -> Vec<Arc<Handle>> {
         let mut removable = Vec::new();
         for shard in &self.shards {
@@ -274,7 +275,7 @@ impl Opens {
         });
     }
 
-    /// Waits while a node is being removed. Whether it was.
+    /// Waits while a node is being removed. Returns whether it was.
     pub(crate) async fn removed(&self, key: NodeKey) -> bool {
         self.wait_while(key, |node| node.removing).await
     }
@@ -296,12 +297,12 @@ impl Opens {
         });
     }
 
-    /// Whether anybody has the node open.
+    /// Whether the node is open.
     pub(crate) fn is_open(&self, key: NodeKey) -> bool {
         self.peek(key, |node| !node.opens.is_empty()) == Some(true)
     }
 
-    /// Whether somebody has the node open in a way that excludes this.
+    /// Whether an open of the node excludes this claim.
     pub(crate) fn excludes(&self, key: NodeKey, claim: Claim) -> bool {
         let excludes = |node: &NodeOpens| {
             node.opens.iter().any(|open| !compatible(open.handle.claim(), claim))
@@ -309,7 +310,7 @@ impl Opens {
         self.peek(key, excludes) == Some(true)
     }
 
-    /// Whether anybody has something below a directory open.
+    /// Whether anything below a directory is open.
     pub(crate) fn is_open_below(&self, share: u64, directory: &FilePath) -> bool {
         let directory = directory.components();
         self.handles_where(|handle| {
@@ -321,7 +322,7 @@ impl Opens {
         .is_some()
     }
 
-    /// A node is elsewhere now, under all of its opens.
+    /// Records the new place of a node for all of its opens.
     pub(crate) fn moved(&self, key: NodeKey, place: Place, path: FilePath) {
         let position = self.peek(key, |node| node.position.clone()).flatten();
         if let Some(position) = position {
@@ -329,7 +330,7 @@ impl Opens {
         }
     }
 
-    /// What the opens of a node make of what is stored of it.
+    /// What clients see of a node, given its stored state.
     pub(crate) fn seen(&self, key: NodeKey, written: Timestamp) -> Seen {
         let mut shard = self.shard(key).lock();
         let Some(node) = shard.get_mut(&key) else {
@@ -342,7 +343,7 @@ impl Opens {
         }
     }
 
-    /// When the node was last written, as found in its row on opening.
+    /// Records when the node was last written, as read from its row on opening.
     pub(crate) fn know_written(&self, key: NodeKey, written: Timestamp) {
         self.with(key, |node| node.written.know(written));
     }
@@ -351,7 +352,7 @@ impl Opens {
         self.with(key, |node| node.written.write(written, waiting_time::now()));
     }
 
-    /// Whether closing the node tells of writes that were not told before.
+    /// Whether closing the node shows writes that were not shown before.
     pub(crate) fn is_written_left_to_close(&self, key: NodeKey) -> bool {
         self.peek(key, |node| node.written.is_left_to_close()) == Some(true)
     }
@@ -388,7 +389,7 @@ impl Opens {
         self.with(handle.key, acknowledge).map(OplockLevel::of)
     }
 
-    /// None if the client has no lease of this key.
+    /// `None` if the client has no lease of this key.
     pub fn acknowledge_lease(
         &self,
         client: ClientId,
@@ -400,7 +401,7 @@ impl Opens {
         Some(self.with(node, |node| node.acknowledge(id, kept, waiting_time::now())))
     }
 
-    /// The node that a client has a lease of by this key.
+    /// The node for which a client has a lease with this key.
     pub(crate) fn leased(&self, client: ClientId, key: LeaseKey) -> Option<NodeKey> {
         self.leases.lock().get(&(client, key)).copied()
     }
@@ -427,7 +428,7 @@ impl Opens {
         self.watched.lock().contains_key(&share)
     }
 
-    /// Tells those who watch what happened.
+    /// Notifies the watchers.
     pub(crate) fn tell(&self, share: u64, change_events: &[ChangeEvent]) {
         let watching = self.watched.lock().get(&share).cloned().unwrap_or_default();
         for handle in watching {

@@ -1,5 +1,5 @@
-//! CREATEs that a client may send again because it does not know what came of them, [MS-SMB2]
-//! 3.3.5.9.10. Each has a GUID; the same handle is the answer until the client has used it.
+//! CREATEs that a client may send again because it has received no answer, [MS-SMB2] 3.3.5.9.10.
+//! Each has a GUID; the answer is the same handle until the client has used it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,14 +8,14 @@ use super::handle::{ClientId, Handle};
 use super::registry::Opens;
 use crate::names::FilePath;
 
-/// Names a CREATE.
+/// Identifies a CREATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CreateId {
     pub client: ClientId,
     pub guid: u128,
 }
 
-/// What a CREATE has come to.
+/// The result of a CREATE.
 #[derive(Debug)]
 pub(crate) struct Created {
     pub handle: Arc<Handle>,
@@ -23,14 +23,14 @@ pub(crate) struct Created {
     pub path: FilePath,
 }
 
-/// A CREATE of the same name that came before.
+/// An earlier CREATE with the same identifier.
 #[derive(Clone, Debug)]
 pub(crate) enum Earlier {
     Pending,
     Done(Arc<Created>),
 }
 
-/// A CREATE under way. If nothing comes of it, it may be sent again as if it had not been.
+/// A CREATE under way. If it fails, it may be sent again as new.
 pub(crate) struct Creating<'a> {
     opens: &'a Opens,
     id: CreateId,
@@ -67,9 +67,10 @@ impl Opens {
         Ok(Creating { opens: self, id, is_done: false })
     }
 
-    /// The client has used the handle, so that it knows what came of its CREATE; or it is gone.
+    /// The client has used the handle and so knows the answer to its CREATE; or the handle is
+    /// closed.
     pub(crate) fn forget_create(&self, handle: &Handle) {
-        // Nearly all requests find that this was done before.
+        // For nearly all requests this was done before.
         if !handle.is_replayable.load(Ordering::Acquire)
             || !handle.is_replayable.swap(false, Ordering::AcqRel)
         {

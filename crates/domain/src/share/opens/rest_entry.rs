@@ -1,4 +1,4 @@
-//! REST calls among the opens: each is an open for as long as it takes.
+//! REST calls among the opens: each is an open while it runs.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::waiting_time;
 use crate::names::FilePath;
 use crate::share::Place;
 
-/// Why a REST call cannot go on.
+/// Why a REST call is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnterRefusal {
     #[error("an SMB client has the file marked for deletion")]
@@ -27,7 +27,7 @@ pub enum EnterRefusal {
     CacheFlushDelay,
 }
 
-/// A REST call that is at work on a node. It counts as an open until this is dropped.
+/// A REST call running on a node. It counts as an open until this is dropped.
 #[must_use]
 pub struct Entered<'a> {
     opens: &'a Opens,
@@ -83,8 +83,8 @@ impl NodeOpens {
 }
 
 impl Opens {
-    /// Lets a REST call in, which may have to wait for SMB clients to write back what they cache: no
-    /// longer than the request's own timeout.
+    /// Enters a REST call, which may wait for SMB clients to write back their caches, up to the
+    /// timeout of the request.
     pub async fn enter(
         &self,
         key: NodeKey,

@@ -1,4 +1,4 @@
-//! What a REST operation is in the terms of SMB: an open for as long as it takes.
+//! REST operations in terms of SMB: each is an open while it runs.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::breaks::Cause;
 use super::share_mode::{Claim, ShareMode, compatible};
 use crate::lease::LeaseStatus;
 
-/// How long a REST call waits at most for caches that it breaks.
+/// The longest that a REST call waits for the caches that it breaks.
 pub const REST_BREAK_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// What a REST call does to one node.
@@ -28,30 +28,30 @@ pub enum RestOperation {
     PutRange,
     DeleteFile,
     DeleteDirectory,
-    /// Acquire Lease on a file; the other actions on a lease need nothing.
+    /// Acquire Lease on a file; other lease actions have no conflicts.
     LeaseFile,
     /// Rename File or Directory, for what is renamed.
     RenameSource,
     /// Rename File, for what is replaced.
     RenameTarget,
-    /// The end of a copy from another host, for the file that gets its bytes. Nobody is in its way: who
-    /// caches what the file was before only has to hear of it.
+    /// The end of a copy from another host, or its abort, for the file that gets its bytes or loses
+    /// them. Nobody is in its way: who caches what the file was before only has to hear of it.
     CopyEnd,
     /// Create Hard Link, for the file that gets another name.
     LinkTarget,
-    /// Whatever else is done to a directory, and to a lease or a copy that is there: it only has to
-    /// be in time before what is about to be deleted is.
+    /// Whatever else is done to a directory, and to a lease that is there: it only has to be in time
+    /// before what is about to be deleted is.
     Directory,
 }
 
-/// How an operation meets the opens of a node.
+/// How an operation conflicts with the opens of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub claim: Claim,
-    /// Even an open that shares everything is in the way.
+    /// Conflicts even with an open that shares everything.
     pub alone: bool,
     pub cause: Option<Cause>,
-    /// Byte-range locks are in the way.
+    /// Conflicts with byte-range locks.
     pub whole_file_written: bool,
 }
 
@@ -105,14 +105,14 @@ impl RestOperation {
         Entry { claim, alone, cause, whole_file_written }
     }
 
-    /// Whether it goes on beside an SMB open.
+    /// Whether it is compatible with an SMB open.
     pub fn compatible_with(self, open: Claim) -> bool {
         let entry = self.entry();
         !entry.alone && compatible(entry.claim, open)
     }
 }
 
-/// Whether an SMB open may have `access` to a file whose REST lease is this.
+/// Whether an SMB open may have `access` to a file with this REST lease.
 pub fn lease_permits(lease: LeaseStatus, access: AccessMask) -> bool {
     match lease {
         LeaseStatus::Unlocked => true,

@@ -1,4 +1,4 @@
-//! REST calls beside opens, cell by cell of the tables of the service.
+//! REST calls against opens, cell by cell of the tables of the service.
 
 use super::super::breaks::{self, Break};
 use super::super::caching::{Caching, HolderKind};

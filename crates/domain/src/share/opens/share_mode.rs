@@ -1,4 +1,4 @@
-//! Share modes: what an open lets others do meanwhile, checked in both directions.
+//! Share modes: which access an open allows to others, checked in both directions.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,14 +30,14 @@ impl ShareMode {
     }
 }
 
-/// The part of an open that sharing is about.
+/// The part of an open that share modes compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub access: AccessMask,
     pub share: ShareMode,
 }
 
-/// Whether two opens of one node can be there together. The order does not matter.
+/// Whether two opens of one node can coexist. The order does not matter.
 pub const fn compatible(one: Claim, other: Claim) -> bool {
     if !one.access.takes_part_in_sharing() || !other.access.takes_part_in_sharing() {
         return true;

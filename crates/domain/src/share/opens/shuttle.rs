@@ -1,5 +1,5 @@
-//! Locks, leases and opens of one file, under the schedules of shuttle. Time stands still: whoever
-//! waits is woken, or it is found out.
+//! Locks, leases and opens of one file, under the schedules of shuttle. Time stands still, so a
+//! waiter that is not woken makes the test fail.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 const FILE: NodeKey = NodeKey { share: 1, node: 2 };
 const DATA: AccessMask = AccessMask::READ_DATA.union(AccessMask::WRITE_DATA);
 
-/// Deadlines need the clock of a runtime. Nobody drives this one, so none of them ever comes.
+/// Deadlines need the clock of a runtime. This one is never driven, so no deadline ever passes.
 fn explore_with_clock(test: impl Fn() + Send + Sync + Copy + 'static) {
     let clock = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let clock = clock.expect("a runtime");
@@ -69,7 +69,7 @@ fn handle(client: u64, position: Arc<Mutex<Position>>, events: Events) -> Arc<Ha
 
 type Events = mpsc::UnboundedSender<CachingEvent>;
 
-/// Opens the file, as often as others come in between.
+/// Opens the file, retrying while other opens come between.
 async fn open(
     opens: &Opens,
     client: u64,
@@ -97,7 +97,7 @@ fn exclusive(owner: OpenId, half: usize) -> RangeLock {
     RangeLock { owner, range, kind: LockKind::Exclusive }
 }
 
-/// Halves of the file that somebody has locked.
+/// Halves of the file that are locked.
 struct Locked(Arc<[AtomicBool; 2]>, Vec<usize>);
 
 impl Locked {
@@ -181,8 +181,8 @@ fn a_lock_request_that_is_cancelled_or_whose_handle_is_closed_leaves_nothing_beh
                 let locked = Arc::clone(&locked);
                 future::spawn(async move { lock_and_unlock(&opens, &handle, &locked, &[0]).await })
             });
-            // The first gives up: it waits, or is granted the lock and does not know yet. If it knows,
-            // the lock stays until it gives it back.
+            // The first gives up: it waits, or is granted the lock without knowing it. If it knows, it
+            // keeps the lock until it releases it.
             let [first, second] = disturbed;
             first.abort();
             let _ = first.await;
@@ -201,7 +201,7 @@ fn a_lock_request_that_is_cancelled_or_whose_handle_is_closed_leaves_nothing_beh
     });
 }
 
-/// What the clients take themselves to have cached.
+/// What each client believes to have cached.
 #[derive(Default)]
 struct Caches([AtomicBool; 3]);
 
@@ -212,7 +212,7 @@ impl Caches {
     }
 }
 
-/// Opens with a lease, does as it is told, writes, and closes.
+/// Opens with a lease, answers breaks, writes, and closes.
 async fn cache(opens: Arc<Opens>, caches: Arc<Caches>, client: usize) {
     let id = ClientId(client as u128 + 1);
     let lease = LeaseWanted {
@@ -233,7 +233,7 @@ async fn cache(opens: Arc<Opens>, caches: Arc<Caches>, client: usize) {
                 let CachingEvent::LeaseBreak { key, notice, .. } = event else { continue };
                 caches.0[client].store(notice.to.contains(Caching::WRITE), Ordering::SeqCst);
                 if notice.must_acknowledge {
-                    // None if it was closed instead, which is an answer too.
+                    // `None` if it was closed instead, which is an answer, too.
                     let _ = opens.acknowledge_lease(id, key, notice.to);
                 }
             }

@@ -1,5 +1,5 @@
-//! The time by which opens wait. It is no time of day, nobody stores it, and a test that pauses the
-//! clock of the runtime decides when it goes on; so it needs to be handed to nobody.
+//! The clock for waiting opens. It is not a time of day, it is never stored, and tests can pause
+//! the clock of the runtime; so it need not be injected.
 
 use tokio::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Change notifications: what happens in a directory is kept for the handles that watch it.
+//! Change notifications: changes in a directory are kept for the handles that watch it.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::names::{FilePath, PathComponent};
 
-/// Which changes a client wants to hear of: the bits of [MS-SMB2] 2.2.35.
+/// Which changes a client wants to be told: the bits of [MS-SMB2] 2.2.35.
 pub mod filter {
     pub const FILE_NAME: u32 = 0x1;
     pub const DIRECTORY_NAME: u32 = 0x2;
@@ -28,16 +28,16 @@ pub enum ChangeAction {
     RenamedTo,
 }
 
-/// Something that happened to a node of a share.
+/// A change of a node of a share.
 #[derive(Clone, Debug)]
 pub struct ChangeEvent {
     pub path: FilePath,
     pub action: ChangeAction,
-    /// Those who asked for any of this hear of it.
+    /// Watchers with any of these bits are notified.
     pub filter: u32,
 }
 
-/// What a client is told, by the path from the directory that it watches.
+/// A change as told to a client, with the path from the watched directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub action: ChangeAction,
@@ -46,17 +46,17 @@ pub struct Change {
 }
 
 impl Change {
-    /// As FILE_NOTIFY_INFORMATION, with what it takes to align the next.
+    /// As FILE_NOTIFY_INFORMATION, with the padding before the next.
     fn size(&self) -> usize {
         (12 + 2 * self.name.encode_utf16().count()).next_multiple_of(4)
     }
 }
 
-/// How a watch that was asked for ends.
+/// How a request to watch ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
     Changes(Vec<Change>),
-    /// There was more than fits: the client lists the directory instead.
+    /// There were more changes than fit: the client lists the directory instead.
     Overflow,
     /// The handle was closed.
     Closed,
@@ -82,7 +82,7 @@ impl Watch {
         Self { filter, recursive, capacity, changes, size: 0, overflow: false, waiting }
     }
 
-    /// What there is to tell, or a promise of it.
+    /// The changes since the last request, or a receiver for the next.
     pub fn ask(&mut self, capacity: usize) -> Result<Watched, oneshot::Receiver<Watched>> {
         if self.overflow || !self.changes.is_empty() {
             return Ok(self.take(capacity));
@@ -100,7 +100,7 @@ impl Watch {
         if fits { Watched::Changes(changes) } else { Watched::Overflow }
     }
 
-    /// Keeps what concerns the directory at `watched`, and tells it if somebody waits.
+    /// Keeps the changes below the directory at `watched`, and sends them if a request waits.
     pub fn notice(&mut self, watched: &[PathComponent], change_events: &[ChangeEvent]) {
         for event in change_events {
             if let Some(name) = self.concerns(watched, event) {
@@ -117,14 +117,14 @@ impl Watch {
         while (self.overflow || !self.changes.is_empty())
             && let Some((capacity, sender)) = self.waiting.pop_front()
         {
-            // Who has given up waiting leaves it to the next.
+            // If that request was cancelled, the changes are kept for the next.
             if !sender.is_closed() {
                 let _ = sender.send(self.take(capacity));
             }
         }
     }
 
-    /// The path from the watched directory, if this is watched.
+    /// The path from the watched directory, if the change is watched.
     fn concerns(&self, watched: &[PathComponent], event: &ChangeEvent) -> Option<String> {
         let below = event.path.components().strip_prefix(watched)?;
         let seen = match below.len() {

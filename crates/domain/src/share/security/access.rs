@@ -1,4 +1,4 @@
-//! What somebody may do with something that has a security descriptor ([MS-DTYP] 2.5.3.2).
+//! The access that a security descriptor allows ([MS-DTYP] 2.5.3.2).
 
 use super::inherit::particular_rights;
 use super::{Ace, AceBody, AceFlags, AceKind, Descriptor, FULL_ACCESS, List, ObjectTypes, Sid};
@@ -6,7 +6,7 @@ use super::{Ace, AceBody, AceFlags, AceKind, Descriptor, FULL_ACCESS, List, Obje
 const READ_CONTROL: u32 = 0x0002_0000;
 const WRITE_DAC: u32 = 0x0004_0000;
 
-/// Who asks: a user, and the groups that the user is in.
+/// The identity of a client: a user, and the user's groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     user: Sid,
@@ -14,7 +14,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// A client that has logged on with the key of an account. What is created so belongs to the system,
+    /// A client that has logged on with the key of an account. What it creates belongs to the system,
     /// see [`super::inherited`].
     pub fn of_account() -> Self {
         let groups = [
@@ -35,7 +35,7 @@ impl Token {
     }
 }
 
-/// Every right that a descriptor gives to somebody. The first rule about a right decides it.
+/// The rights that a descriptor gives to a token. The first rule about a right decides it.
 pub fn permitted(descriptor: &Descriptor, token: &Token) -> u32 {
     let rules = match &descriptor.dacl {
         List::Absent | List::Null => return FULL_ACCESS,
@@ -51,7 +51,7 @@ pub fn permitted(descriptor: &Descriptor, token: &Token) -> u32 {
         let rights = rights_of(rule);
         match rule.kind {
             AceKind::ALLOWED | AceKind::ALLOWED_OBJECT => allowed |= rights & !denied,
-            // A condition that cannot be told counts as fulfilled where it denies, and only there.
+            // A condition that cannot be evaluated counts as true in denying rules only.
             AceKind::DENIED
             | AceKind::DENIED_OBJECT
             | AceKind::DENIED_CALLBACK
@@ -62,7 +62,7 @@ pub fn permitted(descriptor: &Descriptor, token: &Token) -> u32 {
     allowed
 }
 
-/// Rules for a kind of objects are about none of a share.
+/// Rules for object types apply to nothing in a share.
 fn is_about(rule: &Ace, concerns: impl FnOnce(&Sid) -> bool) -> bool {
     match &rule.body {
         AceBody::About { object: Some(ObjectTypes { object: Some(_), .. }), .. }

@@ -1,9 +1,9 @@
-//! A descriptor as it is kept when a client has set it, which is not in every bit as it was sent.
+//! How a descriptor set by a client is stored: some bits differ from what was sent.
 
 use super::inherit::particular_rights;
 use super::{Ace, AceBody, AceFlags, Control, Descriptor, List, Sid};
 
-/// What a client sets of something that is there.
+/// For an existing node.
 pub fn assigned(given: Descriptor) -> Descriptor {
     Descriptor {
         control: assigned_control(given.control),
@@ -13,15 +13,15 @@ pub fn assigned(given: Descriptor) -> Descriptor {
     }
 }
 
-/// What a client gives to something new. What it does not say belongs to the system, see
-/// [`super::inherited`].
+/// For a new node. What the client does not give belongs to the system, see [`super::inherited`].
 pub fn assigned_to_new(given: Descriptor) -> Descriptor {
     let system = || Some(Sid::well_known(Sid::LOCAL_SYSTEM));
     let Descriptor { owner, group, .. } = given.clone();
     Descriptor { owner: owner.or_else(system), group: group.or_else(system), ..assigned(given) }
 }
 
-/// A list counts as inherited if the client says so and asks for it; the asking is not kept.
+/// A list counts as inherited if the client sets both that bit and the request for it; the request
+/// bit is not stored.
 fn assigned_control(control: Control) -> Control {
     let mut kept = control;
     for (inherited, asked) in [
@@ -36,7 +36,7 @@ fn assigned_control(control: Control) -> Control {
     kept
 }
 
-/// Rules that apply where they are have particular rights.
+/// Generic rights of rules that apply to the node itself are expanded.
 fn assigned_list(list: List) -> List {
     match list {
         List::Rules(rules) => List::Rules(rules.into_iter().map(assigned_rule).collect()),

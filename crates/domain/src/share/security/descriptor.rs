@@ -5,7 +5,7 @@ use bitflags::bitflags;
 
 use super::Sid;
 
-/// More than any client writes; a list cannot be longer than its own length field can say.
+/// More than any client writes; the length field of a list has 16 bits.
 pub const BYTES_MAX: usize = 64 * 1024;
 
 const REVISION: u8 = 1;
@@ -13,15 +13,14 @@ const HEADER_BYTES: usize = 20;
 const ACL_HEADER_BYTES: usize = 8;
 const ACE_HEADER_BYTES: usize = 4;
 const ACL_REVISION: u8 = 2;
-/// Of lists that have rules about kinds of objects.
+/// For lists with rules about object types.
 const ACL_REVISION_OBJECTS: u8 = 4;
 const GUID_BYTES: usize = 16;
 
 const DACL_PRESENT: u16 = 0x0004;
 const SACL_PRESENT: u16 = 0x0010;
 const SELF_RELATIVE: u16 = 0x8000;
-/// The bits that say how a list is inherited, or that something came about by itself; the others are
-/// told by what is there.
+/// The bits about inheritance and defaults; the others follow from the parts present.
 const CONTROL_KEPT: u16 = 0x3F2B;
 
 const OBJECT_TYPE_PRESENT: u32 = 1;
@@ -37,7 +36,7 @@ pub struct Descriptor {
 }
 
 bitflags! {
-    /// Those of its bits that its parts do not tell.
+    /// The control bits that do not follow from the parts.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Control: u16 {
         const DACL_AUTO_INHERIT_REQUIRED = 0x0100;
@@ -49,7 +48,7 @@ bitflags! {
     }
 }
 
-/// A list of rules. One that is null lets everybody do everything, an empty one nobody anything.
+/// A list of rules. A null list allows everything to everybody, an empty one nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum List {
     #[default]
@@ -150,14 +149,14 @@ pub enum AceBody {
         mask: u32,
         object: Option<ObjectTypes>,
         sid: Sid,
-        /// A condition, or a claim; whatever follows the identifier.
+        /// A condition or a claim: the bytes after the identifier.
         data: Vec<u8>,
     },
-    /// Of a kind that nothing is known of.
+    /// A rule of an unknown kind.
     Unknown(Vec<u8>),
 }
 
-/// What a rule is about beside somebody; GUIDs as they are written in bytes.
+/// The object types of a rule; GUIDs as their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectTypes {
     pub object: Option<[u8; GUID_BYTES]>,
@@ -237,7 +236,7 @@ impl AceBody {
             object = Some(types);
         }
         let (sid, data) = Sid::from_bytes(rest)?;
-        // Elsewhere nothing is meant to follow the identifier.
+        // Other kinds have nothing after the identifier.
         let data = if kind.has_data() { data.to_vec() } else { Vec::new() };
         Some(Self::About { mask: u32::from_le_bytes(*mask), object, sid, data })
     }
@@ -280,7 +279,7 @@ impl List {
 }
 
 impl Descriptor {
-    /// `None` for bytes that are no self-relative descriptor.
+    /// `None` for bytes that are not a self-relative descriptor.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let header = bytes.first_chunk::<HEADER_BYTES>()?;
         let control = u16::from_le_bytes([header[2], header[3]]);
@@ -311,8 +310,8 @@ impl Descriptor {
         })
     }
 
-    /// Equal descriptors have equal bytes. The parts come in the order of Windows and the service: the
-    /// lists before those that they are about.
+    /// Equal descriptors have equal bytes. The parts come in the order of Windows and the service:
+    /// lists before owner and group.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut control = SELF_RELATIVE | self.control.bits();
         control |= if self.sacl.is_present() { SACL_PRESENT } else { 0 };

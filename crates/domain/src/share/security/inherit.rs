@@ -1,8 +1,8 @@
-//! The descriptor of something new from that of its directory ([MS-DTYP] 2.5.3.4).
+//! The descriptor that a new node inherits from its directory ([MS-DTYP] 2.5.3.4).
 
 use super::{Ace, AceBody, AceFlags, Control, Descriptor, FULL_ACCESS, List, Sid};
 
-/// The rights of a file that the generic ones stand for.
+/// The file rights that the generic ones stand for.
 const GENERIC: [(u32, u32); 4] = [
     (0x8000_0000, 0x0012_0089),
     (0x4000_0000, 0x0012_0116),
@@ -11,9 +11,9 @@ const GENERIC: [(u32, u32); 4] = [
 ];
 const GENERIC_BITS: u32 = 0xF000_0000;
 
-/// What is owned by the holder of the account key belongs to the system. A list says that it is inherited,
-/// and its rules do, only below a list that says so of itself: what is created in a new share says
-/// nothing, as the tests of Azure-Samples/azure-files-samples (RestSetAcls) find it in the service.
+/// The owner of what a client with the account key creates is the system. A list and its rules are marked
+/// as inherited only below a list that is marked so: in a new share nothing is marked, as the tests of
+/// Azure-Samples/azure-files-samples (RestSetAcls) find it in the service.
 pub fn inherited(parent: &Descriptor, is_directory: bool) -> Descriptor {
     let system = Sid::well_known(Sid::LOCAL_SYSTEM);
     let mark = |control: Control| match parent.control.contains(control) {
@@ -23,7 +23,7 @@ pub fn inherited(parent: &Descriptor, is_directory: bool) -> Descriptor {
     let (dacl_control, mark_of_rules) = mark(Control::DACL_AUTO_INHERITED);
     let rules = inherited_rules(&parent.dacl, is_directory, &system, mark_of_rules);
     let (dacl, control) = match rules.is_empty() {
-        // Nothing comes from above: what the creator gives.
+        // Nothing is inherited: the creator's defaults.
         true => {
             let full = |sid| Ace::allow(FULL_ACCESS, AceFlags::default(), Sid::well_known(sid));
             (vec![full(Sid::LOCAL_SYSTEM), full(Sid::ADMINISTRATORS)], Control::default())
@@ -81,7 +81,7 @@ fn inherited_rules(list: &List, is_directory: bool, creator: &Sid, mark: AceFlag
     inherited
 }
 
-/// A rule as it is where it applies: about somebody in particular, with particular rights.
+/// A rule as it applies to the node: with a concrete identifier and specific rights.
 fn effective(rule: &Ace, creator: &Sid) -> AceBody {
     let AceBody::About { mask, object, sid, data } = &rule.body else { return rule.body.clone() };
     let about_creator = sid.is(Sid::CREATOR_OWNER) || sid.is(Sid::CREATOR_GROUP);
@@ -89,7 +89,7 @@ fn effective(rule: &Ace, creator: &Sid) -> AceBody {
     AceBody::About { mask: particular_rights(*mask), object: *object, sid, data: data.clone() }
 }
 
-/// A mask with the generic rights spelled out.
+/// A mask with generic rights expanded.
 pub(super) fn particular_rights(mask: u32) -> u32 {
     let spelled = GENERIC.iter().filter(|(generic, _)| mask & generic != 0);
     spelled.fold(mask & !GENERIC_BITS, |rights, (_, particular)| rights | particular)

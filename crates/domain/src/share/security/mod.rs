@@ -1,6 +1,5 @@
-//! Security descriptors: who may do what with a file, as clients of SMB write it down. They are
-//! kept and given back; they keep whoever has the key of the account out only where the operator
-//! wants it, see [`crate::features::AccessLists`].
+//! Security descriptors, the access control of SMB clients. They are stored and returned; they are
+//! enforced only if the operator wants it, see [`crate::features::AccessLists`].
 
 mod access;
 mod assign;

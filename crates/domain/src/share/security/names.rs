@@ -7,7 +7,7 @@ const NT: u64 = 5;
 const BUILTIN: u32 = 32;
 const LABEL: u64 = 16;
 
-/// Identifiers that are the same everywhere; where one has two names, the first is written.
+/// Well-known identifiers; if one has two names, the first is written.
 const WELL_KNOWN: [(&str, u64, &[u32]); 48] = [
     ("WD", 1, &[0]),
     ("CO", 3, &[0]),
@@ -104,7 +104,7 @@ pub const ACE_FLAGS: [(&str, AceFlags); 7] = [
     ("FA", AceFlags::AUDIT_FAILURE),
 ];
 
-/// Rights that files have together under one name; written only when they are all there is.
+/// Names for combinations of file rights; written only for exactly that combination.
 pub const RIGHTS_OF_FILES: [(&str, u32); 7] = [
     ("FA", 0x001F_01FF),
     ("FR", 0x0012_0089),

@@ -1,7 +1,7 @@
 //! Security descriptors as text ([MS-DTYP] 2.5.1): `O:BAG:SYD:(A;OICI;FA;;;BA)`.
 //!
-//! Written is what Windows writes: rights by their names where names tell all of them, identifiers by
-//! theirs. Conditions and claims are not understood.
+//! Writes what Windows writes: rights by name if names cover all of them, identifiers by name.
+//! Conditions and claims are not supported.
 
 use std::fmt::Write as _;
 
@@ -15,18 +15,18 @@ use super::{
 
 const NULL_LIST: &str = "NO_ACCESS_CONTROL";
 
-/// Why a text is no descriptor for a file.
+/// Why a text is not a descriptor for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SddlRefusal {
     /// It cannot be read.
     Malformed,
-    /// It names somebody relative to a domain, and there is none.
+    /// It names an identifier relative to a domain, and there is none.
     DomainRelative,
     /// Owner, group or discretionary list is missing.
     Incomplete,
 }
 
-/// A rule that has no text: of an unknown kind, or with a condition or claim.
+/// A rule without a text form: of an unknown kind, or with a condition or claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unwritable;
 
@@ -71,7 +71,7 @@ impl Descriptor {
         if fits { Ok(descriptor) } else { Err(SddlRefusal::Malformed) }
     }
 
-    /// A file's descriptor says who owns it and who may do what.
+    /// Checks that the descriptor has an owner, a group and a list, as a file's must.
     pub fn check_complete(&self) -> Read<()> {
         let complete =
             self.owner.is_some() && self.group.is_some() && !matches!(self.dacl, List::Absent);
@@ -92,8 +92,8 @@ impl Descriptor {
     }
 }
 
-/// How much of `rest` belongs to the part: up to the next part, which is a letter and a colon outside
-/// of parentheses.
+/// The length of the part at the start of `rest`: up to the next part, which begins with a letter and
+/// a colon outside of parentheses.
 fn value_length(rest: &str, part: char) -> usize {
     if matches!(part, 'D' | 'S') {
         // Rules have colons only within their parentheses.
@@ -168,7 +168,7 @@ fn parse_list(text: &str, flags: ListFlags) -> Read<(List, Control)> {
     }
 }
 
-/// What follows `name`, in any case, at the beginning of `text`.
+/// The rest of `text` after `name`, compared without case.
 fn strip<'text>(text: &'text str, name: &str) -> Option<&'text str> {
     let (front, rest) = text.split_at_checked(name.len())?;
     front.eq_ignore_ascii_case(name).then_some(rest)
@@ -280,7 +280,7 @@ fn parse_rights(text: &str, kind: AceKind) -> Read<u32> {
     Ok(mask)
 }
 
-/// The one name that tells all rights, or all names that do together, or a number.
+/// One name for all rights, or the names of all bits, or a number.
 fn rights_text(mask: u32, kind: AceKind) -> String {
     if kind == AceKind::MANDATORY_LABEL {
         let names = RIGHTS_OF_LABELS.iter().filter(|(_, right)| mask & right != 0);

@@ -28,7 +28,7 @@ fn descriptors_come_back_as_they_were_written() {
     ] {
         let descriptor = parsed(text);
         let written = descriptor.to_sddl().expect(text);
-        // Rights under one name with others beside them are told bit by bit.
+        // A combination plus other rights is written bit by bit.
         let expected = text.replace("FRDC", "0x12008b");
         assert_eq!(written, expected);
         assert_eq!(Descriptor::from_bytes(&descriptor.to_bytes()), Some(descriptor), "{text}");

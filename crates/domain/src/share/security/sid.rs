@@ -1,4 +1,4 @@
-//! Security identifiers: who owns something, and whom a rule is about ([MS-DTYP] 2.4.2).
+//! Security identifiers of owners and in rules ([MS-DTYP] 2.4.2).
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl Sid {
     pub const ADMINISTRATORS: (u64, &[u32]) = (5, &[32, 544]);
     pub const USERS: (u64, &[u32]) = (5, &[32, 545]);
 
-    /// One of those that are the same everywhere.
+    /// A well-known identifier.
     pub fn well_known((authority, sub_authorities): (u64, &[u32])) -> Self {
         Self { authority, sub_authorities: sub_authorities.to_vec() }
     }

@@ -7,10 +7,9 @@ use crate::table::{Value, ValueRef, compare_ordinal};
 
 impl Operator {
     /// A value of another type than the constant's is neither equal to it nor different from it,
-    /// nor is a property that is not there (github.com/Azure/Azurite/issues/1929). A constant
-    /// that is an Int32 is any number: `5` is how clients write 5.0 and the 5 of an Int64. An
-    /// Int64 or a Double finds only its own type
-    /// (github.com/microsoft/AzureStorageExplorer/issues/5346).
+    /// nor is a missing property (github.com/Azure/Azurite/issues/1929). A constant that is an
+    /// Int32 is any number: `5` is how clients write 5.0 and the 5 of an Int64. An Int64 or a
+    /// Double finds only its own type (github.com/microsoft/AzureStorageExplorer/issues/5346).
     pub(super) fn holds(self, value: Option<ValueRef<'_>>, constant: &Value) -> bool {
         let order = match (value, constant) {
             (Some(ValueRef::String(value)), Value::String(constant)) => {
@@ -35,7 +34,7 @@ impl Operator {
             }
             _ => return false,
         };
-        // NaN is different from every number and has no place among them.
+        // NaN differs from every number and is not ordered.
         match self {
             Self::Equal => order == Some(Ordering::Equal),
             Self::NotEqual => order != Some(Ordering::Equal),

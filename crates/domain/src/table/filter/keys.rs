@@ -1,20 +1,19 @@
-//! Where the keys of the entities lie that a filter can match.
+//! The key ranges in which a filter can match.
 //!
-//! Conditions on the keys are rectangles: these partitions, these rows of each. Every other
-//! condition is the rectangle of everything, so what comes out is never too little. Keys have one
-//! order, PartitionKey before RowKey, in which a rectangle becomes one span: from where its first
-//! row could be to where its last one could be.
+//! Conditions on the keys are rectangles: a range of partitions and a range of rows in each. Every
+//! other condition is the rectangle of everything, so the result is never too small. Keys are
+//! ordered by PartitionKey, then RowKey; in that order a rectangle becomes one span, from its first
+//! possible row to its last.
 
 use super::span::{Cut, KeyCut, KeySpan};
 use super::step::{Operator, Step, Test, negations};
 use crate::table::{PARTITION_KEY, ROW_KEY, Value};
 
-/// The most rectangles that a conjunction is worked out to; past it, one of its two sides is taken
-/// for the whole, which is too much but not wrong. It keeps `(…or…) and (…or…) and …` from doubling
-/// with every term.
+/// The most rectangles of a conjunction; beyond it, one of its two sides is used alone, which is
+/// larger but not wrong. Otherwise `(…or…) and (…or…) and …` would double with every term.
 const RECTANGLES_MAX: usize = 1024;
 
-/// From one place to another in the order of one key.
+/// A range in the order of one key.
 #[derive(Clone, Copy)]
 struct Interval<'a> {
     start: Cut<'a>,
@@ -70,7 +69,7 @@ pub(super) fn spans(steps: &[Step]) -> Vec<KeySpan<'_>> {
                 operands.push(rectangles(test, negated));
                 continue;
             }
-            // What is negated has been told so.
+            // The negation was passed to the operand already.
             (Step::Not, _) => continue,
             (Step::And, false) | (Step::Or, true) => true,
             (Step::And, true) | (Step::Or, false) => false,
@@ -83,7 +82,7 @@ pub(super) fn spans(steps: &[Step]) -> Vec<KeySpan<'_>> {
     merged(whole.iter().map(Rectangle::span).collect())
 }
 
-/// Where a test can hold, or where it can fail to.
+/// The keys for which a test can be true, or false if negated.
 fn rectangles<'a>(test: &'a Test, negated: bool) -> Vec<Rectangle<'a>> {
     let (property, operator, constant) = match test {
         Test::Constant(constant) if *constant == negated => return Vec::new(),
@@ -95,7 +94,7 @@ fn rectangles<'a>(test: &'a Test, negated: bool) -> Vec<Rectangle<'a>> {
         ROW_KEY => |rows| Rectangle { partitions: Interval::ALL, rows },
         _ => return vec![Rectangle::ALL],
     };
-    // Every entity has both keys, and they are text, so that what does not hold is the opposite.
+    // Every entity has both keys as text, so the negation is the opposite operator.
     let Value::String(text) = constant else {
         return if negated { vec![Rectangle::ALL] } else { Vec::new() };
     };
@@ -127,7 +126,7 @@ fn union<'a>(left: Vec<Rectangle<'a>>, right: Vec<Rectangle<'a>>) -> Vec<Rectang
 
 fn intersection<'a>(left: Vec<Rectangle<'a>>, right: Vec<Rectangle<'a>>) -> Vec<Rectangle<'a>> {
     if left.len().saturating_mul(right.len()) > RECTANGLES_MAX {
-        // Partitions narrow a scan down more than rows do.
+        // Partitions limit a scan more than rows do.
         let by_partition = |side: &[Rectangle<'_>]| {
             side.iter().all(|rectangle| {
                 rectangle.partitions.start != Cut::First && rectangle.partitions.end != Cut::Last

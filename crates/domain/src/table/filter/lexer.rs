@@ -1,11 +1,11 @@
-//! Words of a filter.
+//! The tokens of a filter.
 
 use super::{InvalidFilter, literal};
 use crate::table::Value;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
-    /// A property or a keyword: which of them, its place decides.
+    /// A property or a keyword, depending on its place.
     Word(&'a str),
     Constant(Value),
     Open,
@@ -33,7 +33,7 @@ impl<'a> Lexer<'a> {
         &self.peeked
     }
 
-    /// What is wrong at the token that comes next.
+    /// An error at the next token.
     pub(super) fn invalid(&self, why: &'static str) -> InvalidFilter {
         InvalidFilter { at: self.peeked_at, why }
     }

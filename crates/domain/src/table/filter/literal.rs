@@ -5,8 +5,8 @@ use uuid::Uuid;
 use crate::table::Value;
 use crate::time::Timestamp;
 
-/// A constant that looks like a name. Booleans are found in any case, as clients of other languages
-/// write them (github.com/Azure/Azurite/pull/1959).
+/// A constant that looks like a name. Booleans are accepted in any case, as clients of other
+/// languages write them (github.com/Azure/Azurite/pull/1959).
 pub(super) fn named(word: &str) -> Option<Value> {
     match word {
         _ if word.eq_ignore_ascii_case("true") => Some(Value::Boolean(true)),
@@ -17,8 +17,8 @@ pub(super) fn named(word: &str) -> Option<Value> {
     }
 }
 
-/// A constant that says its type in front of its text. The names of types are found in any case,
-/// as OData's libraries do; operators and properties have one case only.
+/// A constant with its type before the text. Type names are accepted in any case, as OData's
+/// libraries do; operators and properties are case-sensitive.
 pub(super) fn prefixed(prefix: &str, text: &str) -> Result<Value, &'static str> {
     let is = |name: &str| prefix.eq_ignore_ascii_case(name);
     if is("datetime") {
@@ -33,8 +33,7 @@ pub(super) fn prefixed(prefix: &str, text: &str) -> Result<Value, &'static str> 
     }
 }
 
-/// `5` is an Int32 and nothing wider: of a larger number the service says that it is not an
-/// Int32, unless it ends with `L`
+/// `5` is an Int32: the service refuses a larger number as not an Int32, unless it ends with `L`
 /// (github.com/microsoft/AzureStorageExplorer/issues/1382).
 pub(super) fn number(text: &str) -> Result<Value, &'static str> {
     if text == "-INF" {
@@ -69,7 +68,7 @@ pub(super) fn number(text: &str) -> Result<Value, &'static str> {
     }
 }
 
-/// A time without zone is one of UTC.
+/// A time without zone is in UTC.
 fn datetime(text: &str) -> Option<Timestamp> {
     Timestamp::parse_iso8601(text).or_else(|| Timestamp::parse_iso8601(&format!("{text}Z")))
 }

@@ -1,8 +1,8 @@
 //! The language of `$filter`: which entities, or tables, a query returns.
 //!
 //! A filter is read once into steps in reverse Polish order, without recursion, so that no nesting
-//! that a client can send overflows the stack. From the steps come the program that every row is
-//! tested by, and the spans of keys outside of which no row can match. Nothing here reads rows.
+//! in a request overflows the stack. The steps are compiled to the program that tests every row,
+//! and to the spans of keys outside of which no row can match. Nothing here reads rows.
 
 mod compare;
 mod keys;
@@ -25,11 +25,11 @@ use super::{EntityView, ValueRef};
 
 /// The reference allows 15 comparisons. Neither Azurite nor, by all reports, the service counts
 /// them, and clients send more (one comparison for each of a list of row keys is common), so that
-/// refusing the sixteenth would break what works elsewhere. This bound is only there for the time
-/// that one row can take.
+/// refusing the sixteenth would break what works elsewhere. This bound only limits the time per
+/// row.
 const COMPARISONS_MAX: usize = 1000;
 
-/// What a filter looks at.
+/// The properties that a filter reads.
 pub trait PropertyLookup {
     /// `None` if there is no such property. The keys and the timestamp are properties too.
     fn property(&self, name: &str) -> Option<ValueRef<'_>>;
@@ -41,7 +41,7 @@ impl PropertyLookup for EntityView<'_> {
     }
 }
 
-/// Tables have one property.
+/// A table as a filter sees it, with one property.
 pub struct NamedTable<'a>(pub &'a str);
 
 impl PropertyLookup for NamedTable<'_> {
@@ -50,7 +50,7 @@ impl PropertyLookup for NamedTable<'_> {
     }
 }
 
-/// A filter that can be read.
+/// A parsed filter.
 #[derive(Clone, Debug)]
 pub struct Filter {
     steps: Vec<Step>,
@@ -60,13 +60,13 @@ pub struct Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the filter cannot be read from character {at} on: {why}")]
 pub struct InvalidFilter {
-    /// In bytes from the beginning.
+    /// The offset in bytes.
     pub at: usize,
     pub why: &'static str,
 }
 
 impl Filter {
-    /// An empty filter, or one of spaces, lets everything pass, as the service does
+    /// An empty filter, or one of spaces, matches everything, as the service does
     /// (github.com/Azure/Azurite/issues/1573).
     pub fn parse(text: &str) -> Result<Self, InvalidFilter> {
         let steps = parser::parse(text)?;
@@ -78,12 +78,12 @@ impl Filter {
         self.program.accepts(row)
     }
 
-    /// The most comparisons that a row can take.
+    /// The most comparisons for one row.
     pub fn comparisons(&self) -> usize {
         self.program.len()
     }
 
-    /// Where the keys of matching entities lie: sorted, disjoint, and never too little.
+    /// The spans that contain the keys of all matching entities, sorted and disjoint.
     pub fn key_spans(&self) -> Vec<KeySpan<'_>> {
         keys::spans(&self.steps)
     }

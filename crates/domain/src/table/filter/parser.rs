@@ -1,11 +1,11 @@
-//! From words to steps, by the precedence of the operators: `not` before `and` before `or`.
+//! Parses tokens to steps, by the precedence of the operators: `not` before `and` before `or`.
 
 use super::lexer::{Lexer, Token};
 use super::step::{Operator, Step, Test};
 use super::{COMPARISONS_MAX, InvalidFilter};
 use crate::table::Value;
 
-/// What waits for the operand on its right to end.
+/// Operators that wait for their right operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waiting {
     Open,
@@ -35,7 +35,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// Up to the end of a test.
+    /// Reads up to the end of a test.
     fn operand(&mut self, lexer: &mut Lexer<'_>) -> Result<(), InvalidFilter> {
         loop {
             match lexer.peek() {
@@ -55,7 +55,7 @@ impl Parser {
         Ok(())
     }
 
-    /// What comes behind a test: parentheses that close, then `and` or `or`. False at the end.
+    /// Reads what follows a test: closing parentheses, then `and` or `or`. False at the end.
     fn what_follows(&mut self, lexer: &mut Lexer<'_>) -> Result<bool, InvalidFilter> {
         loop {
             let unexpected = lexer.invalid("an operator or the end is expected");

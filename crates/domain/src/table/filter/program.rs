@@ -1,6 +1,5 @@
-//! The form of a filter that rows are tested by: tests, each with the test that follows when it
-//! holds and when it does not. A row takes the tests that decide about it, and no others, without
-//! a stack and without allocating.
+//! The compiled form of a filter: tests, each with the next test if it is true and if it is false.
+//! Only the tests needed for a row are run, without a stack and without allocation.
 
 use super::PropertyLookup;
 use super::step::{Step, Test};
@@ -24,10 +23,10 @@ enum Next {
     Reject,
 }
 
-/// An operand that is compiled, but for where it leads to.
+/// A compiled operand, without the targets of its exits.
 struct Operand {
     first: usize,
-    /// The tests that make it true, or false: these have to be told what follows.
+    /// The exits that make it true, or false, whose targets are still to be set.
     true_exits: Vec<Exit>,
     false_exits: Vec<Exit>,
 }
@@ -99,7 +98,7 @@ impl Program {
     }
 
     pub(super) fn accepts(&self, row: &impl PropertyLookup) -> bool {
-        // Every way leads to a later test, so this ends.
+        // Every exit leads to a later test, so this ends.
         let mut at = 0;
         while let Some(Instruction { test, if_true, if_false }) = self.instructions.get(at) {
             let holds = match test {
@@ -118,7 +117,7 @@ impl Program {
     }
 }
 
-/// The shorter one is copied, so that a long chain is not copied for each of its links.
+/// The shorter one is copied, so that a long chain is not copied at each step.
 fn together(left: Vec<Exit>, right: Vec<Exit>) -> Vec<Exit> {
     let (mut longer, shorter) =
         if left.len() >= right.len() { (left, right) } else { (right, left) };

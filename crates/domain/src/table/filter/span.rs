@@ -20,7 +20,7 @@ impl Ord for Key<'_> {
     }
 }
 
-/// A place between two values of one key. Places are ordered as they are declared.
+/// A place between two values of one key. Places are ordered as declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cut<'a> {
     First,
@@ -36,16 +36,16 @@ pub enum Side {
 
 impl<'a> Cut<'a> {
     pub fn before(text: &'a str) -> Self {
-        Self::beside(text, Side::Before)
+        Self::next_to(text, Side::Before)
     }
 
     pub fn after(text: &'a str) -> Self {
-        Self::beside(text, Side::After)
+        Self::next_to(text, Side::After)
     }
 
-    /// No key has a zero character, and rows rely on that. A text that has one lies right behind
-    /// what comes before it: no key is between.
-    fn beside(text: &'a str, side: Side) -> Self {
+    /// No key has a zero character, and rows rely on that. A text with one is placed right after
+    /// the text before that character: no key is between.
+    fn next_to(text: &'a str, side: Side) -> Self {
         match text.split_once('\0') {
             Some((before, _)) => Self::At(Key(before), Side::After),
             None => Self::At(Key(text), side),
@@ -63,7 +63,7 @@ pub enum KeyCut<'a> {
 }
 
 impl<'a> KeyCut<'a> {
-    /// Before the first entity of these partitions that is behind `rows` in its own.
+    /// Before the first entity of these partitions that comes after `rows` in its partition.
     pub(super) fn first_of(partitions: Cut<'a>, rows: Cut<'a>) -> Self {
         match partitions {
             Cut::First => Self::First,
@@ -73,7 +73,7 @@ impl<'a> KeyCut<'a> {
         }
     }
 
-    /// Behind the last entity of these partitions that is before `rows` in its own.
+    /// After the last entity of these partitions that comes before `rows` in its partition.
     pub(super) fn last_of(partitions: Cut<'a>, rows: Cut<'a>) -> Self {
         match partitions {
             Cut::First => Self::First,

@@ -1,4 +1,4 @@
-//! What a filter says, in reverse Polish order: operands come before what joins them.
+//! A filter in reverse Polish order: operands come before their operator.
 
 use crate::table::Value;
 
@@ -41,7 +41,7 @@ impl Operator {
         })
     }
 
-    /// The operator that says the same with its operands exchanged.
+    /// The equivalent operator for exchanged operands.
     pub(super) fn mirrored(self) -> Self {
         match self {
             Self::Equal | Self::NotEqual => self,
@@ -52,7 +52,7 @@ impl Operator {
         }
     }
 
-    /// The operator that holds for two values of one order exactly when this one does not.
+    /// The operator that is true for two ordered values exactly when this one is false.
     pub(super) fn opposite(self) -> Self {
         match self {
             Self::Equal => Self::NotEqual,
@@ -65,10 +65,10 @@ impl Operator {
     }
 }
 
-/// For each step, whether an odd number of negations stands around it.
+/// For each step, whether it is inside an odd number of negations.
 pub(super) fn negations(steps: &[Step]) -> Vec<bool> {
     let mut negated = vec![false; steps.len()];
-    // Backwards, an operator comes before its operands and tells them what it was told.
+    // Going backwards, an operator comes before its operands and passes its negation on to them.
     let mut told = vec![false];
     for (at, step) in steps.iter().enumerate().rev() {
         let here = told.pop().unwrap_or(false);

@@ -1,4 +1,4 @@
-//! An engine on which nothing becomes durable before the test says so.
+//! An engine on which commits become durable only when the test says so.
 
 use async_trait::async_trait;
 use holdfast_store::engine::EngineStatistics;
@@ -27,7 +27,7 @@ fn lost() -> Fault {
 }
 
 impl HeldEngine {
-    /// Batches that have their place and are not durable.
+    /// Batches that are placed and not durable.
     pub fn waiting(&self) -> usize {
         self.held.lock().batches.len()
     }

@@ -16,7 +16,7 @@ fn pool() -> HeavyPool {
     HeavyPool::start(1).expect("a thread")
 }
 
-/// Keeps the thread of the pool from running anything else until the sender is dropped.
+/// Blocks the thread of the pool until the sender is dropped.
 fn hold(pool: &HeavyPool, lane: &Runtime) -> mpsc::Sender<()> {
     let (go_on, waits) = mpsc::channel();
     let (begun, begins) = mpsc::channel();
@@ -94,7 +94,7 @@ fn a_panic_ends_its_own_work_only() {
     let [panicked, other] = [run(true), run(false)];
     assert!(panicked.blocking_recv().is_err());
     assert!(other.blocking_recv().is_ok());
-    // What is finished is forgotten just after it has been told.
+    // A finished task is removed just after its result was sent.
     while !pool.entrance().shared.queue.lock().unfinished.is_empty() {
         thread::yield_now();
     }

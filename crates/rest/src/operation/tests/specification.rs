@@ -20,8 +20,8 @@ fn specification(name: &str) -> Option<Vec<Vec<String>>> {
     Some(lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect())
 }
 
-/// What the specification lists as an operation and the table has as a part of another: the same
-/// request by another method, or two requests that nothing in them tells apart.
+/// Operations of the specification that are part of another one in the table: the same request by
+/// another method, or two requests that cannot be told apart.
 const FOLDED: [(&str, &str, Operation); 10] = [
     (
         "blob",
@@ -45,7 +45,7 @@ const FOLDED: [(&str, &str, Operation); 10] = [
 
 fn operation_of(service: &str, name: &str) -> Option<Operation> {
     let folded = FOLDED.iter().find(|row| (row.0, row.1) == (service, name));
-    // The specification describes an upsert twice: with the update and by itself.
+    // The specification describes an upsert twice: with the update and separately.
     let name = name.split(" (If-Match present)").next().unwrap_or(name);
     folded.map(|row| row.2).or_else(|| {
         Operation::all()
@@ -113,7 +113,7 @@ fn sorted(list: &str) -> Vec<String> {
     names
 }
 
-/// The names that the column of conditional headers stands for.
+/// The header names that the column of conditional headers means.
 fn condition_headers(column: &str) -> Vec<String> {
     let mut names = Vec::new();
     for part in column.split([';', ',']).map(str::trim) {
@@ -129,8 +129,8 @@ fn condition_headers(column: &str) -> Vec<String> {
     sorted(&names.join(", "))
 }
 
-/// Rows of the list of permissions that hold only if the blob or file is already there, or by the
-/// query; what is enough in every case is checked by the others.
+/// Rows of the list of permissions that apply only if the blob or file exists, or depend on the
+/// query; the other rows check what is always enough.
 const DEPENDS_ON_STATE: [&str; 6] = [
     "Put Blob (overwrite existing block blob)",
     "Put Blob (overwrite existing page blob)",
@@ -140,7 +140,7 @@ const DEPENDS_ON_STATE: [&str; 6] = [
     "Permanently delete snapshot / version",
 ];
 
-/// What the list of permissions calls differently.
+/// Operations with another name in the list of permissions.
 const LISTED_AS: [(&str, &str); 8] = [
     ("Put Blob (create new block blob)", "Put Blob (block blob)"),
     ("Put Blob (create new page blob)", "Put Blob (page blob)"),

@@ -11,7 +11,7 @@ use super::*;
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"e\"\r\nx-ms-blob-type: PageBlob\r\n\
                   x-ms-meta-Name: value\r\n\r\nhello";
 
-/// Answers connection after connection with these texts, and keeps what it was asked.
+/// Answers successive connections with these texts, and keeps the requests.
 struct Origin {
     port: u16,
     asked: Arc<Mutex<Vec<String>>>,
@@ -50,7 +50,7 @@ async fn origin(answers: impl IntoIterator<Item = String>) -> Origin {
     Origin { port, asked, task }
 }
 
-/// Answers question after question with these addresses; the last one again and again.
+/// Answers successive lookups with these addresses; the last one repeatedly.
 struct Answers(Mutex<VecDeque<&'static str>>);
 
 #[async_trait]
@@ -63,7 +63,7 @@ impl Resolver for Answers {
     }
 }
 
-/// Never over before an answer that is to come, however busy the machine is.
+/// Long enough for any answer, however busy the machine is.
 const PATIENT: FetchLimits = FetchLimits {
     connect_timeout: Duration::from_secs(60),
     answer_timeout: Duration::from_secs(60),
@@ -92,7 +92,7 @@ fn fetcher_within(limits: FetchLimits, patterns: &[String], addresses: &[&'stati
     Fetcher::with(&settings, limits, Arc::new(resolver))
 }
 
-/// One that may read from the origin by its address.
+/// A fetcher that may read from the origin by its address.
 fn for_origin(origin: &Origin) -> Fetcher {
     fetcher(&[format!("127.0.0.1:{}", origin.port)], &[])
 }

@@ -1,4 +1,4 @@
-//! The forms in which clients send batches, and what is none.
+//! The forms of batches that clients send, and invalid ones.
 
 use super::*;
 

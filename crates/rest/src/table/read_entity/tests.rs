@@ -1,4 +1,4 @@
-//! Every type by every form that it can be sent in, and every refusal.
+//! Every type in every form that it can be sent in, and every refusal.
 
 use holdfast_domain::table::Value;
 

@@ -1,4 +1,4 @@
-//! What the contexts of a CREATE ask of the domain, and what it granted as contexts of the answer.
+//! Translates contexts of a CREATE for the domain, and what it granted to contexts of the answer.
 
 use holdfast_domain::share::handles::{CachingWanted, DurableWanted, Opened};
 use holdfast_domain::share::opens::{
@@ -98,7 +98,7 @@ pub fn granted(request: &RequestContexts, opened: &Opened) -> Vec<ResponseContex
     if let CachingGranted::Lease(lease) = opened.caching {
         contexts.push(ResponseContext::Lease(lease_to_wire(&lease)));
     }
-    // Who comes back to a durable open does not ask for one.
+    // A client that reconnects to a durable open does not request one.
     match opened.durable {
         Some(timeout_milliseconds) if request.durable_v2.is_some() => {
             let persistent = opened.handle.is_persistent();

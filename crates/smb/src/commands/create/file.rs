@@ -74,7 +74,7 @@ async fn command(call: &Call, request: &Request) -> Result<OpenNode> {
     })
 }
 
-/// Gives what was opened a place among the opens of its session.
+/// Adds what was opened to the opens of its session.
 async fn enter(call: &mut Call, request: &Request, opened: &Opened) -> Result {
     let id = opened.handle.id;
     let file_id = FileId { persistent: id, volatile: id };
@@ -104,7 +104,7 @@ async fn enter(call: &mut Call, request: &Request, opened: &Opened) -> Result {
     Ok(Answer::success(|out| response.encode(out)))
 }
 
-/// One that says nothing about who may do what leaves that to the directory.
+/// A descriptor without a list counts as none: the directory's is inherited.
 fn descriptor(request: &Request) -> Option<Vec<u8>> {
     let bytes = request.contexts.security_descriptor.as_ref()?;
     security::has_dacl(bytes).then(|| bytes.to_vec())

@@ -1,4 +1,4 @@
-//! Back to a durable open whose connection was lost: DHnC and DH2C.
+//! Reconnects to a durable open whose connection was lost: DHnC and DH2C.
 
 use holdfast_domain::names::FilePath;
 use holdfast_domain::share::handles::{Opened, Reconnect};
@@ -24,7 +24,7 @@ pub async fn reconnect(call: &Call, request: &Request) -> Result<Opened> {
         (None, None) => return Err(Status::INVALID_PARAMETER),
     };
     let lease = contexts::lease_wanted(request, call.dialect()?);
-    // Without a lease the name is not looked at.
+    // Without a lease the name is ignored.
     let path = match path::parse(&request.name) {
         Err(_) if lease.is_none() => FilePath::default(),
         path => path?,

@@ -17,7 +17,7 @@ use crate::wire::FileId;
 use crate::wire::create::access;
 use crate::wire::ioctl::{Chunk, CopyChunks, Request, codes};
 
-/// Names an open of the session that is asked in.
+/// A key that identifies an open in its session.
 pub fn resume_key(open: &Open) -> Result<[u8; 24]> {
     open.file()?;
     let mut key = [0; 24];
@@ -68,7 +68,7 @@ fn is_within_limits(chunks: &[Chunk]) -> bool {
         && total <= u64::from(copy_limits::TOTAL_BYTES_MAX)
 }
 
-/// How far it came, and what kept it from going on.
+/// How much was copied, and the error that ended it.
 async fn copy_chunks(
     call: &Call,
     from: &OpenFile,

@@ -1,4 +1,4 @@
-//! IOCTL: what does not fit any other command, by number.
+//! IOCTL: operations by control code.
 
 mod copy;
 mod ranges;
@@ -16,7 +16,7 @@ use crate::snapshots;
 use crate::status::Status;
 use crate::wire::ioctl::{Request, Response, ValidateNegotiate, codes};
 
-/// The number of none of the formats.
+/// COMPRESSION_FORMAT_NONE.
 const NO_COMPRESSION: [u8; 2] = [0; 2];
 
 pub async fn handle(call: &mut Call) -> Result {
@@ -56,7 +56,7 @@ pub async fn handle(call: &mut Call) -> Result {
         codes::SET_SPARSE => ranges::set_sparse(call, &request, &open).await,
         codes::GET_COMPRESSION => Ok(answer(&request, Status::SUCCESS, NO_COMPRESSION.to_vec())),
         codes::SET_COMPRESSION => match request.input.first_chunk() {
-            // Nothing is compressed already.
+            // No file is compressed anyway.
             Some(&NO_COMPRESSION) => Ok(answer(&request, Status::SUCCESS, Vec::new())),
             Some(_) => Err(Status::NOT_SUPPORTED),
             None => Err(Status::INVALID_PARAMETER),
@@ -75,15 +75,15 @@ pub async fn handle(call: &mut Call) -> Result {
 async fn enumerate_snapshots(call: &Call, request: &Request) -> Result {
     let share = &call.share()?.path;
     let moments = snapshots::list(&call.connection.frontend.domain, share).await?;
-    // Newest first, and those of one second once: clients cannot tell them apart.
+    // Newest first, and only one per second: clients cannot distinguish them.
     let mut tokens: Vec<String> = moments.into_iter().rev().map(time::snapshot_token).collect();
     tokens.dedup();
     let output = fsctl::snapshots(&tokens, request.output_bytes_max as usize)?;
     Ok(answer(request, Status::SUCCESS, output))
 }
 
-/// Whether client and server remember the same NEGOTIATE; if not, somebody in between has changed
-/// it and the connection ends, [MS-SMB2] 3.3.5.15.12.
+/// Whether client and server have seen the same NEGOTIATE; if not, it was changed on the way and
+/// the connection ends, [MS-SMB2] 3.3.5.15.12.
 fn validate_negotiate(call: &mut Call, request: &Request) -> Result {
     let asked = ValidateNegotiate::decode(&request.input)?;
     let negotiated = call.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;

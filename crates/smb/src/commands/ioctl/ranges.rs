@@ -1,4 +1,4 @@
-//! Sparse files: which ranges were written, and which become zeros again.
+//! Sparse files: lists written ranges, and zeroes ranges.
 
 use super::answer;
 use crate::answer::Answer;
@@ -23,7 +23,7 @@ pub async fn query_allocated(call: &Call, request: &Request, open: &Open) -> Res
     let asked = fsctl::asked_range(&request.input)?;
     let room = request.output_bytes_max as usize;
     let domain = &call.connection.frontend.domain;
-    // One more than there is room for tells that there are more.
+    // One more than fits, to know whether there are more.
     let limit = room / 16 + 1;
     let ranges = domain.handle_ranges(&file.handle, asked.offset..asked.end, limit).await;
     let ranges: Vec<Span> = ranges

@@ -1,17 +1,17 @@
-//! Which block of which segment is unwritten, in use or free. No I/O: callers do what it says.
+//! Which block of which segment is unwritten, in use or free. No I/O: callers do that.
 //!
-//! A segment is *active* while new extents may be placed in it, then *sealed*; one that an earlier
-//! run left behind is *inherited* until somebody has said what is live in it. A block of an active
-//! segment is first in a gap, then claimed by a writer, then in use, then free; it is never written
-//! again under the same segment number once an extent in it has been named. When all blocks of a
-//! sealed segment are free it is *empty*: its file is used again under a new number.
+//! A segment is *active* while new extents may be placed in it, then *sealed*; one of an earlier
+//! run is *inherited* until it is known what is live in it. A block of an active segment is first
+//! in a gap, then claimed by a writer, then in use, then free; it is never written again under the
+//! same segment number once an extent in it has been named. When all blocks of a sealed segment are
+//! free it is *empty*: its file is used again under a new number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bitmap::Bitmap;
 
-/// More than one, so that a long stream that does not fit in the rest of a segment leaves that rest
-/// to short ones.
+/// More than one, so that short streams can fill the rest of a segment that is too small for a long
+/// one.
 const ACTIVE_MAX: usize = 4;
 
 /// Consecutive blocks of one segment.
@@ -38,7 +38,7 @@ enum Phase {
 struct Segment {
     phase: Phase,
     blocks: u64,
-    /// Start and end of the stretches that no writer has claimed; none unless active.
+    /// Start and end of the ranges that no writer has claimed; empty unless active.
     gaps: BTreeMap<u64, u64>,
     free: Bitmap,
     /// The free blocks that have been given back to the file system.
@@ -142,8 +142,7 @@ impl BlockAllocation {
         }
     }
 
-    /// Nothing more is placed in the segments there are, so that what is free in them can be given
-    /// back.
+    /// Seals all segments, so that what is free in them can be given back.
     pub(super) fn seal_all(&mut self) {
         for number in std::mem::take(&mut self.active) {
             self.seal(number);
@@ -194,7 +193,7 @@ impl BlockAllocation {
         blocks
     }
 
-    /// Claims blocks behind `run` that will be given back: never all that are left, which would seal
+    /// Claims blocks after `run`, to be given back later: never all that are left, which would seal
     /// the segment.
     pub(super) fn borrow_behind(&mut self, run: Run, wanted: u64) -> u64 {
         let gap = self.segments.get(&run.segment).and_then(|it| it.gaps.get(&run.end()));
@@ -306,13 +305,13 @@ impl BlockAllocation {
         self.empty.len() > kept.max(1) || self.unpunched > slack || can_shrink()
     }
 
-    /// The empty segment that stays though none is to be kept, if it still takes up room.
+    /// The empty segment that stays for its number, if it still takes up space.
     fn kept_at_length(&self) -> Option<u64> {
         let number = self.empty.last()?;
         (self.segments[number].blocks > 0).then_some(*number)
     }
 
-    /// Takes out that empty segment; its file is to be shortened to nothing.
+    /// Takes out that empty segment; its file is to be truncated to 0 bytes.
     /// [`BlockAllocation::put_back_empty`] must follow.
     pub(super) fn take_to_shrink(&mut self) -> Option<u64> {
         let number = self.kept_at_length()?;
@@ -354,7 +353,7 @@ impl BlockAllocation {
         Some((*number, runs.into_iter().map(run).collect()))
     }
 
-    /// The holes are there, or cannot be made: neither is to be tried again.
+    /// The holes are punched, or cannot be: either way not tried again.
     pub(super) fn has_punched(&mut self, number: u64, runs: &[Run]) {
         self.change(number, |segment| {
             segment.being_punched = false;

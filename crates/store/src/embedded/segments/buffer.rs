@@ -17,12 +17,12 @@ pub(super) const CHUNK_BYTES: usize = 1024 * 1024;
 const CHUNKS_KEPT_MAX: usize = 8;
 const BLOCK: usize = BLOCK_BYTES as usize;
 
-/// Bytes appended one after the other. What lies behind them, up to a whole block, is zeros.
+/// Appended bytes, padded with zeros to a whole block.
 pub(super) struct Buffer {
     start: NonNull<u8>,
     capacity: usize,
     length: usize,
-    /// If the memory is not its own.
+    /// The chunk whose memory this is, if it has none of its own.
     huge: Option<HugeChunk>,
 }
 
@@ -44,7 +44,7 @@ impl Buffer {
         Self { start: huge.start, capacity: CHUNK_BYTES, length: 0, huge: Some(huge) }
     }
 
-    /// A small buffer; [`Buffer::append`] grows it to a chunk when there is need.
+    /// A small buffer; [`Buffer::append`] grows it to a chunk when needed.
     pub(super) fn small() -> Self {
         Self::with_capacity(BLOCK)
     }

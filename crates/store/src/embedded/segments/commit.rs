@@ -13,22 +13,22 @@ use super::file::SegmentFile;
 use super::{BLOCK_BYTES, Durability, Shared, is_no_room};
 use crate::engine::Fault;
 
-/// The most that waits for one sync: enough to keep the disk busy, not so much that the first in the
-/// batch waits long for the last.
+/// The maximum for one sync: enough to keep the disk busy, not so much that the first in the batch
+/// waits long for the last.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How much of a new segment is filled with zeros behind a batch of short streams, before they are
-/// synced together. The first write to a preallocated block changes the file's metadata, and a sync
-/// then waits for the file system's journal; later writes to it do not. So one batch in hundreds
-/// pays for the journal.
+/// How much of a new segment is filled with zeros after a batch of short streams, in the same sync.
+/// The first write to a preallocated block changes the file's metadata, and a sync then waits for
+/// the file system's journal; later writes to it do not. So one batch in hundreds pays for the
+/// journal.
 const AHEAD_BLOCKS: u64 = 512;
 
-/// A batch of this length (512 KiB) gets no zeros behind it: a few of the same would fill them, so that
-/// the disk would write nearly everything twice, and to write it takes longer than the journal.
+/// A batch of this length (512 KiB) gets no zeros after it: a few such batches would overwrite them
+/// all, so that the disk writes nearly everything twice, which takes longer than the journal.
 const SHORT_BATCH_BLOCKS: u64 = 128;
 
-/// Blocks that a writer has for itself. Dropped, they can be claimed by others; so whoever still
-/// writes to them keeps the claim.
+/// Blocks reserved for one writer. When it is dropped others can claim them, so a writer keeps it
+/// as long as it writes to them.
 pub(super) struct Claim {
     shared: Arc<Shared>,
     pub(super) file: Arc<dyn SegmentFile>,
@@ -40,7 +40,7 @@ impl Claim {
         *self.run.lock()
     }
 
-    /// Claims more blocks behind these, up to `more`.
+    /// Claims up to `more` blocks after these.
     pub(super) fn extend(&self, more: u64) {
         let mut run = self.run.lock();
         run.blocks += self.shared.space.lock().extend(*run, more);
@@ -142,8 +142,8 @@ pub(super) fn run(shared: &Arc<Shared>) {
 struct WrittenAhead(BTreeMap<u64, u64>);
 
 impl WrittenAhead {
-    /// Writes zeros behind a run of short streams where nothing was ever written. The claim is to be
-    /// kept until they are synced, and then given back.
+    /// Writes zeros after a run of short streams, to blocks that were never written. The claim must
+    /// be kept until they are synced, and then dropped.
     fn advance(&mut self, shared: &Arc<Shared>, run: Run) -> Option<Claim> {
         if run.end() <= *self.0.get(&run.segment).unwrap_or(&0) {
             return None;
@@ -208,7 +208,8 @@ impl Batch {
             Some(_) | None => None,
         };
         let synced = shared.check_poison().and_then(|()| self.sync(shared));
-        // Before anybody is answered: who writes on at once may lie right behind.
+        // Before any answer: the next stream of a client may need the blocks right after its last
+        // one.
         drop(zeros);
         for stream in self.streams {
             shared.chunks.give_back(stream.buffer);
@@ -270,8 +271,8 @@ fn claim_or_open(shared: &Arc<Shared>, blocks: u64) -> Result<Arc<Claim>, Fault>
 }
 
 impl Shared {
-    /// A full disk tears nothing that anybody was promised: that one write has failed, and others
-    /// may succeed. Anything else means that the disk cannot be trusted.
+    /// A full disk breaks nothing that was acknowledged: this write has failed, others may succeed.
+    /// After any other error the disk cannot be trusted.
     pub(super) fn write_failed(&self, why: std::io::Error) -> Fault {
         if is_no_room(&why) {
             return Fault::because("no space left to write an extent", why);

@@ -308,8 +308,8 @@ async fn workload(extents: &SegmentExtents, random: &mut Random) -> Vec<Stream> 
     named
 }
 
-/// Whether everything named is there, before and after the garbage is collected, and stays there
-/// while new extents are written.
+/// Checks that everything named is there, before and after garbage collection and while new extents
+/// are written.
 async fn check(disk: &Disk, named: &[Stream]) -> Result<(), String> {
     let extents = open(disk, Durability::Fsync);
     let read_named = || async {
@@ -367,7 +367,7 @@ async fn nothing_acknowledged_is_lost_by_a_crash_at_any_operation() {
     }
 }
 
-/// The suite can tell: without syncs there must be losses.
+/// Shows that the suite detects losses: without syncs there must be some.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_syncs_a_crash_loses_what_was_acknowledged() {
     let mut losses = 0;
@@ -378,7 +378,7 @@ async fn without_syncs_a_crash_loses_what_was_acknowledged() {
     assert!(losses > 0);
 }
 
-/// They would be half of what the disk writes.
+/// After long ones they would be half of what the disk writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn zeros_are_written_behind_short_streams_and_not_behind_long_ones() {
     let disk = Disk::default();

@@ -18,13 +18,13 @@ use crate::embedded::disk_space::available;
 use crate::embedded::folder::{OpenFolder, own_file};
 use crate::engine::Fault;
 
-/// Shorter writes go through the page cache: what is small is likely to be read soon, and the copy
-/// costs little. Longer ones would push out more than they are worth and pay for a second copy.
+/// Shorter writes go through the page cache: short content is likely to be read soon, and the copy
+/// costs little. Longer writes would evict too much and pay for a second copy.
 const DIRECT_BYTES_MIN: usize = 512 * 1024;
 /// The kernel's limit (`IOV_MAX`) on the pieces of one write.
 const SLICES_MAX: usize = 1024;
 
-/// The number of the system call `cachestat`, one on all architectures (Linux 6.5).
+/// The number of the system call `cachestat` (Linux 6.5), the same on all architectures.
 const CACHESTAT: libc::c_long = 451;
 
 #[repr(C)]
@@ -50,7 +50,7 @@ pub(super) trait SegmentFolder: Send + Sync {
     /// Creates a file of this length with its space allocated, or leaves none behind.
     fn create(&self, number: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>>;
     /// Renames a file and gives it this length, all of it allocated; on error the file has its old
-    /// name, and takes up no room if that was what lacked.
+    /// name, and takes up no space if the disk is full.
     fn recycle(&self, from: u64, to: u64, bytes: u64) -> io::Result<Arc<dyn SegmentFile>>;
     /// Opens a file for reading and for punching holes.
     fn open(&self, number: u64) -> io::Result<Arc<dyn SegmentFile>>;
@@ -71,16 +71,16 @@ pub(super) trait SegmentFile: Send + Sync {
     /// Appends to `buffer`, up to its capacity, what the file holds at `offset`. Returns 0 at the
     /// end of the file.
     fn read_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
-    /// The same, but only from memory; `WouldBlock` if there is nothing to be had.
+    /// The same, but only from memory; `WouldBlock` if there is nothing.
     fn read_cached_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize>;
     /// Fills `room`, whole blocks, from the disk itself, and leaves nothing of it in the page cache.
-    /// `Unsupported` where only reads through that can be had.
+    /// `Unsupported` where the file system cannot.
     fn read_direct_at(&self, room: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Whether nothing of a stretch is in the page cache; false where nobody can tell.
+    /// Whether nothing of a range is in the page cache; false where that is unknown.
     fn is_cold(&self, offset: u64, bytes: u64) -> bool;
-    /// Begins to bring a stretch from the disk into memory.
+    /// Begins to read a range from the disk into the page cache.
     fn will_need(&self, offset: u64, bytes: u64);
-    /// Gives a stretch of blocks back to the file system; the file keeps its length.
+    /// Gives a range of blocks back to the file system; the file keeps its length.
     fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()>;
 }
 
@@ -140,7 +140,7 @@ impl SegmentFolder for OsFolder {
         if file.metadata()?.len() > bytes {
             file.set_len(bytes)?;
         }
-        // What was allocated in vain would be missing elsewhere.
+        // A partly allocated file must not keep its space.
         allocate(&file, bytes).or_else(|why| file.set_len(0).and(Err(why)))?;
         let file = self.open_both_ways(from)?;
         std::fs::rename(self.path_of(from), self.path_of(to))?;
@@ -207,7 +207,7 @@ fn retrying<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 struct OsFile {
     buffered: File,
     direct: Option<File>,
-    /// The file system took the flag but not the call.
+    /// The file system accepted the flag at opening but not the call.
     direct_refused: AtomicBool,
     /// The file system cannot tell what is cached.
     cached_reads_refused: AtomicBool,
@@ -338,7 +338,7 @@ impl SegmentFile for OsFile {
     }
 
     fn will_need(&self, offset: u64, bytes: u64) {
-        // SAFETY: no memory is passed. It is a hint: what comes of it shows when the bytes are read.
+        // SAFETY: no memory is passed. It is a hint: errors show when the bytes are read.
         unsafe {
             libc::posix_fadvise(
                 self.buffered.as_raw_fd(),

@@ -1,7 +1,6 @@
-//! Memory in huge pages for chunks. A disk's driver describes every stretch of memory that follows on
-//! in the machine's own addresses by one segment. A chunk of 256 pages that lie anywhere is more than
-//! a request of many disks may have (254 segments with virtio): it is cut, and one request fills the
-//! queue.
+//! Memory in huge pages for chunks. A disk driver describes every physically contiguous range of
+//! memory by one segment. A chunk of 256 scattered pages exceeds what one request of many disks may
+//! have (254 segments with virtio): it is split, and one request fills the queue.
 
 #![allow(unsafe_code, reason = "memory of the system, mapped and given back")]
 
@@ -13,8 +12,8 @@ use holdfast_sync::Mutex;
 use super::buffer::CHUNK_BYTES;
 
 const PAGE_BYTES: usize = 2 * 1024 * 1024;
-/// They stay until the store is closed. Chunks beyond are made of pages that come as they are touched:
-/// in a huge one a short stream would take up the memory of a long one.
+/// They stay until the store is closed. Further chunks consist of ordinary pages, allocated when
+/// touched: in a huge page a short stream would take as much memory as a long one.
 const PAGES_MAX: usize = 16;
 
 /// As much memory as a chunk takes, aligned to it, full of zeros when it is new.
@@ -29,14 +28,14 @@ impl Drop for HugeChunk {
     }
 }
 
-/// All huge pages, and what of them is free.
+/// All huge pages, and the free chunks in them.
 #[derive(Default)]
 pub(super) struct HugeChunks(Mutex<Pages>);
 
 #[derive(Default)]
 struct Pages {
     free: Vec<Free>,
-    /// Outlive every chunk, which keeps this in memory.
+    /// Outlive every chunk, since each chunk holds a reference to this.
     pages: Vec<HugePage>,
 }
 
@@ -68,8 +67,8 @@ impl HugePage {
     fn new() -> Option<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping at a place that the kernel chooses; twice as long, so that an aligned
-        // page lies in it, and cut to that page, of which the kernel is told what it is for.
+        // SAFETY: a new mapping at a place that the kernel chooses; twice as long, so that it
+        // contains an aligned huge page, and cut to that page; the kernel is told to make it huge.
         unsafe {
             let mapped = libc::mmap(ptr::null_mut(), 2 * PAGE_BYTES, protection, flags, -1, 0);
             if mapped == libc::MAP_FAILED {

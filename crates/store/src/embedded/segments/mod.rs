@@ -1,8 +1,8 @@
 //! Extents in append-only segment files: `docs/design/0002-extents.md` argues the choices.
 //!
-//! [`block_allocation`] knows which block is used, [`Pins`] who still reads, [`file`] the operating system;
-//! [`writer`] gathers a stream into blocks, [`commit`] writes and syncs for many writers at once,
-//! [`read`] verifies, and [`reclaim`] gives space back. This module ties them together.
+//! [`block_allocation`] knows which blocks are used, [`Pins`] which are still read, [`file`] is the
+//! operating system; [`writer`] gathers a stream into blocks, [`commit`] writes and syncs for many writers
+//! at once, [`read`] verifies, and [`reclaim`] gives space back. This module ties them together.
 
 mod bitmap;
 mod block_allocation;
@@ -46,13 +46,12 @@ use crate::pins::{FreedRange, Pins};
 
 /// Extents begin at a multiple of this: what direct I/O and punching holes work in.
 const BLOCK_BYTES: u64 = 4096;
-/// A segment that is shorter, for lack of room, is not worth its file.
+/// On a nearly full disk segments are shorter, but not below this.
 const SEGMENT_BYTES_MIN: u64 = 4 * 1024 * 1024;
-/// When less than this is left on the disk, what is freed is given back at once: the row store needs
-/// it for its reserve, without which nothing is committed that could use what is kept here.
+/// When less than this is left on the disk, freed space is given back at once: the row store needs
+/// it for its reserve, without which it commits nothing that could use the space.
 const LEFT_TO_OTHERS_BYTES: u64 = 64 * 1024 * 1024;
-/// Threads that write chunks of long streams. Each waits for the disk most of the time; a few keep
-/// it busy.
+/// Threads that write chunks of long streams. They mostly wait for the disk; a few keep it busy.
 const WRITE_THREADS: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -279,7 +278,8 @@ struct Shared {
     chunks: Arc<Chunks>,
     /// By long reads that found nothing in the page cache.
     recent_reads: RecentReads,
-    /// Held while a segment is opened, so that those who find no room open one and not one each.
+    /// Held while a segment is opened, so that writers that need one at the same time open one
+    /// together.
     opening: Mutex<()>,
     poison: OnceLock<Fault>,
     short_of_room: AtomicBool,
@@ -299,7 +299,7 @@ struct Counters {
 }
 
 impl Shared {
-    /// The first failure counts; after it nobody can know what of the unsynced bytes is on disk.
+    /// The first failure counts; after it, it is unknown which unsynced bytes are on disk.
     fn poison(&self, what: &'static str, why: io::Error) -> Fault {
         tracing::error!(%why, "{what}; no more extents are written");
         self.poison.get_or_init(|| Fault::because(what, why)).clone()
@@ -341,8 +341,8 @@ impl Shared {
         }
     }
 
-    /// How many empty segments are kept, and how many freed blocks: none that could be spared while
-    /// the disk is full.
+    /// How many empty segments and freed blocks are kept: as few as possible while the disk is
+    /// full.
     fn kept_and_slack(&self) -> (usize, u64) {
         if self.short_of_room.load(Ordering::Relaxed) || self.others_lack_room() {
             return (0, 0);
@@ -394,8 +394,8 @@ impl Shared {
         Ok(())
     }
 
-    /// From the file of an empty segment or a new one; of the usual length or, on a disk that has no
-    /// room for it, of a fraction that is enough for `blocks`.
+    /// From the file of an empty segment or a new one; of the usual length or, if the disk has no
+    /// space for that, of a fraction that is enough for `blocks`.
     fn make_segment(
         &self,
         from: Option<u64>,
@@ -420,7 +420,7 @@ impl Shared {
         }
     }
 
-    /// As long as the disk is full, space that could be kept for later is given back.
+    /// As long as the disk is full, space kept for reuse is given back.
     fn note_room(&self, failed: Option<&io::Error>) {
         let is_short = failed.is_some_and(is_no_room);
         if self.short_of_room.swap(is_short, Ordering::Relaxed) != is_short {
@@ -450,7 +450,7 @@ struct Files(Mutex<OpenFiles>);
 struct OpenFiles {
     active: HashMap<u64, Arc<dyn SegmentFile>>,
     read: HashMap<u64, Arc<dyn SegmentFile>>,
-    /// The order in which files came into `read`, and leave it when there are too many.
+    /// The order in which files came into `read`; the oldest leave first when there are too many.
     read_order: VecDeque<u64>,
     read_max: usize,
 }

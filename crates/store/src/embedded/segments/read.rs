@@ -13,8 +13,8 @@ use super::file::SegmentFile;
 use crate::engine::Fault;
 use crate::extents::{Extent, ExtentId, PIECE_BYTES, READ_BYTES_MAX};
 
-/// A caller that asks for so much is likely to go on, and one read of the disk at a time would not keep it
-/// busy: that much is read ahead.
+/// A caller that asks for so much is likely to go on, and one read at a time would not keep the disk busy:
+/// so this much is read ahead.
 const LONG_READ_BYTES: u64 = 512 * 1024;
 const AHEAD_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -25,7 +25,7 @@ struct PieceRead {
     start: u64,
     checksums: Vec<u32>,
     bytes: usize,
-    /// From the start of the pieces on, with what will be asked for next.
+    /// Bytes from the start of the pieces, including what will probably be read next.
     ahead: u64,
     buffer: Vec<u8>,
 }
@@ -37,7 +37,7 @@ impl Shared {
         range: Range<u64>,
     ) -> Result<Bytes, Fault> {
         assert!(range.start < range.end && range.end <= extent.length, "range outside the extent");
-        // Ending at the end of a piece, so that a reader of the whole verifies none of them twice.
+        // It ends at the end of a piece, so that reading a whole extent verifies none twice.
         let start = range.start - range.start % PIECE_BYTES;
         let end = range.end.min(start + READ_BYTES_MAX);
         let mut pieces = PieceRead::new(extent, start, end)?;
@@ -46,7 +46,7 @@ impl Shared {
             pieces.ahead = (range.end - start).max(AHEAD_BYTES).min(extent.length - start);
         }
 
-        // To ask for what is not in the page cache is to have it brought there.
+        // A failed cached read makes the kernel begin to load the pages.
         let cached = self
             .files
             .get(extent.id.segment)
@@ -70,8 +70,8 @@ impl Shared {
     }
 }
 
-/// A caller may keep a part for long, and counts it by its length: a client that reads slowly, say.
-/// So a short one does not keep the pieces around it in memory.
+/// A caller may keep a part for long (for a slow client) and counts only its length. So a short
+/// part does not keep its whole pieces in memory.
 fn part(bytes: &Bytes, range: Range<usize>) -> Bytes {
     if range.len() < bytes.len() / 2 {
         Bytes::copy_from_slice(&bytes[range])

@@ -1,16 +1,16 @@
-//! Which stretches were read not long ago. What is read once only is not worth a place in the page
-//! cache, where it would push out what is read often; what is read again is.
+//! Which ranges were read recently. What is read only once is not worth a place in the page cache,
+//! where it would evict what is read often; what is read again is.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BLOCK_BYTES;
 
-/// One for each stretch that is remembered: 4 GiB of long reads.
+/// One for each range that is remembered: 4 GiB of long reads.
 const MARKS: usize = 4096;
 /// Spreads numbers that follow each other (2⁶⁴ divided by the golden ratio).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A stretch may be forgotten early, when another takes its place, but is never taken for another.
+/// A range may be forgotten early, when another takes its slot, but is never mistaken for another.
 pub(super) struct RecentReads(Box<[AtomicU64]>);
 
 impl Default for RecentReads {
@@ -20,9 +20,9 @@ impl Default for RecentReads {
 }
 
 impl RecentReads {
-    /// Remembers that the stretch that begins here was read. Returns whether it was remembered already.
+    /// Remembers that the range that begins here was read. Returns whether it was remembered already.
     pub(super) fn record(&self, segment: u64, offset: u64) -> bool {
-        // A segment has far fewer blocks than 2³², and no stretch has the mark 0.
+        // A segment has far fewer blocks than 2³², and no range has the mark 0.
         let mark = (segment << 32) + offset / BLOCK_BYTES + 1;
         let place = mark.wrapping_mul(SPREAD) >> (u64::BITS - MARKS.ilog2());
         self.0[place as usize].swap(mark, Ordering::Relaxed) == mark

@@ -13,8 +13,8 @@ pub(super) fn run(shared: &Arc<Shared>) {
     }
 }
 
-/// A crash before the folder is synced may bring a file back: it is then inherited, and empty once
-/// more when its garbage is collected.
+/// After a crash before the folder is synced a file may exist again: then it is inherited, and
+/// emptied again by garbage collection.
 fn delete_surplus(shared: &Shared) {
     loop {
         let (kept, _) = shared.kept_and_slack();
@@ -32,7 +32,7 @@ fn delete_surplus(shared: &Shared) {
     }
 }
 
-/// The one that stays for its number need take up no room.
+/// The one that stays for its number need take up no space.
 fn shrink_empty(shared: &Shared) {
     // Meanwhile nobody may take it for new extents.
     let _only_one = shared.opening.lock();
@@ -56,7 +56,7 @@ fn punch_holes(shared: &Shared) {
         if let Err(error) = &punched
             && is_no_descriptors(error)
         {
-            // The next that is freed is a reason to try again.
+            // The next free triggers another attempt.
             return shared.space.lock().has_punched(segment, &[]);
         }
         if let Err(error) = punched {

@@ -1,5 +1,6 @@
-//! Readers, writers and those who free what is read, under the schedules of shuttle, on the disk of
-//! the crash tests: a hole is there at once, so whoever still reads finds that its bytes are gone.
+//! Readers, writers and deleters of the same extents, under the schedules of shuttle, on the disk
+//! of the crash tests: holes are punched at once, so a reader that is not protected finds its bytes
+//! gone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::extents::{Extent, ExtentId, Extents};
 type Row = Arc<Mutex<Option<(u64, Vec<Extent>)>>>;
 
 const BYTES: usize = 5000;
-/// A content that stays: a segment with nothing in it would be kept for reuse as it is.
+/// A content that stays: an empty segment would be kept for reuse as it is.
 const KEPT: u64 = 99;
 
 fn not_zero(bytes: &[u8]) -> usize {
@@ -30,7 +31,7 @@ fn bytes_in(disk: &Disk, segment: u64) -> usize {
     not_zero(&all)
 }
 
-/// Nothing more is placed where the extents are by now, so that what is freed of them is given back.
+/// Seals the segments of the extents so far, so that what is freed in them is given back.
 fn seal(extents: &SegmentExtents) {
     let mut space = extents.shared.space.lock();
     space.seal_all();
@@ -92,7 +93,7 @@ fn what_is_pinned_is_never_reclaimed_and_what_is_freed_always_is() {
             }
         });
         assert_eq!(extents.statistics().bytes_freed, 4 * BYTES as u64);
-        // With the reclaiming thread at its end, so is its work.
+        // When the reclaiming thread has ended, its work is done.
         drop(extents);
         let segment = kept.lock().as_ref().map(|(_, named)| named[0].id.segment).expect("a row");
         assert_eq!(
@@ -140,7 +141,7 @@ fn no_block_is_given_to_two_and_whoever_gives_up_leaves_none_behind() {
     });
 }
 
-/// With the sync that makes somebody's bytes durable failed, nobody is told that they are.
+/// If the sync fails that would make bytes durable, no writer is told that they are.
 #[test]
 fn nothing_is_acknowledged_by_or_after_a_failed_sync() {
     explore(|| {

@@ -56,7 +56,7 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// Another item that is there already, if `wanted` agrees.
+    /// The next item, if there is one already and `wanted` accepts it.
     pub(super) fn pop_more(&self, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
         let mut state = self.state.lock();
         if state.items.front().is_some_and(wanted) { state.items.pop_front() } else { None }

@@ -1,8 +1,8 @@
 //! Turns a stream of unknown length into extents.
 //!
 //! A stream of at most one chunk is placed when it ends, when its length is known. A longer one
-//! claims twice what it has seen so far each time it runs out of room: in place if nobody has
-//! claimed the blocks behind, otherwise as a new extent. What it does not use it gives back.
+//! claims twice what it has seen so far each time it runs out of room: in place if the next blocks
+//! are unclaimed, otherwise as a new extent. It gives back what it does not use.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct ChunkWrite {
 
 enum State {
     Ready,
-    /// An append is running, or was given up half-way: then bytes are missing.
+    /// An append is running, or was cancelled half-way: then bytes are missing.
     Appending,
     Failed(Fault),
 }
@@ -118,7 +118,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Sees to it that the last extent has room for this many blocks more.
+    /// Gives the last extent room for this many more blocks.
     async fn make_room(&mut self, blocks: u64) -> Result<(), Fault> {
         if let Some(last) = self.extents.last() {
             if last.room() < blocks {

@@ -1,15 +1,15 @@
-//! Which tables a tree has, and which of them hide rows of which others. An arrangement never changes:
-//! a flush or a merge makes another one.
+//! Which tables a tree has, and in which order they are searched. An arrangement is immutable: a flush
+//! or a merge makes a new one.
 //!
-//! A table is older than all tables that come before it in the order of [`Levels::runs`]: of the
-//! versions of a row the first that is found is the newest.
+//! Tables come newest first in the order of [`Levels::runs`]: the first version of a row that is
+//! found is the newest.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Flushed tables lie in runs, the newest first; tables below lie in levels.
+/// Flushed tables form runs, newest first; tables below them form levels.
 pub(super) const LEVELS: usize = 7;
-/// Nothing lies below it.
+/// The lowest level.
 pub(super) const BOTTOM: usize = LEVELS - 1;
 
 /// What is known of a table without looking into it.
@@ -19,7 +19,7 @@ pub(super) struct Summary {
     pub first_key: Box<[u8]>,
     pub last_key: Box<[u8]>,
     pub bytes: u64,
-    /// Versions of rows, with those that say that a row is deleted.
+    /// Versions of rows, including tombstones.
     pub versions: u64,
     pub tombstones: u64,
     /// The sequence of the newest version.
@@ -130,7 +130,7 @@ impl<T: Summarized> Levels<T> {
         &self.levels[number]
     }
 
-    /// The newest first.
+    /// Newest first.
     pub fn runs(&self) -> impl Iterator<Item = &Run<T>> {
         self.flushed.iter().chain(&self.levels)
     }
@@ -158,7 +158,7 @@ impl<T: Summarized> Levels<T> {
         self.runs().filter_map(|run| run.0.last()).map(|table| &*table.summary().last_key).max()
     }
 
-    /// The same without some tables and with others.
+    /// A copy without some tables and with others.
     pub fn changed(&self, removed: &[Arc<T>], added: Vec<Placed<T>>) -> Self {
         let removed: HashSet<u64> = removed.iter().map(|table| table.summary().id).collect();
         let kept = |run: &Run<T>| -> Vec<Arc<T>> {

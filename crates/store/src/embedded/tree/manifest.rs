@@ -1,5 +1,5 @@
-//! The file `levels`: which tables count, and where they lie. It is replaced whole, so that after a
-//! crash the one before counts or the one after. Tables that it does not name are garbage.
+//! The file `levels`: which tables are valid, and their levels. It is replaced atomically, so that
+//! after a crash the old or the new one is valid. Tables that it does not name are garbage.
 //!
 //! Folders of formats 1 and 2 have what the crate lsm-tree wrote instead; it is read here and replaced.
 
@@ -81,7 +81,7 @@ impl Manifest {
         rest.is_empty().then_some(Self { next_id, flushed, levels })
     }
 
-    /// Makes it the one that counts.
+    /// Makes it the valid one.
     pub fn store(&self, folder: &OpenFolder) -> Result<(), UpkeepError> {
         let draft = folder.path().join(DRAFT);
         let write = || {
@@ -89,19 +89,19 @@ impl Manifest {
             io::Write::write_all(&mut file, &self.encode())?;
             file.sync_all()
         };
-        // A draft that failed counts for nothing, and the next one is written from its beginning.
+        // A failed draft is ignored, and the next one overwrites it.
         write().map_err(|why| UpkeepError::because("writing the list of tables failed", why))?;
         let replace = || {
             fs::rename(&draft, folder.path().join(FILE))?;
             folder.sync()
         };
-        // Now nobody knows which of the two counts.
+        // Now it is unknown which of the two is on disk.
         let broken =
             |why| UpkeepError::Broken(Fault::because("replacing the list of tables failed", why));
         replace().map_err(broken)
     }
 
-    /// The one that counts; none where none was ever stored.
+    /// The valid one; `None` if none was ever stored.
     pub fn load(folder: &Path) -> Result<Option<Self>, Fault> {
         let path = folder.join(FILE);
         let Some(bytes) = read_if_there(&path)? else { return Ok(None) };
@@ -134,8 +134,7 @@ pub(in crate::embedded) mod lsm_tree_files {
     const CURRENT_BYTES: usize = 8 + 16 + 1;
     const XXH3: u8 = 0;
 
-    /// The tables of a folder; none if it has none. A manifest that is not the one which was written is
-    /// refused.
+    /// The tables of a folder; none if it has none. A damaged manifest is refused.
     pub fn load(folder: &Path) -> Result<Option<Manifest>, Fault> {
         let path = folder.join(CURRENT);
         let Some(current) = read_if_there(&path)? else { return Ok(None) };
@@ -182,8 +181,8 @@ pub(in crate::embedded) mod lsm_tree_files {
                 Some(tables) if level > 0 && runs.len() <= 1 => {
                     *tables = runs.pop().unwrap_or_default()
                 }
-                // Tables of different runs overlap. In their order they are like flushed ones, as are
-                // then those of the levels above.
+                // Tables of different runs overlap. They are taken as flushed runs in their order,
+                // and so are those of the levels above.
                 Some(_) => {
                     let above = manifest.levels[..level].iter_mut().map(std::mem::take);
                     manifest.flushed.extend(above.filter(|run| !run.is_empty()).chain(runs));
@@ -208,7 +207,7 @@ pub(in crate::embedded) mod lsm_tree_files {
         (0..tables).map(named).collect()
     }
 
-    /// To be called when the folder has another manifest that counts.
+    /// To be called when the folder has a valid manifest of the new format.
     pub fn remove(folder: &OpenFolder) -> io::Result<()> {
         for entry in fs::read_dir(folder.path())? {
             let entry = entry?;

@@ -18,8 +18,8 @@ use crate::engine::Fault;
 
 /// What a flush writes beside its rows: filters, indexes and the manifest.
 const FLUSH_BYTES_MORE: u64 = 1024 * 1024;
-/// A merge writes no more than it reads. Where so much is left, it has room unless it is an unusually
-/// large one; and if it has not, it fails before it changes anything.
+/// A merge writes no more than it reads. With so much left it has enough space unless it is unusually
+/// large; and without, it fails before it changes anything.
 const MERGE_BYTES: u64 = 256 * 1024 * 1024;
 
 type Versions<'a> = Box<dyn Iterator<Item = lsm_tree::Result<InternalValue>> + 'a>;
@@ -54,7 +54,7 @@ impl Tree {
             let version = version?;
             let verdict = kept.judge(&version, |key| !levels.is_covered(key));
             let Verdict::Keep { is_new_key } = verdict else { continue };
-            // What lies behind all other rows has its own tables, which no merge need ever touch.
+            // Rows after all others get their own tables, which no merge needs to touch.
             if appended_from.is_none()
                 && last_key.is_none_or(|last| version.key.user_key[..] > *last)
             {
@@ -107,7 +107,7 @@ impl Tree {
         self.bytes().min(MERGE_BYTES)
     }
 
-    /// The files stay as they are.
+    /// Moves tables to a level; their files do not change.
     fn move_tables(&self, tables: &[Arc<TableFile>], level: usize) -> Result<(), UpkeepError> {
         let place = vec![(Place::Level(level), tables.to_vec())];
         self.replace_tables(NewTables::none(), tables, place, &[])
@@ -155,7 +155,7 @@ fn versions_of(run: &[Arc<TableFile>]) -> Versions<'_> {
     }))
 }
 
-/// Tables of the level that is written to which are not merged: no new table may reach across one.
+/// Tables of the target level that are not merged: no new table may overlap one.
 struct Fences(std::iter::Peekable<std::vec::IntoIter<Box<[u8]>>>);
 
 impl Fences {
@@ -168,7 +168,7 @@ impl Fences {
         Self(fences.into_iter().peekable())
     }
 
-    /// Whether a fence lies between the last key that was asked for and this one.
+    /// Whether a fence lies between the previous key and this one.
     fn pass(&mut self, key: &[u8]) -> bool {
         let mut passed = false;
         while self.0.next_if(|fence| **fence < *key).is_some() {

@@ -1,10 +1,10 @@
 //! Which tables are merged next: a function of the arrangement alone.
 //!
 //! Flushed tables are merged into the highest level in use, and from there on a level that is too large
-//! gives tables to the next. That keeps the number of places small in which a row is looked for. It gives
-//! room back only by the way: what a tombstone deletes stays until the two meet, and without new rows
-//! nothing brings them together. So tables with many tombstones are merged with what lies below them as
-//! soon as what they delete is worth the writing.
+//! gives tables to the next. That keeps the number of tables small in which a row is searched. It frees
+//! space only as a side effect: what a tombstone deletes stays until the two are merged, and without new
+//! rows that never happens. So tables with many tombstones are merged with the tables below as soon as
+//! what they delete is worth the writing.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use super::levels::{BOTTOM, LEVELS, Levels, Run, Summarized, bytes_of};
 pub(super) struct MergeOptions {
     /// The size of the highest level in use; each one below may have `LEVEL_RATIO` times as much.
     level_bytes: u64,
-    /// Fewer tombstones in a table are in nobody's way.
+    /// Fewer tombstones in a table do no harm.
     tombstones_min: u64,
-    /// What is merged to get rid of tombstones that give little room back.
+    /// How much is merged to remove tombstones that free little space.
     tidied_bytes_max: u64,
 }
 
@@ -31,18 +31,18 @@ impl MergeOptions {
     }
 }
 
-/// So many runs of flushed tables are merged at once. With new keys all over, each merge writes the whole
-/// next level again, so that many at once make for less writing; a read looks into so many tables more,
-/// which their filters make cheap.
+/// So many runs of flushed tables are merged at once. With keys spread over the whole range, each merge
+/// rewrites the whole next level, so many at once mean less writing; reads look into more tables, which
+/// their filters make cheap.
 const FLUSHED_RUNS: usize = 16;
 
 const LEVEL_RATIO: u64 = 10;
-/// What may be written for each tombstone that goes, while there is other work and while there is none.
-/// Rows are written about as often when levels grow too large.
+/// How much may be written for each tombstone removed, with other work to do and without. Merging large
+/// levels rewrites rows about as often.
 const BYTES_PER_TOMBSTONE: u64 = 4 * 1024;
 const IDLE_BYTES_PER_TOMBSTONE: u64 = 16 * 1024;
-/// One byte in so many of those that are written again must be garbage for tombstones to be merged for it.
-/// So no more than a third of what is not garbage can be garbage.
+/// One byte in so many of those that are rewritten must be garbage for tombstones to be merged. So garbage
+/// is at most a third of what is live.
 const GARBAGE_PART: u64 = 4;
 
 pub(super) struct Merge<T> {
@@ -50,7 +50,7 @@ pub(super) struct Merge<T> {
     pub inputs: Vec<Vec<Arc<T>>>,
     /// Where the rows go.
     pub level: usize,
-    /// The tables go there as they are: nothing of theirs is there yet.
+    /// The tables only move: nothing at that level overlaps them.
     pub is_move: bool,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct Merge<T> {
 pub(in crate::embedded) enum Effort {
     /// What keeps reads cheap and the disk from filling up.
     Needed,
-    /// Nothing else is to be done: tombstones may cost more.
+    /// There is nothing else to do: removing tombstones may cost more.
     Idle,
 }
 
-/// `oldest` is the lowest bound that a snapshot has or can get: deletions from there on cannot be carried
-/// out yet.
+/// `oldest` is the lowest bound that a snapshot has or can get: deletions at or above it cannot be
+/// carried out yet.
 pub(super) fn choose<T: Summarized>(
     levels: &Levels<T>,
     options: MergeOptions,
@@ -85,7 +85,8 @@ pub(super) fn choose<T: Summarized>(
         .or_else(|| flushed_tombstones(levels, options, budget))
 }
 
-/// The highest level that takes rows: so high that all below have room for what the bottom has.
+/// The highest level that takes rows, chosen so that the levels below fit the size of the bottom
+/// one.
 fn top_level<T: Summarized>(levels: &Levels<T>, options: MergeOptions) -> usize {
     let below: u64 = (1..LEVELS).map(|level| levels.level(level).bytes()).sum();
     let mut top = BOTTOM;
@@ -94,7 +95,7 @@ fn top_level<T: Summarized>(levels: &Levels<T>, options: MergeOptions) -> usize 
         top -= 1;
         room = room.saturating_mul(LEVEL_RATIO);
     }
-    // What is there already is not passed by.
+    // Levels in use are not skipped.
     let highest_used = (1..BOTTOM).find(|level| !levels.level(*level).tables().is_empty());
     highest_used.map_or(top, |used| top.min(used))
 }
@@ -127,7 +128,7 @@ fn overlapped<'a, T: Summarized + 'a>(
     found
 }
 
-/// The level that has the most above what it may have.
+/// The level that exceeds its size limit most.
 fn too_large<T: Summarized>(levels: &Levels<T>, options: MergeOptions) -> Option<usize> {
     let top = top_level(levels, options);
     let mut room = options.level_bytes;
@@ -143,7 +144,7 @@ fn too_large<T: Summarized>(levels: &Levels<T>, options: MergeOptions) -> Option
     worst.map(|(level, _)| level)
 }
 
-/// Gives the table to the next level that is cheapest to give there, and others that come for nothing.
+/// Moves the table that is cheapest to move to the next level, and others that cost nothing more.
 fn relieve<T: Summarized>(levels: &Levels<T>, level: usize) -> Merge<T> {
     let next = levels.level(level + 1);
     let below = |table: &Arc<T>| {
@@ -161,7 +162,7 @@ fn relieve<T: Summarized>(levels: &Levels<T>, level: usize) -> Merge<T> {
         let movable = tables.iter().filter(|table| below(table).is_empty());
         return Merge { inputs: vec![movable.cloned().collect()], level: level + 1, is_move: true };
     }
-    // Those between the first and the last key that are written anyway.
+    // Those within the key range that is written anyway.
     let (first, last) = (&touched[0], &touched[touched.len() - 1]);
     let within = levels
         .level(level)
@@ -215,7 +216,7 @@ fn worth_merging<T: Summarized>(
         })
         .find(|(_, tables)| !tables.is_empty());
     let Some((level_below, below)) = below else {
-        // Nothing is deleted by them any more: the rows are written again without them.
+        // They delete nothing any more: the rows are rewritten without them.
         let is_worth_it = summary.tombstones.saturating_mul(budget) >= summary.bytes;
         let inputs = vec![vec![Arc::clone(table)]];
         let merge = Merge { inputs, level: BOTTOM, is_move: false };

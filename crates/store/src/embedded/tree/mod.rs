@@ -2,8 +2,7 @@
 //! those of the crate lsm-tree; which tables there are and which are merged is decided here
 //! (`docs/design/0008-tree.md` says why).
 //!
-//! Rows come from the log, which is durable before they are put here. A reader names a sequence and
-//! sees what is below it.
+//! A reader names a sequence and sees what is below it.
 
 mod levels;
 pub(super) mod manifest;
@@ -53,7 +52,7 @@ pub(super) struct Tree {
     folder: OpenFolder,
     table_limits: TableLimits,
     merge_options: MergeOptions,
-    /// Rows behind all others become tables of the bottom level, if they are so many bytes.
+    /// Rows after all others become tables of the bottom level if they have so many bytes.
     appended_bytes_min: u64,
 }
 
@@ -65,7 +64,7 @@ pub(super) struct Common<'a> {
 }
 
 impl Tree {
-    /// `id` is another one for each tree that has the same cache.
+    /// `id` must differ between trees that share a cache.
     pub fn open(common: &Common<'_>, path: &Path, id: u64) -> Result<Self, Fault> {
         let broken = |why: std::io::Error| Fault::because(format!("open {}", path.display()), why);
         let tables = path.join(TABLES_FOLDER);
@@ -105,7 +104,7 @@ impl Tree {
         self.folder.path()
     }
 
-    /// The row as a snapshot sees it that sees the batches before this sequence.
+    /// The row as seen by a snapshot of the batches before this sequence.
     pub fn get(&self, hash: u64, key: &[u8], before: u64) -> lsm_tree::Result<Option<UserValue>> {
         Ok(self.sources.load().get(hash, key, before)?.map(|row| row.value))
     }
@@ -132,7 +131,7 @@ impl Tree {
         self.sources.load().put(hash, row);
     }
 
-    /// Rows are put into another memtable from now on.
+    /// Begins a new memtable.
     pub fn close_memtable(&self) {
         let _one_at_a_time = self.changing.lock();
         let sources = self.sources.load();
@@ -149,7 +148,7 @@ impl Tree {
         self.sources.load().levels.flushed.len() >= UNMERGED_RUNS_MAX
     }
 
-    /// Tombstones that no merge can take away before their memtable is closed.
+    /// Tombstones in the open memtable, where no merge can remove them.
     pub fn tombstones_in_memory(&self) -> u64 {
         let sources = self.sources.load();
         let active = sources.memtables.first();
@@ -181,7 +180,7 @@ impl Tree {
         match self.manifest_of(&levels).store(&self.folder) {
             Ok(()) => new.keep(),
             Err(UpkeepError::Broken(fault)) => {
-                // Perhaps it counts all the same.
+                // The manifest may be valid all the same.
                 new.keep();
                 return Err(UpkeepError::Broken(fault));
             }
@@ -216,7 +215,7 @@ pub(super) fn convert_lsm_tree(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Outside of a tree that is open.
+/// For a tree that is not open.
 fn store(manifest: Manifest, path: &Path) -> Result<Manifest, Fault> {
     let broken = |why| Fault::because(format!("open {}", path.display()), why);
     let folder = OpenFolder::open(path).map_err(broken)?;
@@ -228,7 +227,7 @@ fn store(manifest: Manifest, path: &Path) -> Result<Manifest, Fault> {
     Ok(manifest)
 }
 
-/// Removes what is not needed any more after a conversion that counts.
+/// Removes what is not needed any more once the converted manifest is valid.
 pub(super) fn remove_lsm_tree(path: &Path) -> Result<(), Fault> {
     let remove = || manifest::lsm_tree_files::remove(&OpenFolder::open(path)?);
     remove().map_err(|why| Fault::because(format!("clean {}", path.display()), why))
@@ -262,7 +261,7 @@ fn table_files(tables: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// A crash leaves tables that were not finished, or were merged.
+/// A crash may leave tables that were unfinished, or already merged.
 fn remove_unnamed(tables: &Path, manifest: &Manifest) -> std::io::Result<()> {
     let named: HashSet<u64> = manifest.tables().map(|named| named.id).collect();
     for (id, path) in table_files(tables)? {

@@ -1,4 +1,4 @@
-//! What rows of a tree are read from: its memtables, the newest first, and its tables. These sources never
+//! What the rows of a tree are read from: its memtables, newest first, and its tables. These sources never
 //! change. They are replaced when a memtable is closed or flushed or when tables are merged.
 
 use std::cell::Cell;
@@ -16,14 +16,14 @@ use super::levels::{Levels, Summarized};
 use super::table_file::TableFile;
 use crate::engine::{KeyRange, Order, Row};
 
-/// By this hash the filters of tables know their keys.
+/// The hash that the filters of tables use.
 pub(in crate::embedded) fn hash_of(key: &[u8]) -> u64 {
     standard_bloom::Builder::get_hash(key)
 }
 
 #[derive(Clone)]
 pub(super) struct RowSources {
-    /// The newest first, which is the one that rows are put into.
+    /// Newest first; rows are put into the first.
     pub memtables: Vec<FilteredMemtable>,
     pub levels: Arc<Levels<TableFile>>,
 }
@@ -42,7 +42,7 @@ impl RowSources {
 
     pub fn put(&self, hash: u64, row: InternalValue) {
         if let Some(active) = self.memtables.first() {
-            // A reader that may see the row has its sequence, which is published after this.
+            // Before the sequence is published, so that every reader that may see the row finds it.
             active.keys.note(hash);
             if row.is_tombstone() {
                 active.tombstones.fetch_add(1, Ordering::Relaxed);
@@ -51,7 +51,7 @@ impl RowSources {
         }
     }
 
-    /// The row as a snapshot sees it that sees what is below `before`.
+    /// The row as seen by a snapshot of what is below `before`.
     pub fn get(
         &self,
         hash: u64,
@@ -86,8 +86,8 @@ impl RowSources {
         Ok(None)
     }
 
-    /// At most `limit` rows of the range, in the given order. Passes over no more than `steps` versions of
-    /// rows, whether they are seen or not.
+    /// At most `limit` rows of the range, in the given order. Reads no more than `steps` versions of rows,
+    /// visible or not.
     pub fn scan(
         &self,
         range: &KeyRange,
@@ -144,7 +144,7 @@ impl RowSources {
     }
 }
 
-/// Whether the range has nothing at `last` or before it.
+/// Whether the range begins after `last`.
 fn ends_before(last: &[u8], range: &KeyRange) -> bool {
     match &range.start {
         Bound::Included(start) => *last < **start,
@@ -153,7 +153,7 @@ fn ends_before(last: &[u8], range: &KeyRange) -> bool {
     }
 }
 
-/// Whether the range has nothing at `first` or behind it.
+/// Whether the range ends before `first`.
 fn begins_behind(first: &[u8], range: &KeyRange) -> bool {
     match &range.end {
         Bound::Included(end) => *first > **end,
@@ -162,7 +162,7 @@ fn begins_behind(first: &[u8], range: &KeyRange) -> bool {
     }
 }
 
-/// A range in the words of tables.
+/// A range as tables take it.
 struct Bounds {
     start: Bound<UserKey>,
     end: Bound<UserKey>,
@@ -225,18 +225,18 @@ impl FilteredMemtable {
     }
 }
 
-/// A row is in one of those that have the filters, if it is in any.
+/// The filters of several memtables: a key that none of them has is in none of the memtables.
 pub(super) type Filters = Arc<[Arc<KeyFilter>]>;
 
 /// Which keys a memtable may have, and the table that it is flushed to until that is merged. Most rows
-/// that are looked for are in neither. To find that out from a memtable takes a dozen steps, each of
-/// which waits for memory, and from a table with its own filter some five; this is one.
+/// that are looked for are in neither. A memtable needs a dozen cache misses to tell that, and a table
+/// with its own filter about five; this needs one.
 pub(super) struct KeyFilter {
     /// Each key has two bits of one word.
     words: Box<[AtomicU64]>,
 }
 
-/// 64 bits for each KiB of a memtable: few rows are so short that these do not tell most keys apart.
+/// 64 bits for each KiB of a memtable: enough to tell most keys apart unless rows are very short.
 const FILTER_WORDS: usize = 16 * 1024;
 
 impl Default for KeyFilter {

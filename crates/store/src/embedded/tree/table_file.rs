@@ -15,7 +15,8 @@ pub(in crate::embedded) const TABLES_FOLDER: &str = "tables";
 pub(super) struct TableFile {
     pub table: Table,
     summary: Summary,
-    /// Of a table that was flushed by this process and not merged since: which keys its flush may have.
+    /// Of a table that was flushed by this process and not merged since: which keys the flush may
+    /// contain.
     filters: Option<Filters>,
 }
 
@@ -51,8 +52,8 @@ pub(super) struct TableOpener {
     pub open_tables: Arc<DescriptorTable>,
 }
 
-/// Whether the filter and the index of a table stay in memory. Flushed tables are asked for every row that
-/// is looked for; of all tables together it would be too much memory.
+/// Whether the filter and the index of a table stay in memory. Every lookup asks the flushed tables; for
+/// all tables it would take too much memory.
 #[derive(Clone, Copy)]
 pub(super) enum Pinned {
     Yes,

@@ -19,7 +19,7 @@ pub(super) struct TableLimits {
     /// So many tombstones in a row get tables of their own: they can then be merged with just what they
     /// delete, and tables that nothing is deleted from are left alone.
     tombstones_apart: u64,
-    /// What they delete is merged with them in one go.
+    /// What they delete is merged with them at once.
     tombstones: u64,
 }
 
@@ -33,7 +33,7 @@ impl TableLimits {
 /// How tables are written.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
-    /// Is soon merged again: not worth compressing, and its index is kept in memory.
+    /// Soon merged again: not worth compressing, and its index is kept in memory.
     Flushed,
     /// Lies close to the flushed ones.
     Upper,
@@ -48,9 +48,9 @@ impl Form {
         }
     }
 
-    /// Bits of the filter for each key. Whoever looks for a row that is not there asks every flushed table
-    /// that was there when the tree was opened: at 10 bits one in a hundred answers wrongly and is read in
-    /// vain, at 16 one in two thousand.
+    /// Bits of the filter for each key. Looking for a missing row asks every flushed table that existed
+    /// when the tree was opened: at 10 bits one in a hundred answers wrongly and is read in vain, at 16
+    /// one in two thousand.
     fn filter_bits(self) -> f32 {
         match self {
             Self::Flushed => 16.0,
@@ -58,9 +58,9 @@ impl Form {
         }
     }
 
-    /// An index that is written whole at the end of its table keeps the last key of every block until
-    /// then, and a key keeps the block of the merged table that it was read from: as much memory as the
-    /// new table has bytes. An index in parts does not.
+    /// An index written at the end of its table holds the last key of every block until then, and each
+    /// key keeps the block of the merged table it was read from in memory: in all as much as the new
+    /// table. A partitioned index does not.
     fn has_index_in_parts(self) -> bool {
         match self {
             Self::Flushed => false,
@@ -69,7 +69,7 @@ impl Form {
     }
 }
 
-/// Files that nobody knows of yet are removed when it is dropped.
+/// Its files are removed when it is dropped before it is finished.
 pub(super) struct TableWriter {
     opener: TableOpener,
     next_id: Arc<AtomicU64>,
@@ -84,7 +84,7 @@ pub(super) struct TableWriter {
 
 struct Current {
     writer: Writer,
-    /// About: blocks have more, and may be compressed.
+    /// Approximate: blocks add some, and may be compressed.
     bytes: u64,
     tombstones: u64,
     has_only_tombstones: bool,
@@ -109,8 +109,8 @@ impl TableWriter {
         }
     }
 
-    /// Versions come in the order of their keys, the newest of a key first. `is_new_key` says that the
-    /// version before was of another row.
+    /// Versions come in the order of their keys, the newest of a key first. `is_new_key`: the version
+    /// before was of another row.
     pub fn write(&mut self, version: InternalValue, is_new_key: bool) -> lsm_tree::Result<()> {
         if version.is_tombstone() && is_new_key && !self.is_among_tombstones() {
             self.held_back.push(version);
@@ -163,7 +163,7 @@ impl TableWriter {
         let path = self.opener.path(id);
         let bits = BloomConstructionPolicy::BitsPerKey(self.form.filter_bits());
         let writer = Writer::new(path.clone(), id, 0);
-        // Even one that could not be made may have left its name.
+        // Even a file whose creation failed may have left its name.
         self.begun.push(path);
         let mut writer =
             writer?.use_bloom_policy(bits).use_data_block_compression(self.form.compression());
@@ -182,8 +182,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Ends the table, with the tombstones that were held back. What comes next is of this form; returns
-    /// how many tables there are before it.
+    /// Ends the table, with the tombstones that were held back. What follows is written in this form;
+    /// returns how many tables there are so far.
     pub fn cut(&mut self, form: Form) -> lsm_tree::Result<usize> {
         self.write_held_back()?;
         self.end_table()?;
@@ -204,7 +204,7 @@ impl Drop for TableWriter {
     }
 }
 
-/// Tables that are durable, and removed with this unless they are kept.
+/// Durable tables, which are removed on drop unless `keep` is called.
 pub(super) struct NewTables {
     pub named: Vec<Named>,
     files: Vec<PathBuf>,

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use super::*;
 use crate::contract::Random;
 
-/// A tree, and what every state of it was.
+/// A tree, and every state it had.
 struct Checked {
     tree: Tree,
     next: u64,
     value_bytes: usize,
-    /// What snapshots see that see what is below a bound.
+    /// What a snapshot of each bound sees.
     states: BTreeMap<u64, BTreeMap<String, u64>>,
     _folder: tempfile::TempDir,
 }

@@ -12,11 +12,11 @@ pub(super) enum Verdict {
 /// Judges versions in the order of their keys, the newest of a key first.
 ///
 /// Every snapshot that is held or will be taken sees what is below some bound, `oldest` or a higher one.
-/// So of the versions below `oldest` the newest is seen by some of them, and the others by nobody.
+/// So of the versions below `oldest` only the newest can be seen.
 pub(super) struct KeptVersions {
     oldest: SeqNo,
     key: Option<UserKey>,
-    /// Of this key a version was kept, a version below `oldest` was met.
+    /// For this key a version was kept; a version below `oldest` was met.
     kept_one: bool,
     met_below: bool,
 }
@@ -26,8 +26,7 @@ impl KeptVersions {
         Self { oldest, key: None, kept_one: false, met_below: false }
     }
 
-    /// `hides_nothing` tells whether nothing older of this key lies anywhere else: then it need not be
-    /// said that the row is deleted.
+    /// `hides_nothing`: no older version of this key is anywhere else, so no tombstone is needed.
     pub fn judge(
         &mut self,
         version: &InternalValue,
@@ -60,7 +59,8 @@ mod tests {
 
     use super::*;
 
-    /// Those of a row that are kept, of versions that are given newest first; a negative one deletes.
+    /// Which versions of a row are kept; they are given newest first, and negative ones are
+    /// deletions.
     fn kept(oldest: SeqNo, versions: &[i64], hides_nothing: bool) -> Vec<i64> {
         let mut rule = KeptVersions::new(oldest);
         let is_kept = |version: &&i64| {

@@ -1,4 +1,4 @@
-//! Each promise kept and broken, in the smallest history.
+//! The smallest histories that keep and break each promise.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What can be said in a filter, and what cannot.
+//! What the filter language accepts, and what it refuses.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn what_is_not_a_filter_is_refused() {
         "5",
         "'text'",
         "guid'00000000-0000-0000-0000-000000000000'",
-        // Operators have one case.
+        // Operators are case-sensitive.
         "a EQ 1",
         "a AND b",
         "NOT a",
@@ -166,7 +166,7 @@ fn no_depth_overflows_the_stack() {
     let parentheses = format!("{}a{}", "(".repeat(deep), ")".repeat(deep));
     assert!(matches(&parentheses, &row));
     assert!(!matches(&format!("{}a", "not ".repeat(deep + 1)), &row));
-    // As client libraries nest conditions that are added one by one.
+    // As client libraries nest conditions when they add them one by one.
     let mut nested = "(a)".to_owned();
     for at in 1..COMPARISONS_MAX {
         let operator = ["and", "or"][at % 2];

@@ -1,4 +1,4 @@
-//! Random filters over random entities: what the spans leave out would not have matched.
+//! Random filters over random entities: entities outside of the spans must not match.
 
 use holdfast_random::Random;
 
@@ -8,7 +8,7 @@ fn one_of<T: Copy>(choices: &[T], random: &mut Random) -> T {
     choices[random.within(0..choices.len())]
 }
 
-/// Few, and some the beginning of others, so that keys are often equal and often neighbours.
+/// Few, and some of them prefixes of others, so that keys are often equal or neighbours.
 const KEYS: [&str; 8] = ["", "a", "a\0", "a ", "aa", "b", "\u{10000}", "\u{FB00}"];
 const OPERATORS: [&str; 6] = ["eq", "ne", "gt", "ge", "lt", "le"];
 
@@ -85,7 +85,7 @@ fn spans_hold_every_match_in_order_and_once() {
             }
         }
     }
-    // Otherwise the test would say nothing.
+    // Otherwise the test would prove nothing.
     assert!(matched > 100_000 && left_out > 100_000, "{matched} matched, {left_out} left out");
 }
 
@@ -140,7 +140,7 @@ fn no_text_makes_it_panic() {
     assert!(valid > 1000, "{valid}");
 }
 
-/// What a filter says, worked out in the plainest way: by the grammar, one rule a function.
+/// A filter evaluated in the simplest way: by the grammar, one function per rule.
 mod plain {
     use holdfast_random::Random;
 

@@ -184,8 +184,8 @@ fn a_value_of_another_type_matches_no_comparison() {
     assert_matches(false, &["No", "not Yes", "Small", "Text"]);
 }
 
-/// Comparisons with a property that is not there do not hold, `ne` like the others; `not` turns
-/// that around, which is how such entities are found.
+/// Comparisons with a missing property are false, including `ne`; `not` negates that, which is how
+/// such entities are found.
 #[test]
 fn a_property_that_is_not_there_matches_no_comparison() {
     for operator in ["eq", "ne", "gt", "ge", "lt", "le"] {
@@ -222,7 +222,7 @@ fn text_is_compared_by_its_characters_not_by_a_language() {
     }
 }
 
-/// As .NET does, which the service is written in.
+/// As in .NET.
 #[test]
 fn text_is_in_the_order_of_its_utf16_units() {
     let row = Sample(vec![("t", text("\u{10000}"))]);

@@ -1,10 +1,9 @@
-//! Memory for requests at work, with the short answers that are counted with them: from before a request
-//! is read until its answer is written.
+//! Memory for running requests and their short answers: from before a request is read until its answer
+//! is written.
 //!
-//! A connection has its own limit. All of them together have one, too: where that is reached, a connection
-//! that holds more than a little reads nothing until some of its own requests are answered, or there is
-//! room again. So a crowd of clients that do not read holds little for each of them, and nobody waits for
-//! the others.
+//! Each connection has a limit, and all of them together have one. When that is reached, a connection that
+//! holds more than its share reads nothing until some of its own requests are answered, or there is room
+//! again. So many clients that do not read hold little each, and do not block others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,36 +12,36 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 const CONNECTION_KIB_MAX: usize = 64 * 1024;
 const PROCESS_KIB_MAX: usize = 512 * 1024;
-/// What a connection may hold however much the others do, or one request if that is longer.
+/// What a connection may always hold, whatever the others hold; or one request if that is longer.
 const SHARE_KIB: usize = 1024;
 
-/// What the requests of all connections hold.
+/// The budget for requests of all connections.
 #[derive(Debug, Default)]
-pub struct ProcessWork {
+pub struct ProcessRequestMemory {
     held_kib: AtomicUsize,
-    /// Rung when something is given back while it is short.
+    /// Notified when memory is released while it is short.
     freed: Notify,
 }
 
-impl ProcessWork {
+impl ProcessRequestMemory {
     fn is_short(&self) -> bool {
         self.held_kib.load(Ordering::Relaxed) >= PROCESS_KIB_MAX
     }
 }
 
-/// What the requests of one connection hold.
+/// The budget for requests of one connection.
 pub struct ConnectionWork {
-    process: Arc<ProcessWork>,
+    process: Arc<ProcessRequestMemory>,
     own: Arc<Semaphore>,
 }
 
 impl ConnectionWork {
-    pub fn new(process: &Arc<ProcessWork>) -> Self {
+    pub fn new(process: &Arc<ProcessRequestMemory>) -> Self {
         let own = Arc::new(Semaphore::new(CONNECTION_KIB_MAX));
         Self { process: Arc::clone(process), own }
     }
 
-    /// Waits for room for one more request. Only the one who reads a connection asks.
+    /// Waits for room for one more request. Called only by the reader of a connection.
     pub async fn take(&self, bytes: usize) -> Working {
         let kib = (bytes / 1024 + 1).min(CONNECTION_KIB_MAX);
         loop {
@@ -65,16 +64,16 @@ impl ConnectionWork {
     }
 }
 
-/// A request at work until this is dropped.
+/// The memory of a running request, until this is dropped.
 pub struct Working {
-    process: Arc<ProcessWork>,
+    process: Arc<ProcessRequestMemory>,
     kib: usize,
     own: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
-        // Who is woken looks at what the connection holds.
+        // Released first, since the waiter checks what the connection holds.
         drop(self.own.take());
         let before = self.process.held_kib.fetch_sub(self.kib, Ordering::Relaxed);
         if before >= PROCESS_KIB_MAX {
@@ -95,7 +94,7 @@ mod tests {
         tokio::time::timeout(Duration::from_millis(5), work.take(bytes)).await.is_err()
     }
 
-    async fn filled(process: &Arc<ProcessWork>) -> Vec<(ConnectionWork, Vec<Working>)> {
+    async fn filled(process: &Arc<ProcessRequestMemory>) -> Vec<(ConnectionWork, Vec<Working>)> {
         let mut all = Vec::new();
         while !process.is_short() {
             let work = ConnectionWork::new(process);
@@ -110,7 +109,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_has_its_own_limit() {
-        let process = Arc::new(ProcessWork::default());
+        let process = Arc::new(ProcessRequestMemory::default());
         let work = ConnectionWork::new(&process);
         let held = work.take(CONNECTION_KIB_MAX * 1024 - 2048).await;
         assert!(waits(&work, 2048).await);
@@ -122,7 +121,7 @@ mod tests {
 
     #[tokio::test]
     async fn where_all_hold_much_each_has_a_share_and_nobody_more() {
-        let process = Arc::new(ProcessWork::default());
+        let process = Arc::new(ProcessRequestMemory::default());
         let mut all = filled(&process).await;
         let newcomer = ConnectionWork::new(&process);
         let long = newcomer.take(8 * MIB).await;
@@ -140,7 +139,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_goes_on_when_its_own_requests_are_answered() {
-        let process = Arc::new(ProcessWork::default());
+        let process = Arc::new(ProcessRequestMemory::default());
         let all = filled(&process).await;
         let work = Arc::new(ConnectionWork::new(&process));
         let long = work.take(8 * MIB).await;

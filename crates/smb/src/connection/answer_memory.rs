@@ -1,10 +1,10 @@
-//! Memory for answers: from before they are made until the client has taken them.
+//! Memory for answers: reserved from before they are made until the client has read them.
 //!
-//! A client that asks for much and reads nothing would have the server hold all of it. So whoever is
-//! about to make a long answer takes room for it first, of the connection and of the process, and
-//! waits where there is none: the request keeps its credits meanwhile, so that its client cannot send
-//! more without end. What a connection may hold of the process shrinks with what is left, so that
-//! those who do not read leave room for those who do.
+//! A client that asks for much and reads nothing would make the server hold all of it. So before a
+//! long answer is made its memory is taken from the budgets of the connection and of the process; if
+//! there is none, the request waits and keeps its credits, so that its client cannot send more
+//! without limit. The part of the process's budget that a connection may hold shrinks with what is
+//! left, so that clients that do not read leave room for those that do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,53 +12,53 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Shorter answers, and what else there is to a request, count as this much with the request itself.
+/// Shorter answers, and other memory of a request, are counted with the request as this much.
 pub const SHORT_ANSWER_BYTES: usize = 4096;
-/// Enough for a client that reads to keep the network busy.
+/// Enough to keep the network busy if the client reads.
 const CONNECTION_BYTES_MAX: usize = 32 * 1024 * 1024;
 const PROCESS_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// A connection holds no more than such a part of what is left to all.
+/// A connection holds at most this part of what is left for all.
 const PART_OF_FREE: usize = 8;
 
-/// What the answers of all connections may hold together.
+/// The budget for answers of all connections.
 #[derive(Debug)]
-pub struct ProcessRoom {
+pub struct ProcessAnswerMemory {
     free: Mutex<usize>,
-    /// Rung when room is given back.
+    /// Notified when room is given back.
     freed: Notify,
-    /// How many connections wait although they hold nothing.
+    /// How many connections wait without holding anything.
     starved: AtomicUsize,
 }
 
-impl Default for ProcessRoom {
+impl Default for ProcessAnswerMemory {
     fn default() -> Self {
         Self::of(PROCESS_BYTES_MAX)
     }
 }
 
-impl ProcessRoom {
+impl ProcessAnswerMemory {
     pub fn of(bytes: usize) -> Self {
         Self { free: Mutex::new(bytes), freed: Notify::new(), starved: AtomicUsize::new(0) }
     }
 
-    /// Whether those who do not read their answers are in the way of others.
+    /// Whether clients that do not read their answers delay others.
     pub fn is_short(&self) -> bool {
         self.starved.load(Ordering::Relaxed) > 0
     }
 }
 
-/// What the answers of one connection hold.
+/// The budget for answers of one connection.
 #[derive(Debug)]
-pub struct ConnectionRoom {
-    process: Arc<ProcessRoom>,
-    /// Changed only with the lock of the process held.
+pub struct ConnectionAnswerMemory {
+    process: Arc<ProcessAnswerMemory>,
+    /// Changed only under the lock of the process.
     held: AtomicUsize,
-    /// Waits for room queue here first, in their order.
+    /// Waiters queue here first, in order.
     turn: tokio::sync::Mutex<()>,
 }
 
-impl ConnectionRoom {
-    pub fn new(process: &Arc<ProcessRoom>) -> Arc<Self> {
+impl ConnectionAnswerMemory {
+    pub fn new(process: &Arc<ProcessAnswerMemory>) -> Arc<Self> {
         Arc::new(Self {
             process: Arc::clone(process),
             held: AtomicUsize::new(0),
@@ -66,17 +66,18 @@ impl ConnectionRoom {
         })
     }
 
-    pub fn process(&self) -> &ProcessRoom {
+    pub fn process(&self) -> &ProcessAnswerMemory {
         &self.process
     }
 
-    /// Room for so many bytes, if it is there and nobody came before.
+    /// Room for so many bytes, if it is available and no other waits.
     pub fn try_take(self: &Arc<Self>, bytes: usize) -> Option<Taken> {
         let _turn = self.turn.try_lock().ok()?;
         self.take_now(bytes)
     }
 
-    /// Waits for room. Answers that are held are sent first: they may be what is waited for.
+    /// Waits for room. Answers held back must be sent before: they may hold the room that is waited
+    /// for.
     pub async fn take(self: &Arc<Self>, bytes: usize) -> Taken {
         let _turn = self.turn.lock().await;
         let mut starving = None;
@@ -97,7 +98,7 @@ impl ConnectionRoom {
         let mut free = self.process.free.lock();
         let held = self.held.load(Ordering::Relaxed);
         let after = held + bytes;
-        // The first answer needs no more than to fit.
+        // The first answer only has to fit.
         let part = CONNECTION_BYTES_MAX.min(*free / PART_OF_FREE);
         let may_hold = if held == 0 { *free } else { part };
         if after > may_hold {
@@ -117,10 +118,10 @@ impl ConnectionRoom {
     }
 }
 
-struct Starving<'a>(&'a ProcessRoom);
+struct Starving<'a>(&'a ProcessAnswerMemory);
 
 impl<'a> Starving<'a> {
-    fn new(process: &'a ProcessRoom) -> Self {
+    fn new(process: &'a ProcessAnswerMemory) -> Self {
         process.starved.fetch_add(1, Ordering::Relaxed);
         Self(process)
     }
@@ -132,10 +133,10 @@ impl Drop for Starving<'_> {
     }
 }
 
-/// Room that is taken until this is dropped.
+/// Room held until this is dropped.
 #[derive(Debug)]
 pub struct Taken {
-    room: Arc<ConnectionRoom>,
+    room: Arc<ConnectionAnswerMemory>,
     bytes: usize,
 }
 
@@ -169,8 +170,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_has_its_own_limit() {
-        let process = Arc::new(ProcessRoom::default());
-        let (greedy, other) = (ConnectionRoom::new(&process), ConnectionRoom::new(&process));
+        let process = Arc::new(ProcessAnswerMemory::default());
+        let (greedy, other) =
+            (ConnectionAnswerMemory::new(&process), ConnectionAnswerMemory::new(&process));
         let mut held: Vec<Taken> = Vec::new();
         while let Some(taken) = greedy.try_take(MIB) {
             held.push(taken);
@@ -186,23 +188,24 @@ mod tests {
     #[tokio::test]
     async fn many_connections_that_do_not_read_leave_room_for_one_more() {
         for bytes in [MIB, 8 * MIB] {
-            let process = Arc::new(ProcessRoom::default());
+            let process = Arc::new(ProcessAnswerMemory::default());
             let mut held = Vec::new();
             for _ in 0..20 {
-                let greedy = ConnectionRoom::new(&process);
+                let greedy = ConnectionAnswerMemory::new(&process);
                 while let Some(taken) = greedy.try_take(bytes) {
                     held.push(taken);
                 }
             }
-            assert!(ConnectionRoom::new(&process).try_take(8 * MIB).is_some(), "{bytes}");
+            assert!(ConnectionAnswerMemory::new(&process).try_take(8 * MIB).is_some(), "{bytes}");
             assert!(!process.is_short());
         }
     }
 
     #[tokio::test]
     async fn who_holds_nothing_and_waits_is_known_to_wait() {
-        let process = Arc::new(ProcessRoom::of(2 * MIB));
-        let (greedy, starved) = (ConnectionRoom::new(&process), ConnectionRoom::new(&process));
+        let process = Arc::new(ProcessAnswerMemory::of(2 * MIB));
+        let (greedy, starved) =
+            (ConnectionAnswerMemory::new(&process), ConnectionAnswerMemory::new(&process));
         let held = greedy.try_take(2 * MIB).expect("the first answer only has to fit");
         let waiting = tokio::spawn({
             let starved = Arc::clone(&starved);
@@ -220,8 +223,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_an_answer_does_not_need_goes_back_at_once() {
-        let process = Arc::new(ProcessRoom::default());
-        let room = ConnectionRoom::new(&process);
+        let process = Arc::new(ProcessAnswerMemory::default());
+        let room = ConnectionAnswerMemory::new(&process);
         let mut taken = room.try_take(20 * MIB).expect("room");
         assert!(room.try_take(20 * MIB).is_none());
         taken.shrink_to(100);
@@ -232,8 +235,8 @@ mod tests {
 
     #[tokio::test]
     async fn those_who_wait_are_served_in_turn() {
-        let process = Arc::new(ProcessRoom::default());
-        let room = ConnectionRoom::new(&process);
+        let process = Arc::new(ProcessAnswerMemory::default());
+        let room = ConnectionAnswerMemory::new(&process);
         let held = room.try_take(CONNECTION_BYTES_MAX).expect("room");
         let long = tokio::spawn({
             let room = Arc::clone(&room);
