@@ -19,6 +19,18 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         command: generate::completions_command,
         run: generate::run_completions,
     },
+    #[cfg(feature = "transfer")]
+    Subcommand {
+        name: "import",
+        command: holdfast_transfer::command::import_command,
+        run: holdfast_transfer::command::run_import,
+    },
+    #[cfg(feature = "transfer")]
+    Subcommand {
+        name: "export",
+        command: holdfast_transfer::command::export_command,
+        run: holdfast_transfer::command::run_export,
+    },
     Subcommand { name: "health", command: health::command, run: health::run },
     Subcommand { name: "man", command: generate::man_command, run: generate::run_man },
     Subcommand { name: "scrub", command: scrub::command, run: scrub::run },

@@ -14,8 +14,9 @@ use holdfast_verify::run::{self, Plan, Progress};
 
 use crate::{BAD_SETTINGS, FAULT};
 
-/// Check the concurrency of a running server, this one or another of the same protocol: many
-/// clients write, update, lease and read the same objects at once, and every answer is compared
+/// Check the concurrency of a running server, this one or another of the same protocol.
+///
+/// Many clients write, update, lease and read the same objects at once, and every answer is compared
 /// with what a correct server could have answered. The run uses containers, queues, tables and
 /// shares of its own, and removes them at its end.
 #[derive(Parser)]

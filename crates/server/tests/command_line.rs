@@ -95,7 +95,7 @@ fn help_and_version_are_answers_not_errors() {
     for part in ["--blob-port", "HOLDFAST_BLOB_PORT", "10000", "azurite"] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    for subcommand in ["completions", "health", "man", "scrub", "verify"] {
+    for subcommand in ["completions", "export", "health", "import", "man", "scrub", "verify"] {
         assert!(text.contains(&format!("\n  {subcommand} ")), "{subcommand} in {text}");
         let help = output(command(binary(), folder.path()).args([subcommand, "--help"]));
         let text = String::from_utf8_lossy(&help.stdout);
@@ -106,9 +106,9 @@ fn help_and_version_are_answers_not_errors() {
     for (arguments, expected) in [
         (&["--version"][..], format!("holdfast {version}\n")),
         (&["-V"], format!("holdfast {version}\n")),
-        (&["health", "-V"], format!("holdfast-health {version}\n")),
-        (&["scrub", "-V"], format!("holdfast-scrub {version}\n")),
-        (&["verify", "--version"], format!("holdfast-verify {version}\n")),
+        (&["health", "-V"], format!("health {version}\n")),
+        (&["scrub", "-V"], format!("scrub {version}\n")),
+        (&["verify", "--version"], format!("verify {version}\n")),
         (&["azurite", "-v"], format!("3.37.0 (holdfast {version})\n")),
     ] {
         let shown = output(command(binary(), folder.path()).args(arguments));

@@ -16,13 +16,13 @@ use holdfast_domain::time::Timestamp;
 use hyper::Method;
 use socket2::SockRef;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Sleep;
 
-use crate::account::{Account, Endpoint, Service};
+use crate::account::{Account, Credential, Endpoint, Service};
 pub use crate::http_answer::Headers;
 use crate::http_answer::{AnswerReader, Body};
 use crate::signature::{Signed, Signer};
+use crate::stream::Stream;
 
 /// A version that every compared server supports.
 const VERSION_DEFAULT: &str = "2024-11-04";
@@ -41,7 +41,7 @@ pub struct Call<'call> {
     pub path: &'call str,
     /// Sorted by name; values not yet encoded.
     pub query: &'call [(&'call str, &'call str)],
-    /// Lower-case names.
+    /// Names of metadata may have upper case: they are sent as they are, and signed without.
     pub headers: &'call [(&'call str, &'call str)],
     pub content_type: &'call str,
     pub body: Bytes,
@@ -89,24 +89,6 @@ impl Failure {
     }
 }
 
-async fn connect(authority: &str) -> io::Result<TcpStream> {
-    let mut failure = io::ErrorKind::NotFound.into();
-    for address in tokio::net::lookup_host(authority).await? {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        if address.ip().is_loopback() {
-            // Within a machine there is no congestion: the simplest congestion control costs least.
-            // If it is not available, any other works.
-            let _ = SockRef::from(&socket).set_tcp_congestion(b"reno");
-        }
-        socket.set_nodelay(true)?;
-        match socket.connect(address).await {
-            Ok(stream) => return Ok(stream),
-            Err(why) => failure = why,
-        }
-    }
-    Err(failure)
-}
-
 pub struct Client {
     wire: Wire,
     patience: Patience,
@@ -118,7 +100,8 @@ impl Client {
         let endpoint = account.endpoint(service).cloned().ok_or_else(|| {
             Failure::Broken(format!("the account has no {} endpoint", service.name()))
         })?;
-        let stream = connect(&endpoint.authority).await.map_err(Failure::broken)?;
+        let stream = Stream::connect(&endpoint, &account.authorities).await;
+        let stream = stream.map_err(Failure::broken)?;
         let wire = Wire {
             request: RequestWriter {
                 account,
@@ -145,7 +128,7 @@ impl Client {
     /// Whether the server has closed the connection since the last answer.
     pub fn is_closed(&self) -> bool {
         let mut next = [std::mem::MaybeUninit::uninit()];
-        match SockRef::from(&self.wire.stream).peek(&mut next) {
+        match SockRef::from(self.wire.stream.socket()).peek(&mut next) {
             Ok(read) => read == 0,
             Err(why) => why.kind() != io::ErrorKind::WouldBlock,
         }
@@ -153,8 +136,7 @@ impl Client {
 
     /// The address of the service, without a slash at its end.
     pub fn url(&self) -> String {
-        let Endpoint { authority, path } = &self.wire.request.endpoint;
-        format!("http://{authority}{path}")
+        self.wire.request.endpoint.url()
     }
 
     /// Makes a call that must be answered with `expected`, and returns the length of the body.
@@ -199,7 +181,7 @@ impl Client {
 
 struct Wire {
     request: RequestWriter,
-    stream: TcpStream,
+    stream: Stream,
     answer: AnswerReader,
 }
 
@@ -225,6 +207,9 @@ impl Wire {
         let mut written = self.stream.write_all(&self.request.head).await;
         if !joined && written.is_ok() {
             written = self.stream.write_all(&content).await;
+        }
+        if written.is_ok() {
+            written = self.stream.flush().await;
         }
         // A server may have refused the request before reading all of it.
         let answered = self.answer.read(&mut self.stream, has_body, body).await;
@@ -253,24 +238,31 @@ impl RequestWriter {
             self.address.extend([if index == 0 { "?" } else { "&" }, *name, "="]);
             push_encoded(&mut self.address, value);
         }
+        if let Credential::Signature(signature) = &self.account.credential {
+            self.address.extend([if call.query.is_empty() { "?" } else { "&" }, signature]);
+        }
 
         let mut headers = Vec::with_capacity(call.headers.len() + 2);
         headers.extend_from_slice(call.headers);
         headers.extend([("x-ms-date", self.date.as_str()), ("x-ms-version", self.version)]);
-        headers.sort_unstable_by_key(|(name, _)| *name);
-        let authorization = self.signer.sign(
-            &self.account,
-            &Signed {
-                service: self.service,
-                method: call.method.as_str(),
-                content_length: call.body.len(),
-                content_type: call.content_type,
-                date: &self.date,
-                headers: &headers,
-                path: &self.address[..path_length],
-                query: call.query,
-            },
-        );
+        headers.sort_unstable_by(|(one, _), (two, _)| lower_case(one).cmp(lower_case(two)));
+        let authorization = match &self.account.credential {
+            Credential::Signature(_) => None,
+            Credential::Key(key) => Some(self.signer.sign(
+                &self.account,
+                key,
+                &Signed {
+                    service: self.service,
+                    method: call.method.as_str(),
+                    content_length: call.body.len(),
+                    content_type: call.content_type,
+                    date: &self.date,
+                    headers: &headers,
+                    path: &self.address[..path_length],
+                    query: call.query,
+                },
+            )),
+        };
 
         let head = &mut self.head;
         head.clear();
@@ -280,7 +272,10 @@ impl RequestWriter {
             }
         };
         push(&[call.method.as_str(), " ", &self.address, " HTTP/1.1\r\nhost: "]);
-        push(&[&self.endpoint.authority, "\r\nauthorization: ", authorization, "\r\n"]);
+        push(&[&self.endpoint.authority, "\r\n"]);
+        if let Some(authorization) = authorization {
+            push(&["authorization: ", authorization, "\r\n"]);
+        }
         for (name, value) in &headers {
             push(&[name, ": ", value, "\r\n"]);
         }
@@ -332,6 +327,10 @@ fn push_encoded(address: &mut String, value: &str) {
             _ => write!(address, "%{byte:02X}").expect("a string takes all"),
         }
     }
+}
+
+fn lower_case(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().map(|byte| byte.to_ascii_lowercase())
 }
 
 fn date_now() -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::account::{Account, Service};
+use crate::account::{Account, Endpoint, Service};
 use crate::client::{Answer, Call, Client};
 
 /// How long to wait for a restarting server before a call counts as unanswered.
@@ -28,7 +28,7 @@ impl Connection {
     /// The address of the service, without a slash at its end.
     pub fn url(&self) -> String {
         let endpoint = self.account.endpoint(self.service);
-        endpoint.map(|it| format!("http://{}{}", it.authority, it.path)).unwrap_or_default()
+        endpoint.map(Endpoint::url).unwrap_or_default()
     }
 
     /// Why the service is unreachable, if it is. Tries once, without waiting for the server to start.

@@ -3,8 +3,7 @@
 
 use bytes::Bytes;
 use memchr::{memchr, memmem};
-use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::client::Failure;
 
@@ -67,7 +66,7 @@ impl AnswerReader {
     /// Reads one answer whole. `may_have_body` is false for answers to HEAD.
     pub async fn read(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut (impl AsyncRead + Unpin),
         may_have_body: bool,
         body: &mut Body,
     ) -> Result<(u16, String), Failure> {
@@ -100,7 +99,7 @@ impl AnswerReader {
 
     async fn read_content(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut (impl AsyncRead + Unpin),
         mut length: u64,
         body: &mut Body,
     ) -> Result<(), Failure> {
@@ -118,7 +117,7 @@ impl AnswerReader {
 
     async fn read_chunks(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut (impl AsyncRead + Unpin),
         body: &mut Body,
     ) -> Result<(), Failure> {
         loop {
@@ -140,7 +139,7 @@ impl AnswerReader {
     /// What `read` makes of the next line, without its end.
     async fn read_line<T>(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut (impl AsyncRead + Unpin),
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, Failure> {
         loop {
@@ -158,7 +157,7 @@ impl AnswerReader {
     }
 
     /// Reads more, at least one byte.
-    async fn fill(&mut self, stream: &mut TcpStream) -> Result<(), Failure> {
+    async fn fill(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<(), Failure> {
         self.buffer.copy_within(self.used..self.filled, 0);
         self.filled -= self.used;
         self.used = 0;
@@ -235,6 +234,14 @@ impl Headers {
     pub fn get(&self, name: &str) -> Option<&str> {
         Lines(&self.0).find_map(|line| value_of(line, name))
     }
+
+    /// Every header of which name and value are text.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        Lines(&self.0).skip(1).filter_map(|line| {
+            let (name, value) = std::str::from_utf8(line).ok()?.split_once(':')?;
+            Some((name, value.trim()))
+        })
+    }
 }
 
 /// The lines of a head, without their ends.
@@ -264,7 +271,7 @@ fn value_of<'line>(line: &'line [u8], name: &str) -> Option<&'line str> {
 mod tests {
     use super::*;
     use tokio::io::AsyncWriteExt as _;
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     type Answer = (u16, String, Vec<u8>);
 
@@ -322,6 +329,7 @@ mod tests {
         assert_eq!(headers.get("etag"), Some("\"0x1\""));
         assert_eq!(headers.get("x-ms-a"), Some("b"));
         assert_eq!(headers.get("x-ms"), None);
+        assert_eq!(headers.iter().collect::<Vec<_>>(), [("ETag", "\"0x1\""), ("x-ms-a", "b")]);
     }
 
     #[test]

@@ -24,3 +24,4 @@ pub mod report;
 pub mod run;
 pub mod scratch_space;
 mod signature;
+mod stream;

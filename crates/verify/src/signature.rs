@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hmac::Mac;
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 
 use crate::account::{Account, Service};
 
@@ -14,7 +15,7 @@ pub struct Signed<'request> {
     pub content_type: &'request str,
     /// The value of `x-ms-date`.
     pub date: &'request str,
-    /// Sorted by name; of these only the `x-ms-` headers are signed.
+    /// Sorted by name in lower case; of these only the `x-ms-` headers are signed.
     pub headers: &'request [(&'request str, &'request str)],
     /// As sent, without the query.
     pub path: &'request str,
@@ -31,13 +32,13 @@ pub struct Signer {
 
 impl Signer {
     /// The value of the `Authorization` header.
-    pub fn sign(&mut self, account: &Account, request: &Signed<'_>) -> &str {
+    pub fn sign(&mut self, account: &Account, key: &Hmac<Sha256>, request: &Signed<'_>) -> &str {
         self.string_to_sign.clear();
         match request.service {
             Service::Blob | Service::Queue | Service::File => self.write_full(account, request),
             Service::Table => self.write_table(account, request),
         }
-        let mut mac = account.key.clone();
+        let mut mac = key.clone();
         mac.update(self.string_to_sign.as_bytes());
         self.authorization.clear();
         self.authorization.push_str("SharedKey ");
@@ -64,7 +65,8 @@ impl Signer {
         text.extend(["\n\n\n", is, "\n", is_not, "\n\n\n"]);
         let signed = request.headers.iter().filter(|(name, _)| name.starts_with("x-ms-"));
         for (name, value) in signed {
-            text.extend([*name, ":", *value, "\n"]);
+            text.extend(name.chars().map(|letter| letter.to_ascii_lowercase()));
+            text.extend([":", *value, "\n"]);
         }
         text.extend(["/", &account.name, request.path]);
         for (name, value) in request.query {
@@ -85,11 +87,13 @@ impl Signer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::Credential;
 
     fn string_to_sign(request: &Signed<'_>) -> String {
         let account = Account::parse("UseDevelopmentStorage=true").expect("it is valid");
+        let Credential::Key(key) = &account.credential else { panic!("it has a key") };
         let mut signer = Signer::default();
-        signer.sign(&account, request);
+        signer.sign(&account, key, request);
         signer.string_to_sign
     }
 
@@ -104,6 +108,7 @@ mod tests {
             headers: &[
                 ("accept", "*/*"),
                 ("x-ms-blob-type", "BlockBlob"),
+                ("x-ms-meta-Owner", "Me"),
                 ("x-ms-version", "2024-11-04"),
             ],
             path: "/devstoreaccount1/container/blob",
@@ -112,7 +117,7 @@ mod tests {
         assert_eq!(
             signed,
             "PUT\n\n\n11\n\ntext/plain\n\n\n\n\n\n\nx-ms-blob-type:BlockBlob\n\
-             x-ms-version:2024-11-04\n/devstoreaccount1/devstoreaccount1/container/blob\n\
+             x-ms-meta-owner:Me\nx-ms-version:2024-11-04\n/devstoreaccount1/devstoreaccount1/container/blob\n\
              comp:tier\ntimeout:30"
         );
     }
