@@ -8,7 +8,7 @@ use std::sync::Arc;
 use holdfast_sync::{explore, future};
 use parking_lot::Mutex;
 
-use super::crash::{Disk, SEGMENT_BYTES, open};
+use super::crash_tests::{Disk, SEGMENT_BYTES, open};
 use super::file::SegmentFolder;
 use super::{BLOCK_BYTES, Durability, SegmentExtents};
 use crate::contract::extents::{content, read_all, write};
